@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import process from 'node:process';
-import { endWithUs } from '../model/end-with-us.js';
 import { InferscopeError } from '../model/errors.js';
+import { startOwn } from '../model/process-start.js';
 import { homeFolders } from '../session/home.js';
 import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
@@ -27,19 +27,20 @@ export function wholeFolders(paths: readonly string[]): string[] {
  * DuckDB reads Parquet pages without checksums, and a damaged one may end the process that reads it: folders of Parquet
  * files are read by a process of their own, which runs the same command.
  * @returns whether this was done, and `process.exitCode` is that process's
- * @throws E_TRACE_FILE when it crashed
+ * @throws E_TRACE_FILE when it crashed, E_PROCESS_START
  */
 export async function importApart(paths: readonly string[]): Promise<boolean> {
   const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
   if (folders.length === 0 || process.env[variable] !== undefined) return false;
   const argv = [...process.execArgv, ...process.argv.slice(1)];
   // In a group of its own: Ctrl-C reaches this process, which passes it on, once.
-  const child = spawn(process.execPath, argv, {
-    stdio: 'inherit',
-    detached: true,
-    env: { ...process.env, [variable]: '1' },
-  });
-  endWithUs(child);
+  const child = await startOwn('reads the folder', process.argv[1]!, () =>
+    spawn(process.execPath, argv, {
+      stdio: 'inherit',
+      detached: true,
+      env: { ...process.env, [variable]: '1' },
+    }),
+  );
   const [code, signal] = (await whileStopping(
     (name) => child.kill(name),
     () => once(child, 'exit'),

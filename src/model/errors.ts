@@ -25,6 +25,7 @@ export const exitCodeOf = {
   E_TOOL_FAILED: 3,
   E_NCU_PERMISSION: 3,
   E_PERMISSION: 3,
+  E_PROCESS_START: 3,
 
   E_WORKLOAD_FAILED: 4,
   E_OUT_OF_MEMORY: 4,

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
-import { endWithUs } from '../model/end-with-us.js';
 import { InferscopeError } from '../model/errors.js';
+import { notStarted, startOwn } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
 import type { SqlColumn, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
 import { formatBytes } from './storage-failure.js';
@@ -30,7 +31,7 @@ export interface SqlResult {
 /**
  * Runs one SELECT over the sessions' tables in a child process; each view begins with a session_id column.
  * @param childEntry the built sql-child.js
- * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT
+ * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
  */
 export async function runSql(
   childEntry: string,
@@ -39,15 +40,32 @@ export async function runSql(
   limits: SqlLimits,
 ): Promise<SqlResult> {
   const spill = createScratchFolder();
+  try {
+    return await runApart(childEntry, {
+      ...limits,
+      sql,
+      sessions,
+      maxBytes: maxResultBytes,
+      spillFolder: spill.path,
+    });
+  } finally {
+    spill.remove();
+  }
+}
+
+const work = 'runs the query';
+
+async function runApart(entry: string, request: SqlRequest): Promise<SqlResult> {
   // The child needs nothing of our environment, and a query could show what is in it.
-  const child = spawn(process.execPath, ['--max-old-space-size=1024', childEntry], {
-    env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC' },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  endWithUs(child);
+  const child = await startOwn(work, entry, () =>
+    spawn(process.execPath, ['--max-old-space-size=1024', entry], {
+      env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC' },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    }),
+  );
   let timedOut = false;
   let overBytes = 0;
-  const allowedBytes = processLimitBytes(limits.memoryLimitBytes);
+  const allowedBytes = processLimitBytes(request.memoryLimitBytes);
   const watch = setInterval(() => {
     const bytes = anonymousBytes(child.pid);
     if (bytes === null || bytes <= allowedBytes) return;
@@ -57,24 +75,23 @@ export async function runSql(
   const timer = setTimeout(() => {
     timedOut = true;
     child.kill('SIGKILL');
-  }, limits.timeoutS * 1000);
-  const ended = new Promise<void>((resolve, reject) => {
-    child.once('close', () => resolve()).once('error', reject);
-  });
+  }, request.timeoutS * 1000);
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const talk: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
-  const request: SqlRequest = { ...limits, sql, sessions, maxBytes: maxResultBytes, spillFolder: spill.path };
   // A child that dies early closes the pipe; its end is reported below.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(request));
 
   try {
     const result: SqlResult = { columns: [], rows: [], truncated: false };
+    let begun = false;
     let finished = false;
     for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
       const message = parseMessage(line);
       // Killed in the middle of a line: what follows says why.
       if (message === null) break;
+      begun = true;
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
       if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);
@@ -84,16 +101,18 @@ export async function runSql(
         finished = true;
       }
     }
-    await ended;
-    if (overBytes > 0) throw tooMuchMemory(`its process held ${formatBytes(overBytes)}`, limits);
-    if (timedOut) throw tooSlow(limits.timeoutS);
-    if (!finished) throw endedEarly(Buffer.concat(talk).toString('utf8'), child.signalCode);
+    const [exitCode, signal] = await ended;
+    if (overBytes > 0) throw tooMuchMemory(`its process held ${formatBytes(overBytes)}`, request);
+    if (timedOut) throw tooSlow(request.timeoutS);
+    const stderr = Buffer.concat(talk).toString('utf8');
+    // What ends the process over its memory is a signal.
+    if (!begun && signal === null) throw notStarted(work, entry, { exitCode, stderr });
+    if (!finished) throw endedEarly(stderr, signal);
     return result;
   } finally {
     clearInterval(watch);
     clearTimeout(timer);
     child.kill('SIGKILL');
-    spill.remove();
   }
 }
 
@@ -131,7 +150,10 @@ function tooSlow(seconds: number): InferscopeError {
   });
 }
 
-function tooMuchMemory(why: string, { memoryLimitBytes }: SqlLimits): InferscopeError {
+function tooMuchMemory(
+  why: string,
+  { memoryLimitBytes }: Pick<SqlLimits, 'memoryLimitBytes'>,
+): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
     what: 'sql: the query needs more memory than it may have',
     why: `${why}; the limit is ${formatBytes(memoryLimitBytes)} and what Node and DuckDB need around it.`,

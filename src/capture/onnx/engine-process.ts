@@ -10,6 +10,7 @@ import {
   type ErrorCode,
 } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
+import { type FailedStart, notStarted } from '../../model/process-start.js';
 
 /**
  * The embedded engine always runs in a process of its own: the profiler's memory and timers are not measured with it,
@@ -33,7 +34,7 @@ export interface EngineProcess<Result> {
 /**
  * Parent's side: starts a built entry and hands it its plan.
  * @param what names the work in the message of a process that died
- * `result` rejects with the engine's own error, E_OUT_OF_MEMORY or E_WORKLOAD_FAILED.
+ * `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED or E_PROCESS_START.
  */
 export function startEngineProcess<Plan, Progress, Result>(
   entry: string,
@@ -59,9 +60,11 @@ export function startEngineProcess<Plan, Progress, Result>(
   options.signal.addEventListener('abort', stop);
 
   const result = new Promise<Result>((resolve, reject) => {
+    let ready = false;
     let ended = false;
     child.on('message', (message: Message<Progress, Result>) => {
       if (message.type === 'ready') {
+        ready = true;
         send({ type: 'plan', plan });
         if (options.signal.aborted) stop();
       } else if (message.type === 'progress') options.onProgress(message.progress);
@@ -74,7 +77,13 @@ export function startEngineProcess<Plan, Progress, Result>(
     void (async () => {
       const exit = await subprocess;
       options.signal.removeEventListener('abort', stop);
-      if (!ended) reject(processDied(options.what, exit, options.signal.aborted));
+      if (ended) return;
+      const unstarted = !ready && exit.signal === undefined;
+      reject(
+        unstarted
+          ? notStarted('runs the embedded engine', childEntry(entry), failedStart(exit))
+          : processDied(options.what, exit, options.signal.aborted),
+      );
     })();
   });
   // Settles only when the process is gone, so that nobody reads files it may still write.
@@ -136,11 +145,18 @@ function engineError(error: Failure): InferscopeError {
   return new InferscopeError(code in exitCodeOf ? (code as ErrorCode) : 'E_WORKLOAD_FAILED', parts);
 }
 
-function processDied(
-  what: string,
-  exit: { exitCode?: number | undefined; signal?: string | undefined; stderr?: unknown },
-  stopping: boolean,
-): InferscopeError {
+interface EngineExit {
+  exitCode?: number | undefined;
+  signal?: string | undefined;
+  stderr?: unknown;
+  /** What spawn threw. */
+  cause?: unknown;
+}
+
+const failedStart = ({ exitCode, stderr, cause }: EngineExit): FailedStart =>
+  exitCode === undefined ? { thrown: cause } : { exitCode, stderr: String(stderr ?? '') };
+
+function processDied(what: string, exit: EngineExit, stopping: boolean): InferscopeError {
   // Ctrl-C reaches the whole process group, also a process that was only just starting and has no handler yet.
   if (stopping && ['SIGINT', 'SIGTERM', 'SIGHUP'].includes(exit.signal ?? '')) {
     return new InferscopeError('E_INTERRUPTED', {

@@ -1,0 +1,50 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { endWithUs } from './end-with-us.js';
+import { InferscopeError, messageOf, systemErrorCode } from './errors.js';
+import { packageRoot } from './installation.js';
+
+/** How a process of our own ended before its work: what spawn threw, or its exit code and what it wrote to stderr. */
+export type FailedStart = { thrown: unknown } | { exitCode: number | null | undefined; stderr: string };
+
+/** What the system refuses while it has too many processes, files or too little memory. */
+const exhausted = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
+
+/**
+ * Starts a process of our own, which ends when this one does.
+ * @param work names it after "the process that", e.g. "runs the query"
+ * @param entry its program file
+ * @throws E_PROCESS_START where the system gives no process
+ */
+export async function startOwn<T extends ChildProcess>(
+  work: string,
+  entry: string,
+  spawn: () => T,
+): Promise<T> {
+  try {
+    const child = spawn();
+    // The reason comes as an event.
+    if (child.pid === undefined) throw (await once(child, 'error'))[0];
+    return endWithUs(child);
+  } catch (thrown) {
+    throw notStarted(work, entry, { thrown });
+  }
+}
+
+/**
+ * The error of a process of our own that did not start: its program file is missing or belongs to another build, or the system
+ * gave no process. It says nothing about the work, so it must not be taken for a failure of that.
+ * @returns E_PROCESS_START
+ */
+export function notStarted(work: string, entry: string, failed: FailedStart): InferscopeError {
+  const thrown = 'thrown' in failed;
+  const system = thrown ? systemErrorCode(failed.thrown) : null;
+  return new InferscopeError('E_PROCESS_START', {
+    what: `the process that ${work} could not start: ${entry}${thrown ? '' : ` (exit code ${failed.exitCode})`}`,
+    why: thrown ? `${messageOf(failed.thrown)}.` : failed.stderr.trim() || 'It wrote nothing to stderr.',
+    fix:
+      system !== null && exhausted.has(system)
+        ? 'End other processes, or raise the limits of this shell: ulimit -u (processes), ulimit -n (open files).'
+        : `Install inferscope again; in a checkout, type npm run build in ${packageRoot()}`,
+  });
+}
