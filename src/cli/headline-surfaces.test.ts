@@ -16,6 +16,7 @@ import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model
 import { traceReport } from '../report/html/trace.js';
 import { compareSummary } from '../report/terminal/compare.js';
 import { traceSummary } from '../report/terminal/trace.js';
+import { utilizationText } from '../report/terminal/utilization.js';
 import { explanationParts, pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
@@ -81,10 +82,16 @@ test('every surface leads with the time without the profiler, and shares are of 
 });
 
 test('without a clean execution the first sentence says that the time is the profiler’s', async () => {
-  const { shown, waterfall, texts } = await surfaces(await traceSessionOf({ stages: [step], ...rows }));
+  const session = await traceSessionOf({ stages: [step], ...rows });
+  const { shown, waterfall, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(100, 0);
   expect(explainedBars(waterfall.bars).profiler).toBeNull();
   expect(texts.sentence).toMatch(/takes 0\.10 ms under the profiler/);
+  const utilization = await utilizationOf(session);
+  expect(utilization.data.stages).toMatchObject([
+    { kind: 'decode', profiled: true, time_ms: { value: 0.1 } },
+  ]);
+  expect(utilizationText(utilization, { width: 80, explain: false })).toContain('under the profiler');
 });
 
 describe('a real clean and nsys pair: eager decode on an H200', () => {
@@ -111,7 +118,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     );
     ({ clean_ms, busy_ms } = row!);
     await database.close();
-  });
+  }, 60_000);
 
   test('one time on all surfaces', async () => {
     const { trace } = await analyzeCaptures(session);
@@ -131,7 +138,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       compare: compared.data.stages[0]!.values[0]!.duration_ms.value,
       what_if: asked.stages[0]!.before_ms.value,
       verify: verdict.stages[0]!.before_ms.value,
-      utilization: stages[0]!.time_ms.value,
+      utilization: stages.find(({ profiled }) => !profiled)!.time_ms.value,
     };
     for (const [surface, ms] of Object.entries(times)) expect(ms, surface).toBeCloseTo(clean_ms, 6);
     const answer = await storedAnswer(session, 'How long does a decode step take?');

@@ -77,7 +77,7 @@ const families: Family[] = [
     name: 'inferscope_stage_seconds',
     type: 'summary',
     unit: 'seconds',
-    help: 'Duration of each stage outside the warm-up.',
+    help: 'Duration of each stage outside the warm-up; of an execution under a profiler with what it added.',
     select: `SELECT execution_id AS execution, kind AS stage, (end_ns - start_ns) / 1e9 AS value
       FROM stages WHERE warmup IS NOT TRUE`,
     labels: ['execution', 'stage'],

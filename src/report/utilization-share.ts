@@ -1,3 +1,4 @@
+import type { UtilizationStage } from '../model/documents/utilization.js';
 import type { Figure } from '../model/figure.js';
 import { formatNumber, formatPercent, nbsp, noValue } from './format.js';
 
@@ -9,3 +10,13 @@ export function utilizationShare(figure: Figure): string {
     ? `${formatNumber(percent, 2)}${nbsp}%`
     : formatPercent(figure.value);
 }
+
+/** What is said below a table of stages: whose time the profiler is in, and what the executed work says. */
+export const stageTexts = (
+  stages: readonly UtilizationStage[],
+  named: (stage: UtilizationStage) => string,
+): string[] =>
+  stages.flatMap((stage) => [
+    ...(stage.profiled ? [`${named(stage)}: the time is that under the profiler.`] : []),
+    ...(stage.executed.text === null ? [] : [`${named(stage)}: ${stage.executed.text}`]),
+  ]);

@@ -62,7 +62,7 @@ export async function stageOf(
   group: SizedStep[],
   context: StageContext,
 ): Promise<UtilizationStage> {
-  const { executionId, timeFrom, model, roofs } = context;
+  const { executionId, timeFrom, profiled, model, roofs } = context;
   const first = group[0]!;
   const time = meanOverLaunches(
     group.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 })),
@@ -86,6 +86,7 @@ export async function stageOf(
     point: first.point,
     steps: group.length,
     time_ms: time,
+    profiled,
     new_tokens: tokens,
     context_tokens_sum: attended,
     sizes_from: [...new Set(group.map(({ from }) => from))].join('; '),

@@ -7,6 +7,7 @@ import type { SizedStep } from './sizes.js';
 export interface StageContext {
   executionId: string;
   timeFrom: string;
+  profiled: boolean;
   traced: readonly SizedStep[];
   executed: Map<number, Executed> | null;
   model: SessionModel | MissingFigure;

@@ -1,6 +1,11 @@
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { Utilization, UtilizationResult, UtilizationStage } from '../../model/documents/utilization.js';
+import {
+  type Utilization,
+  type UtilizationResult,
+  type UtilizationStage,
+  utilizationVersion,
+} from '../../model/documents/utilization.js';
 import type { DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
@@ -31,6 +36,7 @@ interface Found {
   executionId: string;
   timed: SizedStep[];
   timeFrom: string;
+  profiled: boolean;
   traced: SizedStep[];
   executed: Map<number, Executed> | null;
 }
@@ -51,7 +57,7 @@ export async function analyzeUtilization(
     if (hasTimeline(manifest)) {
       scope = await traceScope(database, manifest);
       const clocks = await makeWindows(scope);
-      found.push(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true));
+      found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true)));
     } else {
       found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload, options))));
     }
@@ -72,7 +78,7 @@ export async function analyzeUtilization(
       stages,
       steps,
     };
-    return document('utilization', '1.0', result, [
+    return document('utilization', utilizationVersion, result, [
       ...('model' in model ? unreadKeysIssues(model.model.architecture) : []),
       ...utilizationIssues(stages),
     ]);
@@ -91,11 +97,13 @@ export async function utilizationOfTrace(
   const run = runSizes(manifest.workload, {});
   // Without a model nothing is held against what the operators computed: times are all there is to say.
   const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
-  if (found.timed.length === 0) return null;
+  if (found.length === 0) return null;
   const { about, roofs, model } = await facts(session, scope.database, scope, {});
   const stages: UtilizationStage[] = [];
-  for (const group of stageGroups(found.timed)) {
-    stages.push(await stageOf(scope.database, group, { ...found, model, roofs }));
+  for (const one of found) {
+    for (const group of stageGroups(one.timed)) {
+      stages.push(await stageOf(scope.database, group, { ...one, model, roofs }));
+    }
   }
   return { ...about, stages };
 }
@@ -147,39 +155,43 @@ function runSizes(workload: Workload | null, { batchSize, inputLen }: Utilizatio
 }
 
 /**
- * Times are those of the clean execution where there is one and the program waits for the device in every step; else the
- * windows of the timeline, which hold what the profiler added.
+ * Stages have their time of the clean execution where it has such a stage and the program waits for the device in every
+ * step, as their waterfalls have; else of the windows of the timeline, which hold what the profiler added.
  */
 async function ofTrace(
   scope: TraceScope,
   clocks: PhaseClock[],
   run: RunSizes,
   withOperators: boolean,
-): Promise<Found> {
+): Promise<Found[]> {
   const { database, source } = scope;
   const sized = (step: Step) => withSizes(step, run);
   const traced = (await tracedSteps(scope)).map(sized);
-  const ahead = clocks.some(({ kind, clock }) => clock === 'device' && kind !== 'outside');
   const executed = withOperators ? await executedByStep(database) : null;
-  const profiled: Found = {
-    executionId: source.attribution.execution_id,
-    timed: traced,
-    timeFrom: `windows of ${source.attribution.tool}, profiler on`,
-    traced,
-    executed,
-  };
-  if (source.timing === null) return profiled;
-  if (ahead) {
-    const why = 'the program runs ahead of the device, so that host times of the clean execution say nothing';
-    return { ...profiled, timeFrom: `${profiled.timeFrom}: ${why}` };
-  }
-  const clean = await recordedSteps(database, source.timing.execution_id, { rank: source.focus.rank });
-  return {
-    ...profiled,
-    executionId: source.timing.execution_id,
-    timed: clean.map((step) => withSizes(step, run)),
-    timeFrom: `stages of the clean execution ${source.timing.execution_id}`,
-  };
+  const ahead = new Set(clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => kind));
+  const { timing, focus, attribution } = source;
+  const recorded = timing ? await recordedSteps(database, timing.execution_id, { rank: focus.rank }) : [];
+  const clean = recorded.filter(({ kind }) => !ahead.has(kind)).map(sized);
+  const cleanKinds = new Set(clean.map(({ kind }) => kind));
+  const found: Found[] = [
+    {
+      executionId: timing?.execution_id ?? '',
+      timed: clean,
+      timeFrom: `stages of the clean execution ${timing?.execution_id ?? ''}`,
+      profiled: false,
+      traced,
+      executed,
+    },
+    {
+      executionId: attribution.execution_id,
+      timed: traced.filter(({ kind }) => !cleanKinds.has(kind)),
+      timeFrom: `windows of ${attribution.tool}, profiler on${timing && ahead.size > 0 ? ': the program runs ahead of the device, so that host times of the clean execution say nothing' : ''}`,
+      profiled: true,
+      traced,
+      executed,
+    },
+  ];
+  return found.filter(({ timed }) => timed.length > 0);
 }
 
 async function ofRecords(
@@ -196,6 +208,7 @@ async function ofRecords(
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),
       timeFrom: `stages of execution ${execution_id}`,
+      profiled: false,
       traced: [],
       executed: null,
     });

@@ -60,6 +60,8 @@ export const utilizationStageSchema = z.object({
   steps: count,
   /** Mean W of a step (docs/measurement.md). */
   time_ms: figureSchema,
+  /** Whether that was taken under a profiler: no clean execution timed the stage. */
+  profiled: z.boolean(),
   /** A mean step's tokens computed, and attended to, over the batch; null where they are not known. */
   new_tokens: z.number().nullable(),
   context_tokens_sum: z.number().nullable(),
@@ -107,7 +109,7 @@ export const utilizationResultSchema = utilizationSchema.extend({
   steps: z.array(z.array(utilizationStepSchema)),
 });
 
-export const utilizationVersion = '1.0';
+export const utilizationVersion = '1.1';
 export const utilizationDocumentSchema = documentSchema(
   'utilization',
   utilizationVersion,

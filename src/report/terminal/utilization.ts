@@ -16,7 +16,7 @@ import {
   nbsp,
   noValue,
 } from '../format.js';
-import { utilizationShare } from '../utilization-share.js';
+import { stageTexts, utilizationShare } from '../utilization-share.js';
 import { missingReasons } from '../words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -72,8 +72,7 @@ export function utilizationNotes(utilization: Utilization, width: number): strin
       [`${stage.kind} MBU`, stage.mbu],
     ]),
   );
-  const said = new Set<string>();
-  for (const { kind, executed } of stages) if (executed.text !== null) said.add(`${kind}: ${executed.text}`);
+  const said = new Set(stageTexts(stages, ({ kind }) => kind));
   return [...reasons, ...said].flatMap((text) => hanging('  ', inert(text), width));
 }
 

@@ -1,6 +1,6 @@
 import { phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatNumber, formatQuantity, isAccountingFault, noValue } from '../../format.js';
-import { utilizationShare } from '../../utilization-share.js';
+import { stageTexts, utilizationShare } from '../../utilization-share.js';
 import { missingReasons } from '../../words.js';
 import type { UtilizationStage } from '../../../model/documents/utilization.js';
 import type { Figure } from '../../../model/figure.js';
@@ -40,9 +40,7 @@ export const utilizationSection: TraceSection = {
       );
     }
     const { model, device, stages } = utilization;
-    const texts = stages.flatMap((stage) =>
-      stage.executed.text === null ? [] : [`${named(stage)}: ${stage.executed.text}`],
-    );
+    const texts = stageTexts(stages, named);
     // Without shapes of products two columns of dashes would push the last ones out of sight; the notes say why.
     const executed = stages.some(
       (stage) => stage.executed.mfu.value !== null || stage.executed.over_necessary.value !== null,
