@@ -80,8 +80,12 @@ function stage(
 }
 
 const { data } = testProfile();
-function diagnose(stages: StageResult[], change: Partial<DiagnosisInput> = {}): Diagnosis[] {
+const diagnose = (stages: StageResult[], change: Partial<DiagnosisInput> = {}): Diagnosis[] =>
+  judged(stages, change).diagnosis;
+
+function judged(stages: StageResult[], change: Partial<DiagnosisInput> = {}) {
   return diagnosis({
+    busy: false,
     workload: tinyWorkload({ batch_size: 1, output_len: 33 }),
     latency: { ...data.latency, decode_step_by_index_ms: [] },
     stages,
@@ -124,6 +128,11 @@ describe('verdict', () => {
     expect(verdict!.share).toMatchObject({ value: null, reason: { code: 'not_a_share' } });
     expect(verdict!.text).not.toContain('%');
     for (const { share } of rest) expect(share.value ?? 0).toBeLessThanOrEqual(1);
+    // A call of 140 ms in a clean step of 100 ms: what is left for the loop is below 0.
+    const { withheld } = judged([stage('decode', { copyMs: 70, cleanMs: 100 })]);
+    expect(withheld.map(({ kind, id, reason }) => [kind, id, reason.code])).toEqual([
+      ['bar_share', 'host.loop', 'not_a_share'],
+    ]);
   });
 
   test('none where what is unexplained could turn the order, and nothing is built on the parts then', () => {
@@ -135,8 +144,10 @@ describe('verdict', () => {
     const doubtful = diagnose([slow]);
     expect(doubtful[0]).toMatchObject({ id: 'verdict', cost: null, decision: null });
     expect(doubtful[0]!.text).toContain('not explained −37 %');
-    expect(idsOf(doubtful)).not.toContain('copies');
-    expect(idsOf(doubtful)).not.toContain('runtime_call');
+    const { diagnosis: said, withheld } = judged([slow]);
+    expect(idsOf(said)).not.toContain('copies');
+    for (const id of ['copies', 'runtime_call'])
+      expect(withheld.find((each) => each.id === id)?.reason.code).toBe('passes_differ');
   });
 
   test('without a profiled pass it is unknown, with the reason', () => {
@@ -157,6 +168,9 @@ describe('observations', () => {
     expect(found.text).toContain('once a step for 1 sequence.');
     const fault = { ...stage('decode'), roofline_ms: figure(101, 'ms', 'test') };
     expect(idsOf(diagnose([fault]))).not.toContain('weights_per_step');
+    expect(judged([fault]).withheld).toMatchObject([
+      { kind: 'observation', id: 'weights_per_step', stage: 'decode', reason: { code: 'not_a_share' } },
+    ]);
   });
 
   test('prefill near and far from the peak; nothing over it', () => {
@@ -164,6 +178,14 @@ describe('observations', () => {
     expect(idsOf(diagnose([prefill(0.85)]))).toContain('prefill_near_peak');
     expect(one(diagnose([prefill(0.4)]), 'prefill_far_from_peak').text).toContain('50 ms of 100 ms');
     expect(idsOf(diagnose([prefill(1.1)])).join()).not.toContain('peak');
+  });
+
+  test('on a busy machine what another process can produce is withheld, what sizes decide is said', () => {
+    const { diagnosis: said, withheld } = judged([stage('decode', { edgesMs: 26 })], { busy: true });
+    expect(idsOf(said)).toEqual(['verdict', 'weights_per_step']);
+    expect(withheld).toMatchObject([
+      { id: 'runtime_call', stage: 'decode', reason: { code: 'machine_busy' } },
+    ]);
   });
 
   test('copies are the growing KV cache only when the engine says so and they are Concat', () => {

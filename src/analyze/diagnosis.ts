@@ -1,5 +1,6 @@
-import type { costs, Diagnosis, StageResult } from '../model/documents/profile.js';
-import { figure, isShare, missing, type Figure } from '../model/figure.js';
+import type { costs, Diagnosis, StageResult, WithheldPart } from '../model/documents/profile.js';
+import { withheldReasons } from '../model/withheld.js';
+import { barShare, figure, isShare, missing, type Figure } from '../model/figure.js';
 import { observations, percent, type DiagnosisInput } from './observations.js';
 
 /** Beyond this share of a stage the profiled pass and the clean one were not the same run any more. */
@@ -18,17 +19,28 @@ const allocation = missing(
  * to a decision about model or runtime, the one with the most time at stake first. Says nothing that the figures do
  * not bear: where the profiled pass does not explain the clean one, nothing is built on its parts.
  */
-export function diagnosis(input: DiagnosisInput): Diagnosis[] {
+export function diagnosis(input: DiagnosisInput): { diagnosis: Diagnosis[]; withheld: WithheldPart[] } {
   const stages = input.stages.filter(({ kind }) => kind !== 'sampling');
-  const found = observations(
+  const { said, withheld } = observations(
     input,
     (stage) => Math.abs(unattributedShare(stage) ?? 1) <= doubtfulUnattributed,
   );
-  const said = found
-    .filter(({ share }) => share.value === null || isShare(share.value))
-    .slice(0, mostObservations);
-  return [...stages.map(verdict), ...(said.length > 0 ? said : [nothingSignificant])];
+  const shown = said.slice(0, mostObservations);
+  return {
+    diagnosis: [...stages.map(verdict), ...(shown.length > 0 ? shown : [nothingSignificant])],
+    withheld: [...withheld, ...stages.flatMap(barsWithoutShare)],
+  };
 }
+
+/** Of the profiled pass: what is longer than the clean time or below 0. */
+function barsWithoutShare(stage: StageResult): WithheldPart[] {
+  const kind = kindOf(stage);
+  return stage.bars
+    .filter(({ ms }) => barShare(ms, stage.duration_ms.value) === null)
+    .map(({ id }) => ({ kind: 'bar_share', id, stage: kind, reason: withheldReasons.not_a_share }));
+}
+
+const kindOf = ({ kind }: StageResult) => (kind === 'decode' ? 'decode' : 'prefill');
 
 const nothingSignificant: Diagnosis = {
   id: 'nothing_significant',
@@ -65,7 +77,7 @@ function unknownVerdict(kind: 'prefill' | 'decode', none: ReturnType<typeof miss
 }
 
 function verdict(stage: StageResult): Diagnosis {
-  const kind = stage.kind === 'decode' ? 'decode' : 'prefill';
+  const kind = kindOf(stage);
   const measuredMs = stage.duration_ms.value;
   const unattributed = unattributedShare(stage);
   if (!measuredMs || unattributed === null) {
@@ -75,13 +87,7 @@ function verdict(stage: StageResult): Diagnosis {
     stage.bars.filter(({ id }) => costOfBar(id) === cost).reduce((sum, { ms }) => sum + ms, 0) / measuredMs;
   const outside = (['kernels', 'scheduling', 'host'] as const).filter((cost) => !isShare(shareOf(cost)));
   if (outside.length > 0)
-    return unknownVerdict(
-      kind,
-      missing(
-        'not_a_share',
-        'the profiled pass and the clean one took too different a time: parts of one are no shares of the other',
-      ),
-    );
+    return unknownVerdict(kind, missing('not_a_share', withheldReasons.passes_differ.text));
   const ranked = (['kernels', 'scheduling', 'host'] as const)
     .map((cost) => ({ cost, share: shareOf(cost) }))
     .toSorted((x, y) => y.share - x.share);

@@ -1,9 +1,18 @@
-import type { Diagnosis, LatencyResult, ProfileResult, StageResult } from '../model/documents/profile.js';
-import { figure } from '../model/figure.js';
+import type {
+  Diagnosis,
+  LatencyResult,
+  ProfileResult,
+  StageResult,
+  WithheldPart,
+} from '../model/documents/profile.js';
+import { figure, isShare } from '../model/figure.js';
+import { withheldReasons } from '../model/withheld.js';
 
 /** What the diagnosis reads: parts of the result that are there already, and one fact of the machine. */
 export interface DiagnosisInput extends Pick<ProfileResult, 'workload' | 'latency' | 'stages' | 'memory'> {
   usableCores: number | null;
+  /** Another process can have taken the time that some observations rest on. */
+  busy: boolean;
 }
 
 /** A part of a stage below this share is not worth a line. */
@@ -32,12 +41,27 @@ export const percent = (share: number): string =>
 const ms = (value: number): string => `${Number(value.toPrecision(3))} ms`;
 const mib = (bytes: number): string => `${Number((bytes / 2 ** 20).toPrecision(3))} MiB`;
 
+/** What a core that another process took can look like. */
+const noisy = new Set([
+  'prefill_far_from_peak',
+  'context_growth',
+  'copies',
+  'runtime_call',
+  'runtime_dispatch',
+  'vocabulary',
+  'idle_cores',
+]);
+
 /**
- * Every observation that passes its threshold, the one with the most time at stake first.
+ * Every observation that passes its threshold, the one with the most time at stake first: what is said, and what is withheld.
  * @param explained whether the profiled pass explains a stage well enough to build on its parts
  */
-export function observations(input: DiagnosisInput, explained: (stage: StageResult) => boolean): Diagnosis[] {
+export function observations(
+  input: DiagnosisInput,
+  explained: (stage: StageResult) => boolean,
+): { said: Diagnosis[]; withheld: WithheldPart[] } {
   const found: (Observation | null)[] = [contextGrowth(input.latency)];
+  const unexplained = new Set<Observation | null>();
   for (const stage of input.stages) {
     if (stage.kind === 'sampling' || !stage.duration_ms.value) continue;
     const instances = stage.kind === 'decode' ? Math.max(0, (input.workload.output_len ?? 2) - 1) : 1;
@@ -49,15 +73,26 @@ export function observations(input: DiagnosisInput, explained: (stage: StageResu
       name: stage.kind === 'decode' ? 'a decode step' : 'prefill',
     };
     found.push(weightsPerStep(of, input), prefillPeak(of));
-    if (explained(stage)) {
-      found.push(copies(of, input), runtimeCall(of), runtimeDispatch(of), vocabulary(of, input));
-    }
+    if (stage.bars.length === 0) continue;
+    const parts = [copies(of, input), runtimeCall(of), runtimeDispatch(of), vocabulary(of, input)];
+    found.push(...parts);
+    if (!explained(stage)) for (const part of parts) unexplained.add(part);
   }
   found.push(idleCores(input), memoryResidual(input));
-  return found
-    .filter((one) => one !== null)
-    .toSorted((x, y) => y.atStakeMs - x.atStakeMs)
-    .map(({ id, stage, cost, share, text, decision }) => ({ id, stage, cost, share, text, decision }));
+  const reasonOf = (one: Observation) => {
+    if (unexplained.has(one)) return withheldReasons.passes_differ;
+    if (one.share.value !== null && !isShare(one.share.value)) return withheldReasons.not_a_share;
+    return input.busy && noisy.has(one.id) ? withheldReasons.machine_busy : null;
+  };
+  const said: Diagnosis[] = [];
+  const withheld: WithheldPart[] = [];
+  for (const one of found.filter((each) => each !== null).toSorted((x, y) => y.atStakeMs - x.atStakeMs)) {
+    const { atStakeMs: _, ...shown } = one;
+    const reason = reasonOf(one);
+    if (reason === null) said.push(shown);
+    else withheld.push({ kind: 'observation', id: one.id, stage: one.stage, reason });
+  }
+  return { said, withheld };
 }
 
 interface StageFacts {
@@ -87,8 +122,7 @@ function weightsPerStep(of: StageFacts, { workload }: DiagnosisInput): Observati
   const batch = workload.batch_size;
   if (gemmBytes === null || batch === null || !bytes.value || roofline.value === null) return null;
   const share = roofline.value / measuredMs;
-  // Over 1 is an accounting fault: nothing may rest on it.
-  if (gemmBytes / bytes.value < weightsDominate || share < significantShare || share > 1) return null;
+  if (gemmBytes / bytes.value < weightsDominate || share < significantShare) return null;
   return timed(of, share, 'roofline_ms / duration_ms', {
     id: 'weights_per_step',
     cost: 'kernels',
@@ -102,7 +136,7 @@ function prefillPeak(of: StageFacts): Observation | null {
   const { mfu, roofline_ms: roofline } = stage;
   if (kind !== 'prefill' || stage.bound !== 'compute' || !mfu.value || roofline.value === null) return null;
   const share = roofline.value / measuredMs;
-  if (mfu.value > 1 || share > 1) return null;
+  if (mfu.value > 1) return null; // An error of the report says so.
   const near = mfu.value >= nearPeak;
   return timed(
     of,

@@ -6,6 +6,7 @@ import type { Session } from '../session/open.js';
 import { storedRoofline } from './artifact.js';
 import { diagnosis, doubtfulUnattributed } from './diagnosis.js';
 import { latency } from './latency.js';
+import { machineLoad } from './machine-load.js';
 import { memory } from './memory.js';
 import { stages } from './stages.js';
 import { suggestions } from './suggestions.js';
@@ -52,7 +53,11 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       timeline: await timeline(database),
       roofline,
       suggestions: suggestions(await decodeState(session, found)),
-      diagnosis: diagnosis({ ...parts, usableCores: typeof usableCores === 'number' ? usableCores : null }),
+      ...diagnosis({
+        ...parts,
+        usableCores: typeof usableCores === 'number' ? usableCores : null,
+        busy: (await machineLoad(database, manifest)).busy,
+      }),
       environment: environmentFacts(manifest),
     };
     return document('profile', profileVersion, result, [...session.issues, ...attributionIssues(found)]);

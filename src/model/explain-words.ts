@@ -10,16 +10,6 @@ export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 
     : 'No rule could look at this session: it holds nothing that they judge by.';
 }
 
-/** Causes that are not claimed, each with its stage, and why; null where there are none. */
-export function withheldWords({ withheld }: Pick<ExplainResult, 'withheld'>): string | null {
-  const [first] = withheld;
-  if (!first) return null;
-  const names = withheld.map(
-    ({ title, stage }) => `${title.replaceAll('_', ' ')}${stage === null ? '' : ` (${stage})`}`,
-  );
-  return `Withheld: ${[...new Set(names)].join(', ')}: ${first.reason.text}.`;
-}
-
 /** Whether the bars are of the slowest rank, or of one that takes about as long and that the others wait for. */
 export const slowestFirst = ({ ranks }: Pick<StageWaterfall, 'ranks'>): boolean =>
   ranks.every(({ measured_ms }) => measured_ms <= ranks[0]!.measured_ms);

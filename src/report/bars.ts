@@ -1,4 +1,7 @@
-import type { StageResult } from '../model/documents/profile.js';
+import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import { barShare } from '../model/figure.js';
+import { withheldWords } from '../model/withheld.js';
+import { formatPercent, noValue } from './format.js';
 import { barLabel, barMeaning } from './names.js';
 
 export interface ShownBar {
@@ -38,3 +41,16 @@ export function shownBars({ bars, duration_ms }: StageResult): ShownBar[] {
   });
   return shown;
 }
+
+export function barShareText(ms: number, measuredMs: number): string {
+  const share = barShare(ms, measuredMs);
+  return share === null ? noValue : formatPercent(share);
+}
+
+/** Why bars of a stage have no share; null where all have one. */
+export const noShareWords = ({ withheld = [] }: ProfileResult, stage: StageResult['kind']): string | null =>
+  withheldWords(
+    withheld
+      .filter((one) => one.kind === 'bar_share' && one.stage === stage)
+      .map(({ id, reason }) => ({ title: `share of ${barLabel(id)}`, stage: null, reason })),
+  );

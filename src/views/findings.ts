@@ -1,5 +1,6 @@
 import type { Evidence, ExplainResult, Finding } from '../model/documents/explain.js';
-import { nothingFound, withheldWords } from '../model/explain-words.js';
+import { nothingFound } from '../model/explain-words.js';
+import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { numberedQueries } from './explain-series.js';
 
@@ -21,7 +22,7 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
   const shown = found.slice(0, limit);
   const titles = new Map(data.findings.map(({ id, title }) => [id, title]));
   const session = data.session.name ?? data.session.id;
-  const withheld = withheldWords(data);
+  const withheld = withheldWords(data.withheld);
   const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
   return [
     found.length === 0

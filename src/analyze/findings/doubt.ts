@@ -1,7 +1,7 @@
 import type { FoundDraft } from './rule.js';
 
 type Doubt = Pick<FoundDraft, 'title' | 'cause' | 'change' | 'check' | 'evidence'> &
-  Partial<Pick<FoundDraft, 'stage' | 'confidence' | 'bars' | 'noise' | 'observation'>>;
+  Partial<Pick<FoundDraft, 'stage' | 'confidence' | 'bars' | 'noise'>>;
 
 /** A finding that is no matter of a stage's time: nothing is at stake in ms, and nothing to gain is claimed. */
 export function doubt(about: Doubt): FoundDraft {

@@ -2,6 +2,7 @@ import type { ExplainResult, Finding, StageWaterfall } from '../../model/documen
 import { missing } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
+import { withheldReasons, withheldWords } from '../../model/withheld.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
@@ -14,7 +15,7 @@ import { standaloneSql } from '../waterfall/standalone.js';
 import { makeWindowSums } from '../waterfall/window-sums.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
 import { type Found, ranked } from './ranking.js';
-import type { FindingContext, FoundDraft, Rule } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
 
@@ -112,33 +113,29 @@ export async function firedRules(
     const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
     const kept = drafts.filter((draft) => !isNoise(draft));
     found.push(...kept.map((draft) => ({ rule, draft })));
-    withheld.push(...drafts.filter(isNoise).map((draft) => withheldFinding(rule, draft)));
     const { id, title } = rule;
-    outcomes.push(
-      result.outcome !== 'fired'
-        ? { rule: id, title, outcome: result.outcome, why: result.why }
-        : kept.length > 0
-          ? { rule: id, title, outcome: 'fired', why: kept.map((draft) => draft.title).join('; ') }
-          : { rule: id, title, outcome: 'withheld', why: `Withheld: ${machineBusy.text}.` },
-    );
+    const own = [
+      ...drafts.filter(isNoise).map(({ stage }) => ({ title, stage, reason: withheldReasons.machine_busy })),
+      ...(result.outcome === 'not_applicable' ? [] : (result.withheld ?? [])),
+    ];
+    withheld.push(...own.map((one) => ({ rule: id, ...one })));
+    outcomes.push({ rule: id, title, ...outcomeOf(result, kept, own) });
   }
   return { found, rules: outcomes, withheld };
 }
 
-const machineBusy = {
-  code: 'machine_busy',
-  text: 'other processes or an unsteady machine can produce it alone',
-} as const;
-
-const withheldFinding = (
-  { id, title }: Rule,
-  { stage, observation }: FoundDraft,
-): ExplainResult['withheld'][number] => ({
-  rule: id,
-  stage,
-  title: observation ?? title,
-  reason: machineBusy,
-});
+function outcomeOf(
+  result: RuleOutcome,
+  kept: readonly FoundDraft[],
+  withheld: readonly Withheld[],
+): Pick<ExplainResult['rules'][number], 'outcome' | 'why'> {
+  if (kept.length > 0) return { outcome: 'fired', why: kept.map(({ title }) => title).join('; ') };
+  const why = withheldWords(withheld);
+  if (why !== null) return { outcome: 'withheld', why };
+  return result.outcome === 'fired'
+    ? { outcome: 'fired', why: '' }
+    : { outcome: result.outcome, why: result.why };
+}
 
 /**
  * Runs every rule over the session and ranks what they find: by ms at stake over the whole run. The gain of a change that

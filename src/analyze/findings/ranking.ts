@@ -61,15 +61,7 @@ function stepsFirst(all: readonly Finding[]): Finding[] {
 const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const {
-    run_ms: told,
-    share,
-    removes = 'busy',
-    covers = [],
-    noise: _noise,
-    observation: _observation,
-    ...rest
-  } = draft;
+  const { run_ms: told, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;

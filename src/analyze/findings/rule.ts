@@ -1,4 +1,10 @@
-import type { Finding, MachineLoad, StageWaterfall, WaterfallKind } from '../../model/documents/explain.js';
+import type {
+  ExplainResult,
+  Finding,
+  MachineLoad,
+  StageWaterfall,
+  WaterfallKind,
+} from '../../model/documents/explain.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
@@ -60,16 +66,17 @@ export type FoundDraft = Omit<
   removes?: 'idle' | 'busy';
   /** As of the rule, for the findings of one that looks at several causes. */
   noise?: boolean;
-  /** Id of the observation that the finding repeats, of a rule that repeats another analysis. */
-  observation?: string;
   /** Rules whose smaller findings in the same stage this change removes as well: their time is counted here. */
   covers?: readonly string[];
 };
 
+/** What an analysis that the rule repeats does not claim. */
+export type Withheld = Omit<ExplainResult['withheld'][number], 'rule'>;
+
 export type RuleOutcome =
-  | { outcome: 'fired'; findings: FoundDraft[] }
+  | { outcome: 'fired'; findings: FoundDraft[]; withheld?: Withheld[] }
   /** The condition was looked at and does not hold: with the numbers that say so. */
-  | { outcome: 'not_fired'; why: string }
+  | { outcome: 'not_fired'; why: string; withheld?: Withheld[] }
   /** The session has nothing to tell it by: what is missing. */
   | { outcome: 'not_applicable'; why: string };
 

@@ -1,5 +1,6 @@
-import { nothingFound, withheldWords } from '../../model/explain-words.js';
+import { nothingFound } from '../../model/explain-words.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
+import { withheldWords } from '../../model/withheld.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
 import {
@@ -49,7 +50,7 @@ export function whatToChange(facts: StoredFacts): TopicAnswer {
 }
 
 const noneFound = ({ explained }: StoredFacts): string =>
-  [nothingFound(explained), withheldWords(explained) ?? []].flat().join(' ');
+  [nothingFound(explained), withheldWords(explained.withheld) ?? []].flat().join(' ');
 
 const nothingTimed = () => cannot('Nothing in the session has a time of its own.', capture.timeline);
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
+import { withheldReasonSchema } from '../withheld.js';
 import { phaseKinds } from './trace-phase.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
@@ -202,7 +203,7 @@ export const explainResultSchema = z.object({
       stage: waterfallKindSchema.nullable(),
       /** Of the rule, or of an observation of a profile by its id. */
       title: z.string(),
-      reason: z.object({ code: z.enum(['machine_busy']), text: z.string() }),
+      reason: withheldReasonSchema,
     }),
   ),
   /** What to capture next, with what it would tell. */

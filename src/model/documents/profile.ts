@@ -3,6 +3,7 @@ import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
+import { withheldReasonSchema } from '../withheld.js';
 import { machineRooflineSchema } from './roofline.js';
 
 const opClass = z.enum(opClasses);
@@ -244,10 +245,22 @@ export const profileResultSchema = z.object({
   suggestions: z.array(suggestionSchema),
   /** Absent in documents written before there was one. */
   diagnosis: z.array(diagnosisSchema).optional(),
+  /** Observations that are not in `diagnosis`, and bars whose share of the measured time is not shown. From 1.2 on. */
+  withheld: z
+    .array(
+      z.object({
+        kind: z.enum(['observation', 'bar_share']),
+        /** Of the observation or the bar. */
+        id: z.string(),
+        stage: z.enum(['prefill', 'decode']).nullable(),
+        reason: withheldReasonSchema,
+      }),
+    )
+    .optional(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
 });
 
-export const profileVersion = '1.1';
+export const profileVersion = '1.2';
 export const profileDocumentSchema = documentSchema('profile', profileVersion, profileResultSchema);
 
 export type ProfileResult = z.infer<typeof profileResultSchema>;
@@ -259,5 +272,6 @@ export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
 export type Timeline = z.infer<typeof timelineSchema>;
 export type Suggestion = z.infer<typeof suggestionSchema>;
+export type WithheldPart = NonNullable<ProfileResult['withheld']>[number];
 export type Diagnosis = z.infer<typeof diagnosisSchema>;
 export type StepBar = z.infer<typeof stepBarSchema>;

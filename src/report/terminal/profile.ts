@@ -1,19 +1,17 @@
 import { colour } from './colour.js';
 import type { Document, Issue } from '../../model/document.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
-import { isShare, type Figure } from '../../model/figure.js';
+import type { Figure } from '../../model/figure.js';
 import {
   formatBytes,
   formatFigure,
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatMsColumn,
-  formatPercent,
   isAccountingFault,
   nbsp,
-  noValue,
 } from '../format.js';
-import { shownBars } from '../bars.js';
+import { barShareText, noShareWords, shownBars } from '../bars.js';
 import { componentNames } from '../names.js';
 import { diagnosisTexts } from '../diagnosis.js';
 import { notices, timesOf } from '../notices.js';
@@ -99,7 +97,7 @@ function memoryWords(memory: MemoryResult): string {
   return `${formatFigure(memory.peak_bytes)}${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`;
 }
 
-function barLines(stage: StageResult, width: number): string[] {
+function barLines(data: ProfileResult, stage: StageResult, width: number): string[] {
   const bars = shownBars(stage);
   const measured = stage.duration_ms.value;
   const whole = measured === null ? [] : [{ label: 'measured', ms: measured }];
@@ -112,15 +110,7 @@ function barLines(stage: StageResult, width: number): string[] {
   const rows = all.map(({ label, ms }, index) => [
     label,
     `${times[index]}${nbsp}ms`,
-    // "0.0 %" of what is left unexplained is a rounding, not a figure.
-    // A bar of the profiled pass above the clean time, or below 0, cannot be a share of it.
-    measured === null
-      ? ''
-      : Math.abs(ms) < 5e-4 * measured
-        ? formatPercent(0)
-        : isShare(ms / measured)
-          ? formatPercent(ms / measured)
-          : noValue,
+    measured === null ? '' : barShareText(ms, measured),
     index < bars.length ? textBar(ms, full, barCells) : '',
   ]);
   const columns = [
@@ -135,7 +125,13 @@ function barLines(stage: StageResult, width: number): string[] {
     rows.map((row) => row.slice(0, columns.length)),
     { width, indent: 4 },
   );
-  return ['', ...hanging('  ', title, width).map((line) => colour.bold(line)), table];
+  const why = noShareWords(data, stage.kind);
+  return [
+    '',
+    ...hanging('  ', title, width).map((line) => colour.bold(line)),
+    table,
+    ...(why === null ? [] : hanging('    ', why, width)),
+  ];
 }
 
 const severityWords: Record<Issue['severity'], string> = {
@@ -193,7 +189,7 @@ export function profileSummary(
   ];
   const decode = stageNamed(data, 'decode');
   const shown = decode && decode.bars.length > 0 ? decode : stageNamed(data, 'prefill');
-  const waterfall = shown && shown.bars.length > 0 ? barLines(shown, width) : [];
+  const waterfall = shown && shown.bars.length > 0 ? barLines(data, shown, width) : [];
   // Sentences, waterfall, findings, then the evidence; without an explanation the figures come first.
   const lines = explanation
     ? [

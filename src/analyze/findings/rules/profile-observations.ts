@@ -18,17 +18,6 @@ const barsOf: Record<string, string[]> = {
 /** Bars that the change named beside them takes away altogether; the others only shrink by an unknown part. */
 const removable = new Set(['kv_cache_copied', 'copies', 'runtime_call', 'runtime_dispatch']);
 
-/** What a core that another process took can look like. */
-const noisy = new Set([
-  'prefill_far_from_peak',
-  'context_growth',
-  'copies',
-  'runtime_call',
-  'runtime_dispatch',
-  'vocabulary',
-  'idle_cores',
-]);
-
 /** The diagnosis of `inferscope profile`, observation by observation, and its suggestions as their gains. */
 export const profileObservations: Rule = {
   id: 'profile_observations',
@@ -42,9 +31,13 @@ export const profileObservations: Rule = {
     const seen = told.filter(({ id }) => id !== 'verdict' && id !== 'nothing_significant');
     const findings: FoundDraft[] = [];
     for (const one of seen) findings.push(await finding(context, one, profile));
-    if (findings.length > 0) return { outcome: 'fired', findings };
+    const withheld = (profile.withheld ?? [])
+      .filter(({ kind }) => kind === 'observation')
+      .map(({ id, stage, reason }) => ({ title: id, stage, reason }));
+    if (findings.length > 0) return { outcome: 'fired', findings, withheld };
     return {
       outcome: 'not_fired',
+      withheld,
       why:
         told.find(({ id }) => id === 'nothing_significant')?.text ?? 'No observation passed its threshold.',
     };
@@ -62,8 +55,6 @@ async function finding(
   const { evidence } = await context.evidence(observationSql(id, stage, context.waterfalls), () => text);
   const about = {
     stage,
-    noise: noisy.has(id),
-    observation: id,
     title: text.replace(/\.$/, ''),
     cause: decision === null ? text : `${decision[0]!.toUpperCase()}${decision.slice(1)}.`,
     confidence: 'medium' as const,

@@ -2,6 +2,7 @@ import type { FC } from 'hono/jsx';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import type { Figure } from '../../../model/figure.js';
 import { formatFigure, formatMsColumn, formatPercent } from '../../format.js';
+import { barShareText, noShareWords } from '../../bars.js';
 import { barLabel, barMeaning } from '../../names.js';
 import { boundWords, missingReasons, stageSentence } from '../../words.js';
 import { causesOf } from '../../notices.js';
@@ -12,6 +13,7 @@ const title = (stage: StageResult): string => (stage.kind === 'decode' ? 'One de
 
 const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result }) => {
   const measured = stage.duration_ms.value ?? 0;
+  const why = noShareWords(result, stage.kind);
   const times = formatMsColumn([...stage.bars.map((bar) => bar.ms), measured]);
   return (
     <div>
@@ -39,7 +41,7 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
               barLabel(bar.id),
               <code>{bar.id}</code>,
               times[index],
-              formatPercent(bar.ms / measured),
+              barShareText(bar.ms, measured),
               bar.confidence,
               barMeaning(bar.id),
             ]),
@@ -47,6 +49,7 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
           ]}
         />
       </ChartBox>
+      {why !== null && <p>{why}</p>}
     </div>
   );
 };
