@@ -1,7 +1,7 @@
 import { onCpu, remote } from '../analyze/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { leftWords } from '../capture/bench/eta.js';
-import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import type { BenchPart } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
@@ -10,6 +10,7 @@ import { ensureWritable } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { importBench, isInterruption } from './bench-import.js';
 import { keepRoofline } from './keep-roofline.js';
+import { machineRoofs } from './machine-roofs.js';
 import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifest.js';
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
@@ -142,17 +143,12 @@ async function rooflineFor(
   const threads = threadsOf(variants, prepared.workload.threads);
   // Roofs of one number of threads would be wrong for variants of another.
   if (prepared.name !== 'onnx' || threads === null) return null;
-  const found = await machineRoofline({
+  return machineRoofs(progress, {
     threads,
     cacheDir,
     fresh: freshRoofline === true,
     signal,
-    onProgress: ({ done, total, label }) =>
-      progress.update("measuring this machine's roofline", `${done}/${total} ${label}`),
   });
-  if (!found.cached)
-    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
-  return found;
 }
 
 function showEvent(

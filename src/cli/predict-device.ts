@@ -128,19 +128,18 @@ async function cpu(
   given: MachineRoofline | null,
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
   if (given) return { roofs: roofsOfCpu(given), issues: [] };
-  const { machineRoofline, rooflineIssues } = await import('../capture/onnx/machine-roofline.js');
+  const { rooflineIssues } = await import('../capture/onnx/machine-roofline.js');
+  const { machineRoofs } = await import('./machine-roofs.js');
   const { defaultThreads } = await import('../engines/onnx/decoder.js');
   const { detectCpu } = await import('../hardware/cpu.js');
   const home = ensureWritable();
   const progress = startProgress(typed.quiet === true);
   const measured = await interruptible((signal) =>
-    machineRoofline({
+    machineRoofs(progress, {
       threads: typed.threads ?? defaultThreads(detectCpu().usableCores),
       cacheDir: home.cache,
       fresh: false,
       signal,
-      onProgress: ({ done, total, label }) =>
-        progress.update("measuring this CPU's roofline", `${done}/${total} ${label}`),
     }),
   ).finally(progress.end);
   return { roofs: roofsOfCpu(measured.roofline), issues: rooflineIssues(measured) };

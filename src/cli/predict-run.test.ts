@@ -1,8 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { expect, test } from 'vitest';
+import { sessionOf, tinyConfig, tinyWorkload } from '../analyze/test-session.js';
 import { findPreset } from '../llm/presets.js';
+import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { predictSummary } from '../report/terminal/predict.js';
+import { homeFolders } from '../session/home.js';
 import { testFolder } from '../session/test-folder.js';
 import { chooseCases } from './kernels-cases.js';
 import { predicted } from './predict-run.js';
@@ -30,4 +34,62 @@ test('keys of a config that its family does not read are warned of', async () =>
         text: expect.stringContaining('num_local_experts'),
       }),
     );
+});
+
+test('roofs of a stored session: named, or the newest of a GPU of that name', async () => {
+  process.env['INFERSCOPE_HOME'] = testFolder();
+  const { id } = await sessionOf(
+    homeFolders(),
+    {},
+    { kind: 'roofline', workload: null, roofline: null, artifacts: { 'roofline-gpu': handGpuRoofline() } },
+  );
+  const typed = { model: 'llama-3.2-1b', kernels: [] };
+  for (const more of [{ gpu: 'H200' }, { roofline: id }]) {
+    const { data } = await predicted({ ...typed, ...more });
+    // 800 TFLOP/s and 4 TB/s, as handGpu has them; the data sheet says 989 and 4.8.
+    expect(data.device).toMatchObject({
+      name: 'NVIDIA H200',
+      roofs: 'measured',
+      peak_flops_per_s: { value: 800e12 },
+      bandwidth_bytes_per_s: { value: 4e12 },
+    });
+  }
+  const other = await predicted({ ...typed, gpu: 'H100' });
+  expect(other.data.device.roofs).toBe('data-sheet');
+});
+
+test('a session of kernels only is its own table: nothing to compare with, a time for every operation', async () => {
+  process.env['INFERSCOPE_HOME'] = testFolder();
+  const config = join(testFolder(), 'config.json');
+  writeFileSync(config, JSON.stringify(tinyConfig));
+  const protocol = { runs: 1, maxSeconds: 1, check: false, graph: false, seed: 0 };
+  const typed = { ...protocol, fromModel: config, contextLen: [8], tag: [], output: testFolder() };
+  const { cases } = await chooseCases([], typed, { gpu: false, dtypes: ['float32'] });
+  const microbenchmarks = cases.map((one) => ({
+    execution_id: 'kernels',
+    name: one.kernel,
+    case_id: one.case,
+    dtype: one.dtype,
+    params: JSON.stringify(one.params),
+    outcome: 'measured',
+    flops: one.flops,
+    bytes: one.bytes,
+    runs: 3,
+    median_ns: 5000,
+    threads: 1,
+  }));
+  const session = await sessionOf(
+    homeFolders(),
+    { microbenchmarks },
+    { kind: 'kernels', workload: tinyWorkload() },
+  );
+  for (const selector of [session.id, '@last']) {
+    const { data } = await predicted({ session: selector, contextLen: [8], kernels: [] });
+    expect(data.table).toMatchObject({ sessions: [session.id], cases: cases.length });
+    const prefill = data.stages.find(({ phase }) => phase === 'prefill')!;
+    expect(prefill).toMatchObject({ measured: [], context_len: 8 });
+    const gemms = prefill.ops.filter(({ kernel }) => kernel === 'gemm');
+    expect(gemms.length).toBeGreaterThan(3);
+    for (const one of gemms) expect([one.op, one.how, one.predicted_us]).toEqual([one.op, 'measured', 5]);
+  }
 });

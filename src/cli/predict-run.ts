@@ -40,7 +40,8 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
 }
 
 const measuredKernels = withRows('measured kernels', 'microbenchmarks');
-const predictable = withRows('stages', 'stages', 'iterations');
+const withStages = withRows('stages', 'stages', 'iterations');
+const predictable = withRows('stages or measured kernels', 'stages', 'iterations', 'microbenchmarks');
 
 interface PredictedModel {
   name: string;
@@ -67,13 +68,15 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   const computed = model.storage.weights.compute ?? model.storage.activations;
   checkPeak(roofs, computed);
   checkPeak(roofs, model.storage.activations);
-  const measured = session
-    ? await measuredStages(session, {
-        batchSize: typed.batchSize?.length === 1 ? typed.batchSize[0]! : null,
-        inputLen: typed.contextLen?.length === 1 ? typed.contextLen[0]! : null,
-        outputLen: typed.outputLen ?? null,
-      })
-    : [];
+  // A session of kernels only is a table: there is nothing to compare with.
+  const measured =
+    session && (withStages.holds(session.manifest) || !measuredKernels.holds(session.manifest))
+      ? await measuredStages(session, {
+          batchSize: typed.batchSize?.length === 1 ? typed.batchSize[0]! : null,
+          inputLen: typed.contextLen?.length === 1 ? typed.contextLen[0]! : null,
+          outputLen: typed.outputLen ?? null,
+        })
+      : [];
   const points = pointsOf(
     {
       batchSizes: typed.batchSize ?? null,

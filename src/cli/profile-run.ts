@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fitsInMemory } from '../capture/onnx/memory-need.js';
 import { analyzeProfile } from '../analyze/profile.js';
-import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
@@ -19,6 +19,7 @@ import { engineWords, modelWords, plural, shapeWords } from '../report/words.js'
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { machineRoofs } from './machine-roofs.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath, writeReport } from './report-file.js';
@@ -215,17 +216,12 @@ async function measureRoofline(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<CachedRoofline> {
-  const found = await machineRoofline({
+  return machineRoofs(progress, {
     threads,
     cacheDir,
     fresh: options.freshRoofline === true,
     signal,
-    onProgress: ({ done, total, label }) =>
-      progress.update("measuring this machine's roofline", `${done}/${total} ${label}`),
   });
-  if (!found.cached)
-    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
-  return found;
 }
 
 function showProgress(progress: Progress, event: ProfileProgress): void {

@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { leftWords, startCountEta } from '../capture/bench/eta.js';
 import { talkColour } from '../report/terminal/colour.js';
 import { inert } from '../report/terminal/text.js';
 import { terminalWidth } from './output.js';
@@ -41,4 +42,14 @@ export function startProgress(quiet: boolean): Progress {
     },
     end: clear,
   };
+}
+
+/** Progress of a step whose parts are counted, with about how much time is left. */
+export function countProgress(
+  progress: Progress,
+  step: string,
+): (at: { done: number; total: number; label: string }) => void {
+  const leftS = startCountEta();
+  return ({ done, total, label }) =>
+    progress.update(step, `${done}/${total} ${label}${leftWords(leftS(done, total))}`);
 }

@@ -1,6 +1,5 @@
 import process from 'node:process';
-import { leftWords, startCountEta } from '../capture/bench/eta.js';
-import { machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
+import { rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { cachedIssues } from '../capture/roofline/issues.js';
 import { gpuRoofline, type MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
 import { openGpus } from '../capture/telemetry-gpus.js';
@@ -17,7 +16,8 @@ import { rooflineView } from '../views/roofline.js';
 import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
-import { type Progress, startProgress } from './progress.js';
+import { machineRoofs } from './machine-roofs.js';
+import { countProgress, type Progress, startProgress } from './progress.js';
 import { keepRooflineSession, openRooflineSession, type RooflineCommandOptions } from './roofline-session.js';
 import type { OpenRecording } from '../record/record-session.js';
 
@@ -77,14 +77,11 @@ async function measure(
       cachedIssues(gpu, cached, ageS),
     );
   }
-  const leftS = startCountEta();
-  const measured = await machineRoofline({
+  const measured = await machineRoofs(progress, {
     threads: options.threads ?? defaultThreads(detectCpu().usableCores),
     cacheDir: home.cache,
     fresh: options.fresh === true,
     signal,
-    onProgress: ({ done, total, label }) =>
-      progress.update('measuring the roofline', `${done}/${total} ${label}${leftWords(leftS(done, total))}`),
   });
   const { roofline, cached, ageS } = measured;
   return document(
@@ -115,15 +112,13 @@ async function measureGpus(
   let session: OpenRecording | null = null;
   try {
     session = recorded ? await openRooflineSession(options) : null;
-    const leftS = startCountEta();
     const gpu = await gpuRoofline({
       python: options.python ?? null,
       cacheDir: home.cache,
       fresh: options.fresh === true || recorded,
       scratch: session?.scratch ?? null,
       signal,
-      onProgress: ({ done, total, label }) =>
-        progress.update('measuring the GPUs', `${done}/${total} ${label}${leftWords(leftS(done, total))}`),
+      onProgress: countProgress(progress, 'measuring the GPUs'),
     });
     if (!gpu.cached) progress.done('measured the GPUs', `${gpu.roofline.seconds.toFixed(0)} s`);
     if (session) await keepAndReport(session, gpu, signal.aborted);

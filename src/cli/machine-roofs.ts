@@ -1,0 +1,20 @@
+import {
+  type CachedRoofline,
+  machineRoofline,
+  type RooflineOptions,
+} from '../capture/onnx/machine-roofline.js';
+import { countProgress, type Progress } from './progress.js';
+
+/** This machine's roofs, cached or measured; shows about how much time is left. @throws as machineRoofline */
+export async function machineRoofs(
+  progress: Progress,
+  options: Omit<RooflineOptions, 'onProgress'>,
+): Promise<CachedRoofline> {
+  const found = await machineRoofline({
+    ...options,
+    onProgress: countProgress(progress, "measuring this machine's roofline"),
+  });
+  if (!found.cached)
+    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
+  return found;
+}
