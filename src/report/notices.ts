@@ -50,6 +50,7 @@ export function causesOf(part: keyof typeof causes, issues: Issue[]): Issue[] {
 const countedInText = new Set([
   'activities_before_launch',
   'activities_repeated',
+  'activities_without_device',
   'attributed_by_process_range',
   'attributed_by_thread',
   'calls_clipped',

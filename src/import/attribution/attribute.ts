@@ -7,7 +7,7 @@ import { sweepDevices } from './devices.js';
 import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
-import { dropBeforeLaunch, dropRepeated, isLaunch, nothingImpossible } from './impossible.js';
+import { dropBeforeLaunch, dropNoDevice, dropRepeated, isLaunch, nothingImpossible } from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
 import { callsSql, copiesSql, keeper, kernelsSql, stagesSql, writeFolded } from './kept-tables.js';
 import { keepGaps } from './keep-gaps.js';
@@ -70,8 +70,10 @@ async function attributeTables(
   proceed(0.45);
 
   const impossible = nothingImpossible();
-  for (const table of ['trace_kernels', 'trace_copies'] as const)
+  for (const table of ['trace_kernels', 'trace_copies'] as const) {
+    impossible.noDevice += await dropNoDevice(workbench, table);
     if (await sortByStart(workbench, table)) impossible.repeated += await dropRepeated(workbench, table);
+  }
   const shared = await joinLaunches(workbench);
   await dropBeforeLaunch(workbench, impossible);
   const launches = await unansweredLaunches(workbench);

@@ -5,6 +5,8 @@ import { traceTables } from '../trace-tables.js';
 export interface ImpossibleCounts {
   /** Recorded more than once; left out but for the first. */
   repeated: number;
+  /** On a device whose number no machine has; left out. */
+  noDevice: number;
   /** They begin so long before the call that launched them that no clock explains it; left out. */
   beforeLaunch: number;
   /** They begin so long after it that no queue explains it; kept. */
@@ -22,8 +24,16 @@ export const impossibleLeadNs = 1_000_000_000;
 /** Queues hold about a thousand launches: one that waits longer than this was recorded by another clock, or not here. */
 export const impossibleWaitNs = 60_000_000_000;
 
+/** More GPUs than any machine has. */
+const mostDevices = 1024;
+
+/** @param device NaN where the capture does not say */
+export const isNoDevice = (device: number): boolean =>
+  !Number.isNaN(device) && !(Number.isInteger(device) && device >= 0 && device < mostDevices);
+
 export const nothingImpossible = (): ImpossibleCounts => ({
   repeated: 0,
+  noDevice: 0,
   beforeLaunch: 0,
   afterLaunch: 0,
   skewed: 0,
@@ -51,12 +61,27 @@ export async function dropRepeated(
       WHERE start_ns IN (SELECT start_ns FROM ${table} GROUP BY start_ns HAVING count(*) > 1)) WHERE n > 1`;
   const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM (${repeated})`);
   if (found!.n === 0) return 0;
-  await workbench.run(
-    `CREATE TABLE attr_sorted AS SELECT * FROM ${table} WHERE rowid NOT IN (${repeated}) ORDER BY start_ns`,
-  );
-  await workbench.run(`DROP TABLE ${table}`);
-  await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
+  await keepRows(workbench, table, `rowid NOT IN (${repeated})`);
   return found!.n;
+}
+
+/** Leaves rows out of a trace table whose device cannot be, by the rule of isNoDevice. */
+export async function dropNoDevice(
+  workbench: Workbench,
+  table: 'trace_kernels' | 'trace_copies',
+): Promise<number> {
+  const possible = `device BETWEEN 0 AND ${mostDevices - 1} AND device = floor(device)`;
+  const none = `device IS NOT NULL AND NOT isnan(device::DOUBLE) AND NOT (${possible})`;
+  const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${none}`);
+  if (found!.n > 0) await keepRows(workbench, table, `NOT (${none})`);
+  return found!.n;
+}
+
+/** Rows are numbered anew: what follows counts on numbers without gaps. */
+async function keepRows(workbench: Workbench, table: string, where: string): Promise<void> {
+  await workbench.run(`CREATE TABLE attr_kept AS SELECT * FROM ${table} WHERE ${where} ORDER BY rowid`);
+  await workbench.run(`DROP TABLE ${table}`);
+  await workbench.run(`ALTER TABLE attr_kept RENAME TO ${table}`);
 }
 
 /** Of attr_kernels and attr_copies: leaves out what begins long before its launch, and counts what begins before it or long after. */

@@ -59,6 +59,12 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       (n) => `${n} kernels and copies were recorded more than once; each counts once.`,
     ),
     issue(
+      'activities_without_device',
+      'warning',
+      impossible.noDevice,
+      (n) => `${n} kernels and copies ran on a device whose number no machine has; they are left out.`,
+    ),
+    issue(
       'activities_before_launch',
       'warning',
       impossible.beforeLaunch,

@@ -293,7 +293,7 @@ describe('a trace that is wrong without being broken', () => {
     });
   });
 
-  test('every event twice, all calls with one id, kernels an hour early: each kernel counts once', async () => {
+  test('every event twice, all calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
     const load = async (path: string) => {
       const { database, issues } = await importedBy((target, context) =>
         kinetoImporter.load(path, target, context),
@@ -325,6 +325,13 @@ describe('a trace that is wrong without being broken', () => {
       }),
     );
     expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
+
+    const nowhere = await load(
+      changed((list) => {
+        for (const [i, device] of [-1, 2 ** 40].entries()) of(list, 'kernel')[i]!.args['device'] = device;
+      }),
+    );
+    expect(nowhere).toMatchObject({ n: kernels.length - 2, issues: { activities_without_device: 2 } });
 
     const late = await load(
       changed((list) => {

@@ -255,6 +255,9 @@ test('launches without kernels, kernels twice, kernels before their launch and i
   expect(
     await counted(edited('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
   ).toMatchObject({ activities_repeated: 922 });
+  const devices = `UPDATE ${kernel} SET deviceId = CASE rowid % 3 WHEN 0 THEN -1 WHEN 1 THEN 1099511627776 ELSE 0 END
+    WHERE rowid <= 30`;
+  expect(await counted(edited('devices.sqlite', devices))).toMatchObject({ activities_without_device: 20 });
   const early = edited(
     'early.sqlite',
     `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,

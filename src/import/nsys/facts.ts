@@ -126,8 +126,9 @@ function text(value: SqliteValue | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
+/** Null where the file has none, or one that no GPU has. */
 function size(value: SqliteValue | undefined): number | null {
-  return value === null || value === undefined || typeof value === 'string' ? null : Number(value);
+  return (typeof value === 'number' || typeof value === 'bigint') && value > 0 ? Number(value) : null;
 }
 
 /** "Not all CUDA events might have been collected." and the like, in nsys's own words; nothing else of its log. */

@@ -1,4 +1,10 @@
-import { type ImpossibleCounts, impossibleLeadNs, impossibleWaitNs, skewNs } from '../impossible.js';
+import {
+  type ImpossibleCounts,
+  isNoDevice,
+  impossibleLeadNs,
+  impossibleWaitNs,
+  skewNs,
+} from '../impossible.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
@@ -18,12 +24,18 @@ export function leaveOut(
 ): { events: HeldEvents; call: Int32Array } {
   const { rows, start_ns } = events;
   const callStart = calls.start_ns;
+  const noDevice = Uint8Array.from(events.shapes['device'] ?? [], (device) => Number(isNoDevice(device)));
   let out: Uint8Array | null = null;
   let together = 0;
   for (let i = 0; i < rows; i++) {
     const start = start_ns[i]!;
     if (i === 0 || start !== start_ns[i - 1]) together = i;
-    else if (isRepeated(events, i, Math.max(together, i - comparedRows))) {
+    if (noDevice[events.shape[i]!]) {
+      (out ??= new Uint8Array(rows))[i] = 1;
+      counts.noDevice++;
+      continue;
+    }
+    if (together < i && isRepeated(events, i, Math.max(together, i - comparedRows))) {
       (out ??= new Uint8Array(rows))[i] = 1;
       counts.repeated++;
       continue;
