@@ -9,12 +9,14 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
+import { msOf } from './words.js';
 
 interface SampleRow extends Record<string, unknown> {
   scope: string;
   mean: number;
   most: number;
   samples: number;
+  seconds: number;
 }
 
 interface Metric {
@@ -56,15 +58,16 @@ export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart
   return lines.find(({ scope }) => scope.startsWith('gpu'))?.part ?? null;
 }
 
-/** A line per scope, GPUs first; none where the metric was not sampled. */
+/** A line per scope, GPUs first, over the whole time sampled (of each execution, first to last); none where the metric was not sampled. */
 async function samplesOf(facts: StoredFacts, found: Metric): Promise<{ scope: string; part: StoredPart }[]> {
   if (!hasTable(facts, 'telemetry')) return [];
-  const sql = `SELECT scope, avg(value) AS mean, max(value) AS most, count(*) AS samples
-FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL
+  const sql = `SELECT scope, sum(total) / sum(n) AS mean, max(most) AS most, sum(n)::DOUBLE AS samples, sum(span_ns) / 1e9 AS seconds
+FROM (SELECT scope, sum(value) AS total, max(value) AS most, count(*) AS n, max(t_ns) - min(t_ns) AS span_ns
+      FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL GROUP BY scope, execution_id)
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
-  return rows.map(({ scope, mean, most, samples }) => {
-    const text = `${scope} ${found.what} ${mean.toFixed(0)} ${found.unit} on average, ${most.toFixed(0)} ${found.unit} at most (${samples} samples).`;
+  return rows.map(({ scope, mean, most, samples, seconds }) => {
+    const text = `${scope} ${found.what} ${mean.toFixed(0)} ${found.unit} on average over ${msOf(1e3 * seconds)}, ${most.toFixed(0)} ${found.unit} at most (${samples} samples from start to end, loading and idle time included).`;
     return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
   });
 }

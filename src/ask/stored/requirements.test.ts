@@ -137,12 +137,14 @@ test('E3: Is CPU scheduling, kernels or allocation the cost? By the operators of
 test('E9: Is the GPU throttled? How much power does it draw?', async () => {
   const { answer, direct, one } = await asking(await open('vllm-0.26-h200/run-in-process'));
   expect((await answer('Is the GPU throttled?')).answered_by).toBe('stored');
-  const { metric, mean } = await one<{ metric: string; mean: number }>(
-    `SELECT metric, avg(value) AS mean FROM telemetry WHERE metric LIKE 'utilization%' AND scope LIKE 'gpu%' GROUP BY metric`,
+  const { metric, mean, seconds } = await one<{ metric: string; mean: number; seconds: number }>(
+    `SELECT metric, avg(value) AS mean, (max(t_ns) - min(t_ns)) / 1e9 AS seconds FROM telemetry
+     WHERE metric LIKE 'utilization%' AND scope LIKE 'gpu%' GROUP BY metric`,
   );
   expect(metric).toBe('utilization_percent');
   const text = await direct('What is the utilization over the run?');
   expect(Math.abs(numberIn(text, /utilised ([\d.]+) % on average/) - mean)).toBeLessThanOrEqual(0.5);
+  expect(Math.abs(numberIn(text, /on average over ([\d.]+) s/) / seconds - 1)).toBeLessThan(0.01);
 });
 
 describe('a benchmark of batches, prompts and outputs', async () => {
