@@ -75,6 +75,11 @@ function defineList(command: Command): void {
       }
       const { listText } = await import('./session-text.js');
       print(listText(sessions, terminalWidth()));
+      const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analysed');
+      if (unread.length > 0)
+        talk(
+          `without a headline, because not analysed on this machine: ${unread.length}; inferscope explain ${unread.at(-1)!.id}`,
+        );
     });
 }
 

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { keepHeadline, readHeadline } from './headline.js';
-import { listSessions } from './list.js';
+import { type ListedSession, listSessions } from './list.js';
 import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
 import { keepSession } from './test-session.js';
@@ -11,14 +11,25 @@ test('the headline of the last analysis is in the list; one of another state or 
   const home = testHome();
   const { id } = await keepSession(home, { label: 'one' });
   const session = await openSession(id, home);
-  const listed = () => listSessions(home)[0]!.headline;
-  expect(listed()).toBeNull();
+  const listed = () => {
+    const [{ headline, headline_why }] = listSessions(home) as [ListedSession];
+    return headline ?? headline_why;
+  };
+  expect(listed()).toBe('not_analysed');
+  keepHeadline(session, null);
+  expect(listed()).toBe('no_time');
   keepHeadline(session, 'decode 13.1 ms/step, 2.1x roofline');
   expect(listed()).toBe('decode 13.1 ms/step, 2.1x roofline');
-  expect(readHeadline(session.folder, 'f'.repeat(64))).toBeNull();
+  expect(readHeadline(session.folder, 'f'.repeat(64))).toBeUndefined();
   const path = join(session.folder, 'derived', 'headline.json');
   writeFileSync(path, '{"session_sha256":');
-  expect(listed()).toBeNull();
+  expect(listed()).toBe('not_analysed');
   rmSync(path);
-  expect(listed()).toBeNull();
+  expect(listed()).toBe('not_analysed');
+});
+
+test('recordings without steps have no time to lead with', async () => {
+  const home = testHome();
+  await keepSession(home, { label: 'watched', kind: 'monitor' });
+  expect(listSessions(home)).toMatchObject([{ headline: null, headline_why: 'no_time' }]);
 });

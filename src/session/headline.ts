@@ -6,8 +6,14 @@ import type { Session } from './open.js';
 /** Below derived/: the figure of a session in a few words, for lists, which open no session. */
 const file = 'headline.json';
 
-/** Written wherever a session was analysed; what cannot be written is missing from the list, and that is all. */
-export function keepHeadline({ folder, sha256 }: Pick<Session, 'folder' | 'sha256'>, text: string): void {
+/**
+ * Written wherever a session was analysed; what cannot be written is missing from the list, and that is all.
+ * @param text null where the analysis found no time to lead with
+ */
+export function keepHeadline(
+  { folder, sha256 }: Pick<Session, 'folder' | 'sha256'>,
+  text: string | null,
+): void {
   if (readHeadline(folder, sha256) === text) return;
   const path = join(folder, 'derived', file);
   const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
@@ -21,14 +27,15 @@ export function keepHeadline({ folder, sha256 }: Pick<Session, 'folder' | 'sha25
   }
 }
 
-/** Null where none was kept, or for another state of the session. */
-export function readHeadline(folder: string, sha256: string): string | null {
+/** Null where the session has no time to lead with; undefined where it was not analysed in this state. */
+export function readHeadline(folder: string, sha256: string): string | null | undefined {
   try {
     const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
     const { session_sha256: of, text } = kept;
     // derived/ is outside the checksums, and may come from somebody else's archive.
-    return of === sha256 && typeof text === 'string' && text.length <= 80 ? text : null;
+    const known = of === sha256 && (text === null || (typeof text === 'string' && text.length <= 80));
+    return known ? text : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }

@@ -16,11 +16,15 @@ export interface ListedSession {
   started_at: string | null;
   /** Tables and artifacts. */
   bytes: number | null;
-  /** The figure of its last analysis in a few words; null where it was not analysed here. */
+  /** The figure of its last analysis in a few words; null with the reason in headline_why. */
   headline: string | null;
+  headline_why: 'not_analysed' | 'no_time' | null;
   /** Why the session cannot be opened; null when nothing is known against it. */
   broken: { code: string; text: string } | null;
 }
+
+/** Kinds that hold no program's steps. */
+const timeless: ReadonlySet<string> = new Set(['monitor', 'kernels', 'roofline', 'validate']);
 
 /**
  * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a second.
@@ -36,11 +40,19 @@ function listed({ id, folder }: SessionFolder): ListedSession {
   try {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
-    return { ...base, ...described(data), headline: readHeadline(folder, sha256), broken: null };
+    const headline = timeless.has(data.kind) ? null : readHeadline(folder, sha256);
+    const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;
+    return { ...base, ...described(data), headline: headline ?? null, headline_why, broken: null };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
-    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null, headline: null };
-    return { ...base, ...nothing, broken: { code, text: messageOf(error) } };
+    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null };
+    return {
+      ...base,
+      ...nothing,
+      headline: null,
+      headline_why: null,
+      broken: { code, text: messageOf(error) },
+    };
   }
 }
 

@@ -28,7 +28,7 @@ export const summary: SessionSummary = {
 /** Three operators, one stage, one artifact. */
 export async function keepSession(
   home: Home,
-  options: { label?: string; name?: string; tags?: string[]; createdAt?: Date } = {},
+  options: { label?: string; kind?: string; name?: string; tags?: string[]; createdAt?: Date } = {},
 ): Promise<{ id: string; folder: string }> {
   const writer = await createSession({ label: 'llama-24m', kind: 'profile', ...options, home });
   const keys = { execution_id: 'clean', capture_id: 'c0', host: 'h', pid: 7, rank: 0 };

@@ -55,7 +55,6 @@ export async function rememberedExplanation(session: Session): Promise<Document<
   const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
   const planned = session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan');
   const bench = planned ? await import('../bench/bench.js') : null;
-  const headline = headlineOf(found.data, bench && (await bench.analyzeBench(session)).data);
-  if (headline !== null) keepHeadline(session, headline);
+  keepHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
   return found;
 }

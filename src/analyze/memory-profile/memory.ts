@@ -133,7 +133,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
 }
 
 function headline(session: Session, total: number | null): void {
-  if (total !== null) keepHeadline(session, `${Number((total / 1e9).toPrecision(3))} GB total`);
+  keepHeadline(session, total === null ? null : `${Number((total / 1e9).toPrecision(3))} GB total`);
 }
 
 /**

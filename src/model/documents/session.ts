@@ -12,8 +12,10 @@ export const listedSessionSchema = z.object({
   started_at: z.string().nullable(),
   /** Tables and artifacts. */
   bytes: z.number().nullable(),
-  /** The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.1x roofline"; null where it was not analysed here. */
+  /** The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.1x roofline"; null with the reason below. */
   headline: z.string().nullable(),
+  /** not_analysed: `explain` writes it. no_time: the session has no time to lead with. */
+  headline_why: z.enum(['not_analysed', 'no_time']).nullable(),
   /** Why the session cannot be opened; its other fields are null then. */
   broken: z.object({ code: z.string(), text: z.string() }).nullable(),
 });
@@ -21,7 +23,7 @@ export const listedSessionSchema = z.object({
 /** `inferscope session list`, oldest first. */
 export const sessionListDocumentSchema = documentSchema(
   'session-list',
-  '1.0',
+  '1.1',
   z.object({ home: z.string(), sessions: z.array(listedSessionSchema) }),
 );
 
