@@ -33,9 +33,9 @@ export async function dropTextTable(workbench: Workbench, name: string): Promise
 
 export type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
 
-/** A double as an integer; NaN, which stands for null in tables filled in bulk, becomes null. */
+/** A double as an integer; NaN, which is null in tables filled in bulk, and what the type does not hold become null. */
 export function integer(column: string, type: IntegerType = 'BIGINT'): string {
-  return `nullif(${column}, 'nan'::DOUBLE)::${type}`;
+  return `TRY_CAST(nullif(${column}, 'nan'::DOUBLE) AS ${type})`;
 }
 
 /** As `integer`, for the columns of a trace table, which readers that fill it by SQL have as integers already. */
@@ -49,5 +49,5 @@ export async function integersOf(
   );
   const doubles = new Set(columns.map(({ name }) => name));
   return (column, type = 'BIGINT') =>
-    doubles.has(column) ? integer(`${alias}."${column}"`, type) : `${alias}."${column}"::${type}`;
+    doubles.has(column) ? integer(`${alias}."${column}"`, type) : `TRY_CAST(${alias}."${column}" AS ${type})`;
 }

@@ -298,8 +298,8 @@ describe('a trace that is wrong without being broken', () => {
       const { database, issues } = await importedBy((target, context) =>
         kinetoImporter.load(path, target, context),
       );
-      const [row] = await database.query<{ n: number; ns: number }>(
-        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns FROM kernels',
+      const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(
+        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS unregistered FROM kernels',
       );
       await database.close();
       return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
@@ -329,9 +329,15 @@ describe('a trace that is wrong without being broken', () => {
     const nowhere = await load(
       changed((list) => {
         for (const [i, device] of [-1, 2 ** 40].entries()) of(list, 'kernel')[i]!.args['device'] = device;
+        for (const name of ['registers per thread', 'shared memory'])
+          of(list, 'kernel')[2]!.args[name] = 2 ** 40;
       }),
     );
-    expect(nowhere).toMatchObject({ n: kernels.length - 2, issues: { activities_without_device: 2 } });
+    expect(nowhere).toMatchObject({
+      n: kernels.length - 2,
+      unregistered: 1,
+      issues: { activities_without_device: 2 },
+    });
 
     const late = await load(
       changed((list) => {

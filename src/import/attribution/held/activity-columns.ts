@@ -29,11 +29,15 @@ export function kernelColumns({ events, names, labels }: KernelsInput): HeldColu
     dtype: ofShape(labels.dtype, labels.texts),
     grid: ofShape(shapes['grid'], names),
     block: ofShape(shapes['block'], names),
-    registers: ofShape(shapes['registers']),
-    shared_mem_bytes: ofShape(shapes['shared_mem_bytes']),
+    registers: ofShape(within32Bits(shapes['registers'])),
+    shared_mem_bytes: ofShape(within32Bits(shapes['shared_mem_bytes'])),
     graph_id: ofShape(shapes['graph_id']),
   };
 }
+
+/** Null where a 32-bit integer does not hold the value, as a cast in SQL gives it. */
+const within32Bits = (values: Float64Array | undefined) =>
+  values?.map((value) => (Math.abs(value) < 2 ** 31 ? value : Number.NaN));
 
 /** What the capture itself says of copies. */
 export function copyColumns({ events, names }: ActivitiesInput): HeldColumns {
