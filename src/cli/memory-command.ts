@@ -30,9 +30,9 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   await writeAnalysed({ kind: 'memory', document }, report, explain);
   if (typed.json) printJson(document.data.profile);
   else {
-    const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    const { explanationTexts } = await import('../render/terminal/view.js');
-    print(memorySummary(document, terminalWidth(), explanationTexts(explain, terminalWidth())));
+    const { terminalView } = await import('../render/terminal/view.js');
+    const { viewOf } = await import('../views/registry.js');
+    print(terminalView(await viewOf({ kind: 'memory', document }), { width: terminalWidth(), explain }));
   }
   if (!typed.quiet) {
     talk(`profile: ${relative(process.cwd(), output) || output}`);

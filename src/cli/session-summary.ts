@@ -150,10 +150,6 @@ export async function writeAnalysed(
   const { explanationParts } = await import('../render/html/view.js');
   const explanation = explanationParts(explain);
   switch (analysed.kind) {
-    case 'memory': {
-      const { memoryReport } = await import('../report/html/memory/memory.js');
-      return writePage(path, (parts) => memoryReport(analysed.document, { ...parts, explanation }));
-    }
     case 'bench': {
       const { benchReport } = await import('../report/html/bench/bench.js');
       return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explanation }));
@@ -274,10 +270,6 @@ async function analysedText(
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, { ...how, explanation });
-  }
-  if (analysed.kind === 'memory') {
-    const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    return `${memorySummary(analysed.document, how.width, explanation)}\n  report: ${path}`;
   }
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');

@@ -53,6 +53,11 @@ const ladders: Record<string, Rung[]> = {
     unit,
   })),
   'B/s': decimal('B/s'),
+  parameters: [
+    { from: 0, factor: 1, unit: 'parameters' },
+    { from: 1e6, factor: 1e6, unit: `M${nbsp}parameters` },
+    { from: 1e9, factor: 1e9, unit: `B${nbsp}parameters` },
+  ],
   FLOP: decimal('FLOP'),
   'FLOP/s': decimal('FLOP/s'),
 };

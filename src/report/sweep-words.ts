@@ -1,6 +1,5 @@
 import type { SweepOutcome, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { formatBytes, formatCount, formatNumber, formatQuantity, nbsp, noValue } from './format.js';
-import { gbText } from './memory-words.js';
 import { outcomeLabels } from '../vocabulary/sweep.js';
 
 export {
@@ -35,7 +34,7 @@ const shownFigures = [
 /** A figure with the unit its name ends in. */
 export function figureText(name: string, value: number | null | undefined): string {
   if (value === null || value === undefined) return noValue;
-  if (name.endsWith('_gb')) return gbText(value);
+  if (name.endsWith('_gb')) return formatQuantity(value, 'GB', 4);
   if (name.endsWith('_ms')) return formatQuantity(value, 'ms');
   if (name.endsWith('_ns')) return formatQuantity(value, 'ns');
   if (name.endsWith('_bytes')) return formatBytes(value);

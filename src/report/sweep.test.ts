@@ -42,7 +42,7 @@ test.each([80, 100, 120])('the text keeps to %i columns, says what failed and wh
   const text = sweepText(made, width);
   for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(width);
   expect(text).toContain('3 measured, 1 failed');
-  expect(text).toMatch(/ 2 +500 +16 +22\.000 GB/);
+  expect(text).toMatch(/ 2 +500 +16 +22\.00 GB/);
   expect(text).toContain('failed (try 2)');
   expect(text).toContain('It asked for 30 GB; the GPU has 24.');
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
@@ -113,7 +113,7 @@ test('beside others on the GPU the run’s own total has a column, else the peak
   expect(shownFiguresOf(both)).not.toContain('total_measured_gb');
   both.runs[0]!.figures[0]!.values['total_measured_gb'] = 9.5;
   expect(shownFiguresOf(both).slice(0, 2)).toEqual(['peak_gb', 'total_measured_gb']);
-  expect(sweepText(document('sweep', '1.0', both), 80)).toMatch(/ 1 +500 +1 +14\.500 GB +9\.500 GB/);
+  expect(sweepText(document('sweep', '1.0', both), 80)).toMatch(/ 1 +500 +1 +14\.50 GB +9\.500 GB/);
 });
 
 test('a row of the CSV a run, figures under their names, an empty cell for a missing one', () => {

@@ -146,6 +146,8 @@ export interface View {
   title: string;
   document: Document<unknown>;
   session: { id: string | null; started_at: string };
+  /** What of its session's explanation belongs to it: sentences and waterfalls are about time. Without one: all. */
+  explains?: 'findings';
   /** What is read first. */
   lead: readonly Block[];
   sections: readonly Section[];

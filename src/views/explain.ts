@@ -39,10 +39,15 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
   if (!explain) return view;
   const { data } = explain;
   const command = `inferscope explain --session ${data.session.name ?? data.session.id}`;
+  const sections = explanationBlocks(data, { more: command });
+  if (view.explains === 'findings') {
+    const findings = sections.filter(({ id }) => id === 'findings');
+    return { ...view, sections: [...findings, ...view.sections] };
+  }
   return {
     ...view,
     lead: [{ t: 'headline', sentences: data.sentences }, ...view.lead],
-    sections: [...explanationBlocks(data, { more: command }), ...view.sections],
+    sections: [...sections, ...view.sections],
     sources: { ...view.sources, explain: waterfallData(data) },
   };
 }

@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
+import type { MemoryResult } from '../model/documents/memory-result.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
@@ -11,6 +12,7 @@ import type { View } from './block.js';
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
   kernels: KernelsResult;
+  memory: MemoryResult;
   'memory-compare': MemoryCompareResult;
   monitor: MonitorResult;
   results: BenchmarkResults;
@@ -23,6 +25,7 @@ interface DocumentOf {
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
   kernels: async () => (await import('./kernels.js')).kernelsView,
+  memory: async () => (await import('./memory.js')).memoryView,
   'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,

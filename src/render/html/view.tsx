@@ -307,7 +307,9 @@ const Finding: FC<{ item: FindingItem; page: Drawn }> = ({
 
 /** Colours follow the reader's theme; lines have the same in both. */
 const Key: FC<{ label: string; entries: (theme: Theme) => KeyEntry[] }> = ({ label, entries }) => {
-  const lines = entries(themes.light).flatMap(({ line, ...one }) => (line ? [{ ...one, ...line }] : []));
+  const light = entries(themes.light);
+  if (light.length === 0) return null;
+  const lines = light.flatMap(({ line, ...one }) => (line ? [{ ...one, ...line }] : []));
   return lines.length > 0 ? (
     <LineKey label={label} entries={lines} />
   ) : (

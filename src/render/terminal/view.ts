@@ -49,9 +49,9 @@ export function terminalView(
   const lines = [
     ...hanging('', title, width),
     '',
-    ...viewLines(explanation, width, level),
-    '',
-    ...viewLines(view, width, level),
+    ...(view.explains === 'findings'
+      ? viewLines(withExplanation(view, explain), width, level)
+      : [...viewLines(explanation, width, level), '', ...viewLines(view, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
   return withPlainSpaces(once.join('\n'));

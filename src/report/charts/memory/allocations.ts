@@ -1,13 +1,11 @@
 import type { MemoryResult } from '../../../model/documents/memory-result.js';
+import { shortPlace } from '../../../views/memory-series.js';
 import { classColors } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
 
 /** More do not fit a page; the table behind has all that the snapshot kept. */
 const shown = 20;
-
-/** `…/modeling_llama.py:212 forward` by its last path part. */
-export const shortPlace = (operator: string): string => operator.replace(/^.*\/(?=[^/]+:\d)/, '');
 
 function rowsOf({ allocations }: MemoryResult, part: string): FloatingBar[] {
   const own = (allocations ?? []).filter(({ gpu }) => String(gpu) === part);

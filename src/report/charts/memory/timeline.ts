@@ -1,7 +1,7 @@
 import type { AllocatorMoment, MemoryResult } from '../../../model/documents/memory-result.js';
-import { formatNumber, nbsp } from '../../format.js';
+import { heldBytes, heldParts, mainSeries, momentsOf } from '../../../views/memory-series.js';
+import { formatNumber, formatQuantity, nbsp } from '../../format.js';
 import { componentLabels } from '../../../vocabulary/memory-components.js';
-import { gbText } from '../../memory-words.js';
 import { classColors, type Theme } from '../../palette.js';
 import { base, type Chart } from '../chart.js';
 import { markOf } from '../lines.js';
@@ -10,7 +10,7 @@ import { componentColor } from './colors.js';
 
 const unit = {
   bytes: 1e9,
-  text: (bytes: number) => gbText(bytes / 1e9),
+  text: (bytes: number) => formatQuantity(bytes / 1e9, 'GB', 4),
   axis: (bytes: number) => `${formatNumber(bytes / 1e9, 2)}${nbsp}GB`,
 };
 const since = 'since sampling began';
@@ -32,13 +32,7 @@ function fullestGpu({ profile }: MemoryResult): number | null {
   return rest.reduce((most, one) => ((one.used_bytes ?? 0) > (most.used_bytes ?? 0) ? one : most), first).gpu;
 }
 
-/** Lines that tell the whole story: whole devices where there are any, else the host. */
-export const mainSeries = ({ timeline: { series } }: MemoryResult): MemoryResult['timeline']['series'] => {
-  const used = series.filter(({ kind }) => kind === 'used');
-  return used.length > 0 ? used : series;
-};
-
-export const sampledLines = (result: MemoryResult): MemoryLine[] =>
+const sampledLines = (result: MemoryResult): MemoryLine[] =>
   mainSeries(result).map(({ label, points }, index) => ({
     name: label,
     color: markOf(index).color,
@@ -48,6 +42,10 @@ export const sampledLines = (result: MemoryResult): MemoryLine[] =>
 /** Everything that was sampled over the run. */
 export const memoryTimelineChart: Chart<MemoryResult> = {
   height: () => 320,
+  key: (result) => {
+    const lines = sampledLines(result);
+    return lines.length > 1 ? lines.map(({ name, color }) => ({ name, color })) : [];
+  },
   build: (input) => {
     const { result } = input;
     const lines = sampledLines(result);
@@ -62,31 +60,6 @@ export const memoryTimelineChart: Chart<MemoryResult> = {
     });
   },
 };
-
-/** Parts of what the allocator held, from the bottom. */
-export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
-
-/** Moments of one device in order; of several ranks on it the first. */
-export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
-  const own = allocator.filter(({ gpu }) => String(gpu) === part);
-  const rank = Math.min(...own.map((one) => one.rank));
-  return own.filter((one) => one.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
-}
-
-/** Bytes of a part up to a moment: its share of what was given out at most, and what was reserved beyond that. */
-export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[number]): number {
-  const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
-  switch (part) {
-    case 'model_weights':
-      return moment.weights_bytes ?? 0;
-    case 'kv_cache':
-      return moment.kv_cache_bytes ?? 0;
-    case 'activations':
-      return Math.max(0, moment.rest_bytes ?? given);
-    case 'allocator_reserve':
-      return Math.max(0, (moment.reserved_bytes ?? given) - given);
-  }
-}
 
 function stacked(result: MemoryResult, part: string, theme: Theme): MemoryLine[] {
   const moments = momentsOf(result, part);
@@ -107,6 +80,10 @@ function stacked(result: MemoryResult, part: string, theme: Theme): MemoryLine[]
 /** One device: what its allocator held, stacked by component, under what the driver counted. `part` is the device. */
 export const memoryStackChart: Chart<MemoryResult> = {
   height: () => 320,
+  key: (result, part, theme) => [
+    ...stacked(result, part, theme).map(({ name, color }) => ({ name, color })),
+    { name: 'sampled', color: theme.ink },
+  ],
   build: (input) => {
     const { result, part, theme } = input;
     const gpu = part === 'null' ? null : Number(part);
@@ -132,16 +109,26 @@ export const memoryStackChart: Chart<MemoryResult> = {
   },
 };
 
-/** Reserved against given out, of one device: the gap is what fragmentation and caching hold back. */
+/** Lines of reserved and allocated memory. */
+const reservedLines = {
+  reserved: { name: 'reserved', color: classColors.sampling, dashed: true },
+  peak: { name: 'peak allocated', color: classColors.gemm, dashed: false },
+  end: { name: 'allocated at the end', color: classColors.norm, dashed: false },
+};
+
+/** Reserved against allocated memory of one device: the gap is what fragmentation and caching hold back. */
 export const memoryReservedChart: Chart<MemoryResult> = {
   height: () => 260,
+  key: () =>
+    Object.values(reservedLines).map(({ name, color, dashed }) => ({
+      name: dashed ? `${name} (dashed)` : name,
+      color,
+    })),
   build: (input) => {
     const moments = momentsOf(input.result, input.part);
     const line = (
-      name: string,
-      color: string,
+      { name, color, dashed }: (typeof reservedLines)['peak'],
       of: (moment: AllocatorMoment) => number | null,
-      dashed = false,
     ): MemoryLine => ({
       name,
       color,
@@ -153,9 +140,9 @@ export const memoryReservedChart: Chart<MemoryResult> = {
     });
     return memoryLinesOption(input, {
       lines: [
-        line('reserved', classColors.sampling, ({ reserved_bytes: bytes }) => bytes, true),
-        line('given out at most', classColors.gemm, ({ max_allocated_bytes: bytes }) => bytes),
-        line('given out at its end', classColors.norm, ({ allocated_bytes: bytes }) => bytes),
+        line(reservedLines.reserved, ({ reserved_bytes: bytes }) => bytes),
+        line(reservedLines.peak, ({ max_allocated_bytes: bytes }) => bytes),
+        line(reservedLines.end, ({ allocated_bytes: bytes }) => bytes),
       ].filter(({ points }) => points.length > 0),
       phases: input.result.timeline.phases,
       marks: [],

@@ -1,0 +1,264 @@
+import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
+import { componentLabels } from '../vocabulary/memory-components.js';
+import type { Block, Column, Section, Text } from './block.js';
+import {
+  allocatorDevices,
+  heldBytes,
+  heldParts,
+  mainSeries,
+  momentsOf,
+  shortPlace,
+} from './memory-series.js';
+import { samplesTable } from './samples.js';
+
+const seconds = (n: number): Text => ({ n, unit: 's' });
+const bytesText = (bytes: number | null): Text =>
+  bytes === null ? { missing: 'the framework did not report it' } : { n: bytes / 1e9, unit: 'GB', digits: 4 };
+const numeric = (id: string, head: string): Column => ({ id, head, numeric: true });
+const deviceName = (gpu: number | null): string => (gpu === null ? 'host' : `gpu${gpu}`);
+
+const kinds: Readonly<Record<string, string>> = { used: 'in use', process: 'process', rss: 'resident' };
+
+/** Samples over the run, and what ran when. */
+export function timelineSection(data: MemoryResult): Section {
+  const series = mainSeries(data);
+  const { sampling } = data.profile.metadata;
+  const section = (blocks: Block[]): Section => ({ id: 'timeline', title: 'Over time', level: 2, blocks });
+  if (series.length === 0)
+    return section([
+      {
+        t: 'missing',
+        what: 'There are no samples of memory over time.',
+        why:
+          sampling.samples > 0
+            ? 'A profile from a file holds no samples; the session that measured it does.'
+            : 'Neither a GPU driver nor the processes of the engine could be read.',
+      },
+    ]);
+  return section([
+    {
+      t: 'text',
+      text: [
+        { count: sampling.samples, unit: 'samples' },
+        ` by ${sampling.source}`,
+        ...(sampling.hz === null ? [] : [', ', { n: sampling.hz, unit: '' }, ' per second']),
+      ],
+    },
+    {
+      t: 'chart',
+      level: 3,
+      name: 'memory_timeline',
+      label: 'Memory over the run with the three points marked',
+      behind: samplesTable(
+        series.map(({ label, kind, points }) => ({
+          scope: label,
+          metric: kind,
+          unit: 'GB',
+          points: points.map(({ t_s, bytes }): [number, number] => [t_s * 1e3, bytes / 1e9]),
+        })),
+        { scope: (label) => label, metric: (kind) => kinds[kind] ?? kind },
+      ),
+    },
+    {
+      t: 'table',
+      title: 'Phases',
+      columns: [{ id: 'phase', head: 'phase' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
+      rows: data.timeline.phases.map(({ label, start_s, end_s }) => ({
+        cells: [label, seconds(start_s), seconds(end_s)],
+      })),
+    },
+  ]);
+}
+
+/** What the allocator of the framework held, and what of it was never allocated. */
+export function allocatorSections(data: MemoryResult): Section[] {
+  const devices = allocatorDevices(data);
+  const reporting = devices.filter((gpu) =>
+    momentsOf(data, String(gpu)).some(({ reserved_bytes: bytes }) => bytes !== null),
+  );
+  return [
+    ...(devices.length === 0
+      ? []
+      : [
+          {
+            id: 'allocator',
+            title: 'Held by the framework',
+            level: 2 as const,
+            blocks: [
+              {
+                t: 'text' as const,
+                level: 3 as const,
+                text: 'By the framework’s own allocator, stacked: weights, KV cache, the peak of everything else allocated (activations and temporaries), and what it had reserved in addition. The line is what was sampled from outside: the difference is CUDA context, kernels and libraries.',
+              },
+              ...devices.map((gpu) =>
+                deviceChart(data, gpu, 'memory_stack', 'Memory held by the allocator over time', [
+                  ...heldParts.map((name): MomentColumn => [
+                    {
+                      ...numeric(`${name}_gb`, componentLabels[name]),
+                      // Reserved − peak allocated, which follow.
+                      ...(name === 'allocator_reserve' ? { drop: 0 } : {}),
+                    },
+                    (moment) => heldBytes(moment, name),
+                  ]),
+                  peakAllocated,
+                  reserved,
+                ]),
+              ),
+            ],
+          },
+        ]),
+    ...(reporting.length === 0
+      ? []
+      : [
+          {
+            id: 'fragmentation',
+            title: 'Reserved and allocated',
+            level: 2 as const,
+            blocks: [
+              {
+                t: 'text' as const,
+                level: 3 as const,
+                text: 'The allocator keeps what it once reserved. What it never allocated is lost to fragmentation and rounding; expandable segments or fewer different sizes get it back.',
+              },
+              ...reporting.map((gpu) => ({
+                ...deviceChart(data, gpu, 'memory_reserved', 'Reserved against allocated memory', [
+                  [numeric('allocated_gb', 'allocated'), (moment) => moment.allocated_bytes],
+                  peakAllocated,
+                  reserved,
+                ]),
+                level: 3 as const,
+              })),
+              ...fragmentationTable(data),
+            ],
+          },
+        ]),
+  ];
+}
+
+type MomentColumn = [Column, (moment: AllocatorMoment) => number | null];
+const peakAllocated: MomentColumn = [
+  numeric('max_allocated_gb', 'peak allocated'),
+  (moment) => moment.max_allocated_bytes,
+];
+const reserved: MomentColumn = [numeric('reserved_gb', 'reserved'), (moment) => moment.reserved_bytes];
+
+/** A chart of one device, with its moments behind it. */
+function deviceChart(
+  data: MemoryResult,
+  gpu: number | null,
+  name: string,
+  label: string,
+  columns: readonly MomentColumn[],
+): Block {
+  return {
+    t: 'chart',
+    name,
+    part: String(gpu),
+    title: deviceName(gpu),
+    label: `${label}, ${deviceName(gpu)}`,
+    behind: {
+      t: 'table',
+      title: 'By stage; where a stage repeats, the fullest',
+      columns: [
+        { id: 'stage', head: 'stage' },
+        { ...numeric('rank', 'rank'), drop: 1 },
+        { ...numeric('t_s', 'end'), drop: 2 },
+        ...columns.map(([column]) => column),
+      ],
+      rows: momentsOf(data, String(gpu)).map((moment) => ({
+        cells: [
+          moment.stage.replaceAll('_', ' '),
+          { count: moment.rank },
+          seconds(moment.t_s),
+          ...columns.map(([, of]) => bytesText(of(moment))),
+        ],
+      })),
+    },
+  };
+}
+
+const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
+  fragmentation.length === 0
+    ? []
+    : [
+        {
+          t: 'table',
+          title: 'At the peak of each GPU',
+          columns: [
+            { id: 'gpu', head: 'GPU' },
+            numeric('reserved_gb', 'reserved'),
+            numeric('max_allocated_gb', 'peak allocated'),
+            numeric('unused_gb', 'never allocated'),
+            numeric('unused_share', 'share'),
+            { ...numeric('inactive_split_gb', 'inactive split at the end'), drop: 1 },
+          ],
+          rows: fragmentation
+            .toSorted((a, b) => a.gpu - b.gpu)
+            .map((one) => ({
+              cells: [
+                `gpu${one.gpu}`,
+                bytesText(one.reserved_bytes),
+                bytesText(one.max_allocated_bytes),
+                bytesText(one.reserved_bytes - one.max_allocated_bytes),
+                { n: one.unused_share, unit: 'ratio' },
+                bytesText(one.inactive_split_bytes),
+              ],
+            })),
+        },
+      ];
+
+/** Rows of a table; a snapshot of a large model has thousands of places. */
+const most = { page: 300, text: 20 };
+
+/** What was alive at the allocator's peak, by the place in the program. */
+export function allocationsSection({ allocations }: MemoryResult): Section[] {
+  const all = allocations ?? [];
+  const gpus = [...new Set(all.map(({ gpu }) => gpu))].toSorted((a, b) => a - b);
+  if (gpus.length === 0) return [];
+  return [
+    {
+      id: 'allocations',
+      title: 'Allocations by operator',
+      level: 2,
+      blocks: [
+        {
+          t: 'text',
+          text: 'Alive when the allocator held most, in one repeat of the warm-up with recording on, by the place in the program that allocated it.',
+        },
+        ...gpus.map((gpu): Block => {
+          const own = all.filter((one) => one.gpu === gpu);
+          return {
+            t: 'chart',
+            name: 'memory_allocations',
+            part: String(gpu),
+            ...(gpus.length > 1 ? { title: deviceName(gpu) } : {}),
+            label: `The largest allocations on ${deviceName(gpu)} by operator`,
+            behind: {
+              t: 'table',
+              title:
+                own.length > most.page
+                  ? ['The ', { count: most.page }, ' largest of ', { count: own.length }]
+                  : 'Every place',
+              filter: true,
+              columns: [
+                { id: 'place', head: 'place', wraps: true },
+                { id: 'stage', head: 'stage' },
+                numeric('memory_gb', 'memory'),
+                numeric('blocks', 'blocks'),
+              ],
+              rows: own.slice(0, most.page).map(({ operator, stage, bytes, blocks }, index) => ({
+                ...(index < most.text ? {} : { level: 3 as const }),
+                cells: [
+                  { text: shortPlace(operator), hint: operator },
+                  stage,
+                  bytesText(bytes),
+                  blocks === null ? { missing: 'not in the snapshot' } : { count: blocks },
+                ],
+              })),
+            },
+          };
+        }),
+      ],
+    },
+  ];
+}

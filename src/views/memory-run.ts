@@ -1,0 +1,119 @@
+import type { MemoryProfile } from '../model/documents/memory-profile.js';
+import type { Section, Text } from './block.js';
+
+/** "vllm 0.32.0"; of a server that ran already also how it was asked. */
+export function engineText({
+  engine_metadata: engine,
+  metadata,
+}: Pick<MemoryProfile, 'engine_metadata' | 'metadata'>): string {
+  const known = engine.engine_type === 'openai' ? 'a server' : engine.engine_type;
+  const name = [known, engine.engine_version].filter(Boolean).join(' ');
+  return metadata.where === 'url' ? `${name} behind an OpenAI-compatible URL` : name;
+}
+
+/** What was measured: the model with the source of each dimension, and the run as it was asked for. */
+export const runSection = (profile: MemoryProfile): Section => ({
+  id: 'environment',
+  title: 'Model and run',
+  level: 2,
+  blocks: [
+    {
+      t: 'table',
+      title: 'Model',
+      columns: [
+        { id: 'name', head: 'model' },
+        { id: 'value', head: '', wraps: true },
+        { id: 'source', head: 'from', wraps: true },
+      ],
+      rows: modelRows(profile).map((cells) => ({ cells })),
+    },
+    {
+      t: 'table',
+      title: 'Run, as asked for',
+      columns: [
+        { id: 'name', head: 'run' },
+        { id: 'value', head: '', wraps: true },
+      ],
+      rows: runRows(profile).map((cells) => ({ cells })),
+    },
+  ],
+});
+
+const known = (value: unknown): Text => {
+  if (value === null || value === undefined) return { missing: 'not known' };
+  if (typeof value !== 'number') return String(value);
+  return Number.isInteger(value) ? { count: value } : { n: value, unit: '' };
+};
+
+function modelRows({ model_info: model, missing }: MemoryProfile): Text[][] {
+  const dimension = (label: string, key: keyof typeof model & string): Text[] => [
+    label,
+    model[key] === null ? { missing: missing[`model_info.${key}`] ?? 'not known' } : known(model[key]),
+    model.sources[key] ?? '',
+  ];
+  return [
+    ['name', model.name, ''],
+    ['family', known(model.family), ''],
+    ['weights', known(model.weights), ''],
+    dimension('parameters', 'num_parameters'),
+    dimension('layers', 'num_layers'),
+    dimension('query heads', 'num_heads'),
+    dimension('KV heads', 'num_kv_heads'),
+    dimension('head dimension', 'head_dim'),
+    dimension('hidden size', 'hidden_size'),
+    ...(['weights', 'activations', 'kv_cache'] as const).map((name): Text[] => [
+      `dtype of ${name === 'kv_cache' ? 'KV cache' : name}`,
+      known(model.dtypes[name]),
+      model.sources[`dtypes.${name}`] ?? '',
+    ]),
+    ['quantization', model.quantization ?? 'none', ''],
+    ['tensor parallel', { count: model.tensor_parallel_size }, ''],
+  ];
+}
+
+function runRows(profile: MemoryProfile): Text[][] {
+  const { where, container_name: container, gpus, config } = profile.metadata;
+  return [
+    ['engine', engineText(profile)],
+    ['where', container === null ? where : `${where} ${container}`],
+    ...gpus.map(({ gpu, name }) => [`gpu${gpu}`, name ?? 'GPU']),
+    ...Object.entries(config)
+      .filter(([, value]) => typeof value !== 'object' || value === null)
+      .map(([name, value]) => [
+        name.replaceAll('_', ' '),
+        value === null ? { missing: 'not asked for' } : known(value),
+      ]),
+  ];
+}
+
+/** Also in docs/measurement.md. */
+const meanings: readonly [name: string, text: string][] = [
+  ['GB', '10⁹ bytes, here and in every _gb field of the profile, which has the bytes, too.'],
+  ['baseline', 'In use before the engine started: on a shared GPU what other processes use.'],
+  ['after warm-up', 'When the warm-up repeats are done: weights, cache, workspaces and graphs are there.'],
+  ['peak', 'Most in use at any sample from the start to the end of the run.'],
+  [
+    'measured',
+    'What the run itself used at its peak: its own processes where the driver lists them, else peak − baseline.',
+  ],
+  [
+    'residual',
+    'Measured − components; negative: the components are more than was measured. It has no confidence.',
+  ],
+  [
+    'allocated, reserved',
+    'What the allocator of the framework gave to tensors, and what it holds from the driver for that. The difference is its cache and fragmentation.',
+  ],
+  [
+    'calculator',
+    'What inferscope estimate computes for the same model and shapes, without running anything.',
+  ],
+  ['max, mean, sd', 'Over the GPUs of the run; the standard deviation of the population, 0 for one GPU.'],
+];
+
+export const definitions: Section = {
+  id: 'definitions',
+  title: 'Definitions',
+  level: 3,
+  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+};

@@ -1,0 +1,39 @@
+import type { AllocatorMoment, MemoryResult, MemorySeries } from '../model/documents/memory-result.js';
+
+/** Lines of the timeline: whole devices where there are any, else the host. */
+export function mainSeries({ timeline: { series } }: MemoryResult): MemorySeries[] {
+  const used = series.filter(({ kind }) => kind === 'used');
+  return used.length > 0 ? used : series;
+}
+
+/** Devices whose allocator reported, as parts of charts; null is the host. */
+export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[] =>
+  [...new Set(allocator.map(({ gpu }) => gpu))].toSorted((a, b) => (a ?? -1) - (b ?? -1));
+
+/** Parts of what the allocator held, from the bottom. */
+export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
+
+/** Moments of one device in order; where several ranks use it, those of the first. */
+export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
+  const own = allocator.filter(({ gpu }) => String(gpu) === part);
+  const rank = Math.min(...own.map((one) => one.rank));
+  return own.filter((one) => one.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
+}
+
+/** Bytes of a part up to a moment: its share of the peak allocated, and what was reserved in addition. */
+export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[number]): number {
+  const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
+  switch (part) {
+    case 'model_weights':
+      return moment.weights_bytes ?? 0;
+    case 'kv_cache':
+      return moment.kv_cache_bytes ?? 0;
+    case 'activations':
+      return Math.max(0, moment.rest_bytes ?? given);
+    case 'allocator_reserve':
+      return Math.max(0, (moment.reserved_bytes ?? given) - given);
+  }
+}
+
+/** `…/modeling_llama.py:212 forward` by its last path part. */
+export const shortPlace = (operator: string): string => operator.replace(/^.*\/(?=[^/]+:\d)/, '');

@@ -1,0 +1,207 @@
+import type { EChartsOption } from 'echarts';
+import { expect, test } from 'vitest';
+import { memoryResultDocumentSchema, type MemoryResult } from '../model/documents/memory-result.js';
+import { pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { memoryCharts } from '../report/charts/registry.js';
+import { themes } from '../report/palette.js';
+import { testExplain } from '../report/test-explain.js';
+import { testMemory } from '../report/test-memory.js';
+import { hostileText } from '../report/test-profile.js';
+import type { Block, Level, Table, View } from './block.js';
+import { engineText } from './memory-run.js';
+import { memoryView } from './memory.js';
+
+const made = testMemory();
+const view = memoryView(made);
+const changed = (change: (data: MemoryResult) => void): View => {
+  const copy = structuredClone(made);
+  change(copy.data);
+  return memoryView(copy);
+};
+const tables = (of: View, id: string): Table[] =>
+  of.sections
+    .find((one) => one.id === id)!
+    .blocks.map((block) => (block.t === 'chart' ? block.behind : block))
+    .filter((block): block is Block & Table => block.t === 'table');
+/** Cells by column of the rows that start with a label. */
+const cells = (table: Table, label: string) =>
+  table.rows
+    .filter(({ cells: [first] }) => rawValue(first!) === label)
+    .map(({ cells: all }) =>
+      Object.fromEntries(table.columns.map(({ id }, index) => [id, rawValue(all[index]!)])),
+    );
+const leadText = (of: View): string =>
+  of.lead
+    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .map(({ name, text }) => `${name}: ${plainText(text).replaceAll('\u00a0', ' ')}`)
+    .join('\n');
+
+test('peak with how full the GPUs are, latency, the largest components', () => {
+  expect(memoryResultDocumentSchema.parse(made)).toEqual(made);
+  expect(leadText(view).split('\n')).toEqual([
+    'peak: 21.00 GB of 160.0 GB (13 %) in use',
+    'latency: 4 000 ms · 128 tok/s · TTFT 200 ms · TPOT 29.9 ms · mean of 3',
+    'largest: weights 14.00 GB (70 %), KV cache 2.500 GB (13 %), activations 2.000 GB (10 %)',
+  ]);
+});
+
+test('components with the calculator and the residual, points, GPUs, fragmentation, allocations', () => {
+  const [, components] = tables(view, 'breakdown');
+  // The calculator has 13.48 GB: 3.7 % less.
+  expect(cells(components!, 'weights')).toEqual([
+    {
+      component: 'weights',
+      memory_gb: 14,
+      share: 0.7,
+      confidence: 'high',
+      calculator_gb: 13.48,
+      off_share: expect.closeTo(-0.52 / 14, 9) as number,
+    },
+  ]);
+  expect(cells(components!, 'residual')).toMatchObject([
+    { memory_gb: -0.5, share: -0.025, calculator_gb: null },
+  ]);
+  const [points, increases] = tables(view, 'points');
+  expect(cells(points!, 'peak')).toEqual([
+    { point: 'peak', total_gb: 21, max_gb: 11, mean_gb: 10.5, stddev_gb: 0.5, t_s: 7, source: 'NVML device' },
+  ]);
+  expect(cells(increases!, 'peak − baseline')).toMatchObject([{ memory_gb: 20 }]);
+  expect(cells(tables(view, 'gpus')[0]!, 'gpu1 · NVIDIA H100')).toEqual([
+    {
+      gpu: 'gpu1 · NVIDIA H100',
+      baseline_gb: 0.5,
+      post_warmup_gb: 9.5,
+      peak_gb: 11,
+      total_gb: 80,
+      used_share: 11 / 80,
+    },
+  ]);
+  expect(cells(tables(view, 'allocator')[0]!, 'post warmup')).toMatchObject([
+    {
+      model_weights_gb: 7,
+      kv_cache_gb: 1.25,
+      activations_gb: 0.25,
+      allocator_reserve_gb: 0.5,
+      reserved_gb: 9,
+    },
+  ]);
+  expect(cells(tables(view, 'fragmentation').at(-1)!, 'gpu0')).toMatchObject([
+    { unused_gb: 1, unused_share: 0.1, inactive_split_gb: 0.25 },
+  ]);
+  expect(tables(view, 'allocations')[0]!.rows[0]!.cells.slice(2).map(rawValue)).toEqual([1.5, 32]);
+  expect(cells(tables(view, 'environment')[0]!, 'KV heads')).toEqual([
+    { name: 'KV heads', value: 32, source: 'flag' },
+  ]);
+});
+
+test('what is missing has the reason of the profile; a shared GPU is reported', () => {
+  expect(markdownView(view)).toContain('framework: the allocator does not tell it apart');
+  const oom = changed(({ profile }) => {
+    profile.latency_stats.mean_latency_ms = null;
+    Object.assign(profile.memory_measurements.peak, { total_gb: null, t_s: null, source: null });
+    Object.assign(profile.missing, {
+      latency_stats: 'out of memory',
+      'memory_measurements.peak': 'not reached',
+    });
+    profile.metadata.issues.push({ code: 'gpu_shared', text: 'gpu0 was shared.' });
+  });
+  expect(leadText(oom)).toContain('peak: not measured: not reached\nlatency: not measured: out of memory');
+  expect(tables(oom, 'points')[0]!.rows[2]!.cells[1]).toEqual({ missing: 'not reached' });
+  expect(tables(oom, 'points')[1]!.title).toContain('by all processes');
+});
+
+test.each([
+  [1, 80],
+  [2, 80],
+  [2, 120],
+] as const)('level %i fits %i columns', (level: Level, width) => {
+  for (const one of [
+    view,
+    changed(({ profile }) => {
+      for (const part of profile.memory_breakdown.components) {
+        part.bytes *= 100;
+        part.gb *= 100;
+      }
+    }),
+  ])
+    for (const line of terminalView(one, { width, level }).split('\n'))
+      expect([...line].length, line).toBeLessThanOrEqual(width);
+});
+
+test('the summary fits 30 lines with its findings, and has no waterfall or sentences about time', () => {
+  const explain = testExplain();
+  const text = terminalView(memoryView({ ...made, issues: [] }), { width: 80, explain });
+  expect(text.split('\n').length).toBeLessThanOrEqual(30);
+  const page = pageOfView(view, { clientScript: '', explain });
+  expect(page).toContain('<section id="findings"');
+  expect(page).not.toContain('<section id="waterfall"');
+  for (const sentence of explain.data.sentences) expect(text).not.toContain(sentence.slice(0, 30));
+});
+
+test('the page has its charts, names from files are inert, and what is not there has no section', () => {
+  const hostile = changed(({ profile }) => (profile.model_info.name = hostileText));
+  const page = pageOfView(hostile, { clientScript: '' });
+  for (const name of Object.keys(memoryCharts)) expect(page).toContain(`data-chart="${name}"`);
+  expect(page.replace(/<script type="application\/json"[^]*?<\/script>/, '')).not.toContain(hostileText);
+  const bare = changed((data) => {
+    Object.assign(data, { allocator: [], fragmentation: [], allocations: null });
+    data.timeline.series = [];
+  });
+  expect(bare.sections.map(({ id }) => id)).toEqual([
+    'breakdown',
+    'points',
+    'gpus',
+    'timeline',
+    'environment',
+    'definitions',
+  ]);
+  expect(bare.sections[3]!.blocks).toMatchObject([{ t: 'missing' }]);
+});
+
+interface Drawn {
+  name: string;
+  type: string;
+  stack?: string;
+  data: [number, number][];
+}
+function series(name: keyof typeof memoryCharts, part = ''): Drawn[] {
+  const input = { result: made.data, part, theme: themes.light, width: 900 };
+  return (memoryCharts[name].build(input) as EChartsOption & { series: Drawn[] }).series;
+}
+
+test('stacked components add up to what was reserved; marks lie on the line of their own GPU', () => {
+  const drawn = series('memory_stack', '1');
+  const stack = drawn.filter((one) => one.stack === 'held');
+  expect(stack.map(({ name }) => name)).toEqual(['weights', 'KV cache', 'activations', 'allocator reserve']);
+  const at = (index: number) => stack.reduce((sum, { data }) => sum + data[index]![1], 0);
+  expect([at(0), at(1), at(2), at(3)]).toEqual([0, 7.5, 9, 10]);
+  const marks = drawn.find(({ type }) => type === 'scatter')!.data as unknown as {
+    value: [number, number];
+  }[];
+  expect(marks.map(({ value }) => value)).toEqual([
+    [0, 0.5],
+    [6, 9.5],
+    [7, 11],
+  ]);
+  // Each bar of the breakdown begins where the one before ended; the negative residual goes back.
+  const [from, length] = series('memory_parts').map(
+    ({ data }) => data as unknown as (number | { value: number })[],
+  );
+  const value = (one: number | { value: number }) => (typeof one === 'number' ? one : one.value) / 1e9;
+  expect(from!.map(value)).toEqual([0, 14, 16.5, 18.5, 20, 0]);
+  expect(length!.map(value)).toEqual([14, 2.5, 2, 2, 0.5, 20]);
+});
+
+test.each([
+  ['host', 'transformers', '5.17.0', 'transformers 5.17.0'],
+  ['url', 'vllm', '0.32.0', 'vllm 0.32.0 behind an OpenAI-compatible URL'],
+  ['url', 'openai', null, 'a server behind an OpenAI-compatible URL'],
+] as const)('%s, %s: which engine, and how it was asked', (where, engine_type, engine_version, text) => {
+  const { metadata } = made.data.profile;
+  expect(
+    engineText({ metadata: { ...metadata, where }, engine_metadata: { engine_type, engine_version } }),
+  ).toBe(text);
+});
