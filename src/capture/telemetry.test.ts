@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openPortableHost } from './host-portable.js';
 import type { HostSample } from './host-recording.js';
 import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
@@ -122,7 +122,9 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const startedNs = Number(process.hrtime.bigint());
     const sampler = startHostSampler({ pid: child.pid!, hz: 20, keys: { execution_id: 'x' } });
     child.stdin!.write('go');
-    await wait(2500);
+    // Of the kernel's ticks (10 ms each) enough to compare shares of a core by, however busy the machine is.
+    await vi.waitFor(() => expect(kernelTicks() - ticksBefore).toBeGreaterThan(60), { timeout: 60_000 });
+    await wait(1000);
     const recording = sampler.stop();
     const spanS = (Number(process.hrtime.bigint()) - startedNs) / 1e9;
     const usedCores = (kernelTicks() - ticksBefore) / 100 / spanS;
@@ -140,7 +142,6 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
 
     // The kernel's own count of the child's time is the oracle: on a busy machine it gets less than a core.
     const busy = meanOf(recording, 'process', 'cores_busy');
-    expect(usedCores).toBeGreaterThan(0.15);
     expect(Math.abs(busy - usedCores)).toBeLessThan(0.15);
     expect(meanOf(recording, 'host', 'utilization_percent')).toBeGreaterThan(
       (busy / os.cpus().length) * 100 - 20,
@@ -156,17 +157,18 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
       expect(Number(row.t_ns)).toBeGreaterThanOrEqual(startedNs);
       expect(row.execution_id).toBe('x');
     }
-    // ≥ 10 Hz also on a busy machine; what was missed is counted, not hidden.
-    expect(recording.samples + recording.missedSamples).toBeGreaterThan(40);
-    expect(recording.samples).toBeGreaterThan(15);
-    expect(recording.costUs.mean).toBeLessThan(15_000);
+    // What was missed is counted, not hidden: with it there are 20 a second, the first and the last besides.
+    const due = recording.samples + recording.missedSamples;
+    expect(Math.abs(due - 20 * spanS)).toBeLessThan(0.1 * due + 2);
   });
 
   test('a process that ends while it is watched leaves its rows and no error', async () => {
-    const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 250)']);
+    const child = spawn(process.execPath, ['-e', 'console.log("up"); process.stdin.resume()']);
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    await new Promise((resolve) => child.stdout.once('data', resolve));
     const sampler = startHostSampler({ pid: child.pid!, hz: 40 });
-    await new Promise((resolve) => child.once('exit', resolve));
-    await wait(150);
+    child.stdin.end();
+    await exited;
     const recording = sampler.stop();
     expect(recording.memory.find((row) => row.kind === 'peak_rss')?.bytes).toBeGreaterThan(5 * MiB);
     expect(recording.issues.map((issue) => issue.code)).not.toContain('process_unreadable');

@@ -5,7 +5,7 @@ import type { PlannedRequest } from './load-shape.js';
 import { type PointPlan, runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
 import { selfSigned } from './test-certificate.js';
-import { programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
+import { abortAfter, programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
 import { tokenTimes } from './token-times.js';
 
 let server: ProgrammedServer;
@@ -159,9 +159,10 @@ test('TLS: a certificate that nobody vouches for, a server without TLS, and one 
 
 test('stopping keeps what was seen and says so', async () => {
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 150);
+  const aborted = abortAfter(server, 10, controller);
   const target = testTarget(server, { first_ms: 5, gap_ms: 20 });
   const { exchanges } = await run(target, { requests: planned(10, 100) }, controller.signal);
+  await aborted;
   expect(exchanges).toHaveLength(1);
   expect(exchanges[0]!.status).toBe('cancelled');
   expect(exchanges[0]!.chunk_ns.length).toBeGreaterThan(1);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../model/installation.js';
 import type { LoadTarget } from './target.js';
 
@@ -14,6 +15,8 @@ export interface ProgrammedServer {
   url: string;
   /** What it wrote and when (CLOCK_MONOTONIC), since the last call. */
   log(): Promise<LoggedRequest[]>;
+  /** Tokens that it has written so far. */
+  written(): Promise<number>;
   stop(): void;
 }
 
@@ -32,8 +35,23 @@ export async function programmedServer(tls?: { key: string; cert: string }): Pro
   return {
     url,
     log: async () => (await (await fetch(`${url}/log`)).json()) as LoggedRequest[],
+    written: async () => {
+      const page = await (await fetch(`${url}/metrics`)).text();
+      return Number(/generation_tokens_total\{.*\} (\d+)/.exec(page)![1]);
+    },
     stop: () => child.kill(),
   };
+}
+
+/** Aborts once the server has written so many more tokens, however fast the machine is. */
+export async function abortAfter(
+  server: ProgrammedServer,
+  tokens: number,
+  controller: AbortController,
+): Promise<void> {
+  const before = await server.written();
+  while ((await server.written()) < before + tokens) await sleep(5);
+  controller.abort();
 }
 
 export function testTarget(server: ProgrammedServer, extraBody: Record<string, unknown> = {}): LoadTarget {

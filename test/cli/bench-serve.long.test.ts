@@ -23,11 +23,6 @@ function run(url: string, ...args: string[]): Ran {
   return inferscope(at, ['bench', 'serve', url, ...lengths, ...args, '--json', '--quiet']);
 }
 
-async function tokens(url: string): Promise<number> {
-  const page = await (await fetch(`${url}/metrics`)).text();
-  return Number(/generation_tokens_total\{.*\} (\d+)/.exec(page)![1]);
-}
-
 test.each([
   ['cut', 'stream_cut'],
   ['error_event', 'stream_error'],
@@ -90,7 +85,7 @@ test('a server that dies under load: what it had answered is kept', async () => 
   const args = ['bench', 'serve', own.url, ...lengths, '--no-probe', '--concurrency', '4'];
   const more = ['--requests', '200', '--timeout', '5s', '--json', '--quiet'];
   const { ended } = start(at, [...args, ...more, ...body({ gap_ms: 10 })]);
-  while ((await tokens(own.url)) < 200) await sleep(20);
+  while ((await own.written()) < 200) await sleep(20);
   own.stop();
   const { data, codes } = loaded(await ended);
   const { ok, failed, failures } = data.points[0]!.requests;
@@ -102,10 +97,10 @@ test('a server that dies under load: what it had answered is kept', async () => 
 });
 
 test('Ctrl-C keeps what is measured and says so', async () => {
-  const before = await tokens(server.url);
+  const before = await server.written();
   const args = ['bench', 'serve', server.url, ...lengths, '--concurrency', '4', '--requests', '4000'];
   const { child, ended } = start(at, [...args, '--json', ...body({ gap_ms: 10 })]);
-  while ((await tokens(server.url)) < before + 800) await sleep(20);
+  while ((await server.written()) < before + 800) await sleep(20);
   child.kill('SIGINT');
   const ran = await ended;
   const { data, codes } = loaded(ran, 130);

@@ -83,9 +83,11 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
       processTree(child.pid!)
         .slice(1)
         .filter((pid) => !isWatcher(pid));
-    for (let tries = 0; below().length === 0 && tries < 3000; tries++) await sleep(10);
-    await sleep(300);
-    const pids = below();
+    let pids: number[] = [];
+    for (let tries = 0; pids.length === 0 && tries < 3000; tries++) {
+      await sleep(tries === 0 ? 300 : 10);
+      pids = below();
+    }
     expect(pids.length, `${args[0]}: processes below it`).toBeGreaterThan(0);
     process.kill(child.pid!, 'SIGKILL');
     for (const pid of pids) await untilDead(pid);

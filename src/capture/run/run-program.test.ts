@@ -3,9 +3,8 @@ import { copyFileSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rm
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import process from 'node:process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { belowProfiler } from './below-profiler.js';
 import { runProgram, type ProgramOptions } from './run-program.js';
 
@@ -93,13 +92,14 @@ onLinux('processes of nsys are not the program; what a program started is its ow
     const named = (pids: readonly number[]) =>
       pids.map((pid) => basename(readlinkSync(`/proc/${pid}/exe`)).replace(/^(dash|bash|busybox)$/, 'sh'));
     // A process has its parent's name between fork and exec: wait for the names, not for the count.
-    let below = belowProfiler(child.pid!);
-    for (let tries = 0; !named(below.all).includes('sleep') && tries < 200; tries++) {
-      await sleep(20);
-      below = belowProfiler(child.pid!);
-    }
-    expect(named(below.all)).toEqual(['sh', 'node', 'sleep']);
-    expect(named(below.first)).toEqual(['sh', 'node']);
+    await vi.waitFor(
+      () => {
+        const below = belowProfiler(child.pid!);
+        expect(named(below.all)).toEqual(['sh', 'node', 'sleep']);
+        expect(named(below.first)).toEqual(['sh', 'node']);
+      },
+      { timeout: 30_000 },
+    );
   } finally {
     process.kill(-child.pid!, 'SIGKILL');
     rmSync(join(launcher, '..'), { recursive: true });

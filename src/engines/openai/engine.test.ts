@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { programmedServer, type ProgrammedServer } from '../../load/test-server.js';
+import { abortAfter, programmedServer, type ProgrammedServer } from '../../load/test-server.js';
 import { type BenchOrder, benchPoint, type BenchProgress } from '../../model/bench.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { type RecordLine, recordLineSchema } from '../../model/record.js';
@@ -145,12 +145,13 @@ describe('a round against a server of known delays', () => {
 
   test('stopping ends the batch under way; what was measured stays', async () => {
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 400);
+    const aborted = abortAfter(server, 24, controller);
     const { of, ended } = await round(
       body({ first_ms: 50, gap_ms: 10 }),
       [benchPoint(['latency'], 1, 4, 8)],
       { repeats: 1000, signal: controller.signal },
     );
+    await aborted;
     expect(ended.failure).toBeNull();
     expect(of('request').length).toBeGreaterThan(0);
     expect(of('point')).toMatchObject([{ outcome: 'stopped' }]);
