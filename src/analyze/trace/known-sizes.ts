@@ -5,6 +5,8 @@ const kinds = "('prefill', 'decode', 'mixed', 'sampling')";
 
 const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 type Sizes = Record<(typeof sizes)[number], number | null>;
+const lacksSize = sizes.map((size) => `${size} IS NULL`).join(' OR ');
+const anySize = sizes.map((size) => `${size} IS NOT NULL`).join(' OR ');
 
 /** Where a size comes from, in the order in which it is asked for, with the words that tables show. */
 const sources = [
@@ -15,12 +17,17 @@ const sources = [
   { alias: 'x', from: 'the stages of another execution' },
 ] as const;
 
+/** Columns of `stage_sizes` and `known_sizes`, joined as k. */
+export const sizeColumns =
+  'k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from, k.steps_here, k.steps_elsewhere';
+
 /**
- * Makes `stage_sizes` (execution_id, capture_id, stage_id, batch_size, new_tokens, context_tokens_sum, sizes_from): what a
+ * Makes `stage_sizes` (execution_id, capture_id, stage_id and `sizeColumns`): what a
  * session knows of the sizes of each of its steps. Each size is that of the step's range, else what the workload's own
  * record of the same execution says of that step of that process, else what the shapes of its operators say, else that of
  * the n-th step of this kind in another capture of the execution, else in another execution. Steps are counted only where
- * both have as many of the kind, and others that disagree say nothing.
+ * both have as many of the kind, and others that disagree say nothing. `steps_elsewhere` is the number of steps of the kind in a
+ * capture with sizes that could not be matched, because it is not that of `steps_here`; null where there is none.
  */
 export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const shapes = valuesOf(await operatorSizes(database));
@@ -30,7 +37,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const stage = 'o.execution_id, o.capture_id, o.stage_id';
   const alike = 't.rank = o.rank AND t.kind = o.kind';
   const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.among = o.among`;
-  const wanted = `(SELECT * FROM own WHERE ${sizes.map((size) => `${size} IS NULL`).join(' OR ')})`;
+  const wanted = `(SELECT * FROM own WHERE ${lacksSize})`;
   const from = (on: string) =>
     `SELECT ${stage}, ${agreed.join(', ')} FROM ${wanted} o JOIN telling t ON ${on} GROUP BY ALL`;
   const first = (size: string) =>
@@ -54,10 +61,16 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
      record AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${alike}
        AND t.pid = o.pid AND t.iteration = o.iteration AND t.step_index = o.step_index`)}),
      counted AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
-     elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)})
+     elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
+     uneven AS (
+       SELECT ${stage}, min(t.among) AS steps_elsewhere FROM ${wanted} o
+       JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, among FROM telling WHERE ${anySize}) t
+         ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.among <> o.among
+       GROUP BY ALL)
      SELECT execution_id, capture_id, stage_id, ${sizes.map(first).join(', ')},
-            array_to_string(list_distinct([${sizes.map(origin).join(', ')}]), ', ') AS sizes_from
-     FROM own o ${join('record', 'r')} ${join('shape', 'p')} ${join('counted', 'e')} ${join('elsewhere', 'x')}`,
+            array_to_string(list_distinct([${sizes.map(origin).join(', ')}]), ', ') AS sizes_from,
+            o.among AS steps_here, steps_elsewhere
+     FROM own o ${join('record', 'r')} ${join('shape', 'p')} ${join('counted', 'e')} ${join('elsewhere', 'x')} ${join('uneven', 'u')}`,
   );
 }
 
@@ -85,14 +98,18 @@ export async function makeKnownSizes({ database, source }: TraceScope): Promise<
 type StageSizes = Sizes & { execution_id: string; capture_id: string; stage_id: number };
 
 /**
- * Sizes that operators' shapes tell, by step: token ids of the embedding are (batch, tokens), keys of the attention
+ * Sizes that operators' shapes give, by step that lacks one: token ids of the embedding are (batch, tokens), keys of the attention
  * (batch, heads, context, head dimension), as PyTorch has them.
  */
 async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
+  const lacking = `SELECT execution_id, capture_id, stage_id FROM stages WHERE kind IN ${kinds} AND (${lacksSize})`;
+  // Operators are most of a session's rows: where every step has its sizes they are not read.
+  if ((await database.query(`${lacking} LIMIT 1`)).length === 0) return [];
   const rows = await database.query<StageSizes & { name: string; input_shapes: string }>(
     `SELECT DISTINCT o.execution_id, o.capture_id, s.phase_id AS stage_id, o.name, o.input_shapes
      FROM ops o JOIN stages s ON s.execution_id = o.execution_id AND s.capture_id = o.capture_id AND s.stage_id = o.stage_id
-     WHERE s.phase_id IS NOT NULL AND o.input_shapes IS NOT NULL
+     JOIN (${lacking}) w ON w.execution_id = s.execution_id AND w.capture_id = s.capture_id AND w.stage_id = s.phase_id
+     WHERE o.input_shapes IS NOT NULL
        AND o.name IN ('aten::embedding', 'aten::scaled_dot_product_attention') ORDER BY ALL`,
   );
   const found = new Map<string, StageSizes>();

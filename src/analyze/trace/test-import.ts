@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { importers } from '../../import/index.js';
 import type { Workload } from '../../model/manifest.js';
-import { createSession } from '../../session/create.js';
+import { createSession, type SessionSummary } from '../../session/create.js';
 import type { Home } from '../../session/home.js';
 import { openSession, type Session } from '../../session/open.js';
 import { summary } from '../../session/test-session.js';
@@ -11,54 +11,56 @@ export const fixture = (path: string): string =>
   fileURLToPath(new URL(`../../../test/fixtures/${path}`, import.meta.url));
 
 /** Imports one file by the named importer, as `inferscope import` does, and opens the session. */
-export async function imported(
+export const imported = (
   home: Home,
   importer: string,
   path: string,
+  options: { workload?: Workload | null; name?: string } = {},
+): Promise<Session> => importedTogether(home, [[importer, path]], options);
+
+/** Imports files of several executions into one session: (importer, path) each. */
+export async function importedTogether(
+  home: Home,
+  files: readonly (readonly [importer: string, path: string])[],
   { workload = null, name }: { workload?: Workload | null; name?: string } = {},
 ): Promise<Session> {
-  const one = importers.find((candidate) => candidate.name === importer);
-  if (!one) throw new Error(`no importer ${importer}`);
   const writer = await createSession({ home, label: 'fixture', kind: 'import', ...(name ? { name } : {}) });
-  const facts = await one.facts(path);
-  const outcome = await one.load(
-    path,
-    { sink: writer.sink, workbench: writer.workbench, scratch: home.root },
-    {
-      execution_id: 'profiled',
-      capture_id: importer,
-      host: 'h',
-      zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null },
-    },
-  );
+  const read = [];
+  for (const [at, [importer, path]] of files.entries()) {
+    const one = importers.find((candidate) => candidate.name === importer);
+    if (!one) throw new Error(`no importer ${importer}`);
+    const facts = await one.facts(path);
+    const capture = { execution_id: at === 0 ? 'profiled' : `profiled-${at}`, capture_id: importer };
+    const outcome = await one.load(
+      path,
+      { sink: writer.sink, workbench: writer.workbench, scratch: home.root },
+      { ...capture, host: 'h', zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null } },
+    );
+    read.push({ facts, outcome, capture, importer });
+  }
   const { id } = await writer.finish(
     {
       ...summary,
       title: name ?? 'fixture',
       workload,
-      hardware: facts.hardware,
-      software: facts.software,
-      executions: [
-        {
-          execution_id: 'profiled',
-          purpose: 'profiled',
-          command: [],
-          exit_code: 0,
-          start_ns: null,
-          end_ns: null,
-        },
-      ],
-      captures: [
-        {
-          capture_id: importer,
-          execution_id: 'profiled',
-          tool: facts.tool,
-          importer,
-          clock: outcome.clock,
-        },
-      ],
+      hardware: Object.assign({}, ...read.map(({ facts }) => facts.hardware)) as SessionSummary['hardware'],
+      software: Object.assign({}, ...read.map(({ facts }) => facts.software)) as SessionSummary['software'],
+      executions: read.map(({ capture: { execution_id } }) => ({
+        execution_id,
+        purpose: 'profiled',
+        command: [],
+        exit_code: 0,
+        start_ns: null,
+        end_ns: null,
+      })),
+      captures: read.map(({ facts, outcome, capture, importer }) => ({
+        ...capture,
+        tool: facts.tool,
+        importer,
+        clock: outcome.clock,
+      })),
     },
-    outcome.issues,
+    read.flatMap(({ outcome }) => outcome.issues),
   );
   return openSession(id, home);
 }

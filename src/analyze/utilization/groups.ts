@@ -39,6 +39,12 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
     return missing('mixed_steps', 'a step with prompts and decoding sequences has no one shape');
   }
   if (batch === null || tokens === null || context === null) {
+    if (step.steps_elsewhere !== null) {
+      return missing(
+        'other_step_count',
+        `this capture has ${step.steps_here} ${kind} steps and the one with their sizes ${step.steps_elsewhere}: they cannot be matched (--batch-size and --input-len give the sizes)`,
+      );
+    }
     const what = batch === null ? 'batch size' : tokens === null ? 'number of new tokens' : 'context';
     return missing(
       'unknown_sizes',

@@ -73,15 +73,16 @@ describe('sizes that one execution knows serve the others of the session', () =>
   });
 
   test.each([
-    { name: 'fewer steps', others: [[3, 4]] },
+    { name: 'fewer steps', code: 'other_step_count', others: [[3, 4]] },
     {
       name: 'executions that disagree',
+      code: 'unknown_sizes',
       others: [
         [2, 4],
         [2, 8],
       ],
     },
-  ])('$name say nothing, and the stage says that sizes are not known', async ({ others }) => {
+  ])('$name say nothing, and the stage says why', async ({ code, others }) => {
     const added = decodes('nsys', 2);
     const told = others.map(([n, batch], at) => ({
       id: `torch-${at}`,
@@ -99,6 +100,6 @@ describe('sizes that one execution knows serve the others of the session', () =>
       ['nsys', ...told.map(({ id }) => id)].map((id) => [id, 'profiled' as const]),
     );
     const [decode] = (await analyzeUtilization(await sessionOf(rows, purposes))).data.stages;
-    expect([reasonOf(decode!.mfu), reasonOf(decode!.mbu)]).toEqual(['unknown_sizes', 'unknown_sizes']);
+    expect([reasonOf(decode!.mfu), reasonOf(decode!.mbu)]).toEqual([code, code]);
   });
 });

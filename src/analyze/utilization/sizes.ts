@@ -1,4 +1,4 @@
-import { makeKnownSizes } from '../trace/known-sizes.js';
+import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Step } from './steps.js';
 
@@ -17,7 +17,7 @@ export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
   await makeKnownSizes(scope);
   return scope.database.query<Step>(
     `SELECT w.stage_id, 0 AS pid, w.kind, NULL AS point, w.iteration, w.step_index, (w.end_ns - w.start_ns)::DOUBLE AS wall_ns,
-            k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from
+            ${sizeColumns}
      FROM windows w LEFT JOIN known_sizes k USING (stage_id)
      WHERE w.kind IN ('prefill', 'decode', 'mixed') ORDER BY w.start_ns, w.stage_id`,
   );

@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { makeStageSizes } from '../trace/known-sizes.js';
+import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
 /** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not told. */
 export interface Step {
@@ -17,6 +17,10 @@ export interface Step {
   context_tokens_sum: number | null;
   /** Who says the sizes; null where nobody does. */
   sizes_from: string | null;
+  /** Steps of its kind in its capture. */
+  steps_here: number | null;
+  /** Those of a capture whose sizes could not be matched: another number; else null. */
+  steps_elsewhere: number | null;
 }
 
 /**
@@ -37,7 +41,7 @@ export async function recordedSteps(
        FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
-     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from,
+     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns},
             CASE WHEN s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
                    AND next_iteration IS NOT DISTINCT FROM s.iteration THEN next_ns
                  WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns)

@@ -5,7 +5,7 @@ import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { traceScope } from '../trace/scope.js';
-import { fixture, imported } from '../trace/test-import.js';
+import { fixture, imported, importedTogether } from '../trace/test-import.js';
 import { tinyHead, tinyLinear, tinyWorkload } from '../utilization/test-tiny.js';
 import { sessionWaterfalls } from './session-waterfalls.js';
 import { stageWaterfalls } from './waterfall.js';
@@ -174,4 +174,36 @@ test('the 1.1 B Llama in eager mode, batch 1, on an H200', async () => {
   expect(waiting / decode!.measured_ms.value!).toBeGreaterThan(0.9);
   expect((kernels + waiting) / decode!.measured_ms.value!).toBeGreaterThan(0.999);
   expect(decode!.bars.find(({ id }) => id === 'launch_overhead')!.count).toBeGreaterThan(880);
+});
+
+test('a second capture leaves the roofline of the first, or says why it cannot', async () => {
+  const kineto = ['kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')] as const;
+  const nsys = ['nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite')] as const;
+  // Sizes are in the shapes of PyTorch's operators only.
+  const unsized = { workload: tinyWorkload({ batch_size: null, input_len: null }) };
+  const rooflines = async (files: Parameters<typeof importedTogether>[1]) => {
+    const session = await importedTogether(testHome(), files, unsized);
+    const database = await session.connect();
+    try {
+      const scope = await traceScope(database, session.manifest);
+      const found = await stageWaterfalls(session, database, scope);
+      const stage = (kind: string) => found.find((one) => one.kind === kind)!;
+      return {
+        tool: scope.source.attribution.capture_id,
+        prefill: stage('prefill'),
+        decode: stage('decode'),
+      };
+    } finally {
+      await database.close();
+    }
+  };
+  const before = await rooflines([kineto]);
+  const after = await rooflines([kineto, nsys]);
+  expect([before.tool, after.tool]).toEqual(['kineto', 'nsys-sqlite']);
+  expect(before.decode.roofline_ms.value).toBeGreaterThan(0);
+  // One prefill each: its sizes serve the other capture.
+  expect(ms(before.prefill, /^roofline$/)).toBeGreaterThan(0);
+  expect(ms(after.prefill, /^roofline$/)).toBeCloseTo(ms(before.prefill, /^roofline$/), 12);
+  // Three decode steps and four.
+  expect(after.decode.roofline_ms).toMatchObject({ value: null, reason: { code: 'other_step_count' } });
 });

@@ -1,5 +1,5 @@
 import type { Session } from '../../session/open.js';
-import { makeKnownSizes } from '../trace/known-sizes.js';
+import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
 import { type RunSizes, type SizedStep, tracedSteps, withSizes } from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
@@ -48,7 +48,7 @@ export async function groupSteps(
   const warmed = has('warmup')
     ? await database.query<Step & { instance: number }>(
         `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
-                k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from
+                ${sizeColumns}
          FROM focus_stages s LEFT JOIN known_sizes k USING (stage_id)
          WHERE s.phase = 'warmup' AND s.kind IN ('prefill', 'decode', 'mixed') ORDER BY s.start_ns, s.stage_id`,
       )
