@@ -258,6 +258,11 @@ test('launches without kernels, kernels twice, kernels before their launch and i
   const devices = `UPDATE ${kernel} SET deviceId = CASE rowid % 3 WHEN 0 THEN -1 WHEN 1 THEN 1099511627776 ELSE 0 END
     WHERE rowid <= 30`;
   expect(await counted(edited('devices.sqlite', devices))).toMatchObject({ activities_without_device: 20 });
+  const ids = ['CUPTI_ACTIVITY_KIND_RUNTIME', kernel].map(
+    (table) =>
+      `UPDATE ${table} SET correlationId = CASE rowid WHEN 4 THEN 9223372036854775807 WHEN 5 THEN 1e300 ELSE correlationId END`,
+  );
+  expect((await counted(edited('ids.sqlite', ids.join(';'))))['orphans']).toBeGreaterThanOrEqual(2);
   const early = edited(
     'early.sqlite',
     `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,

@@ -82,7 +82,8 @@ export function takeEvents({
         latest_ns = from;
         into.start_ns[row] = from + offset_ns;
         into.dur_ns[row] = to - from;
-        into.correlation[row] = id[r]!;
+        // A double holds no larger one: the row has none then, and counts among the orphans.
+        into.correlation[row] = Math.abs(id[r]!) < 2 ** 53 ? id[r]! : Number.NaN;
         into.shape[row] = code;
         if (into.bytes) {
           const size = bytes ? bytes[r]! : Number.NaN;
