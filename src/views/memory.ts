@@ -45,11 +45,10 @@ export function memoryView(document: Document<MemoryResult>): View {
   };
 }
 
-/** "llama-2-7b · transformers 5.17.0 · batch 4, 512 → 128 tokens" */
-function title(profile: MemoryProfile): string {
-  const { batch_size, input_len, output_len } = profile.metadata.config;
-  const shape = `batch ${batch_size}, ${input_len} → ${output_len} tokens`;
-  return [profile.model_info.name, engineText(profile), shape].join(' · ');
+/** "llama-2-7b · batch 4, 512 → 128 tokens" */
+function title({ model_info, metadata }: MemoryProfile): string {
+  const { batch_size, input_len, output_len } = metadata.config;
+  return `${model_info.name} · batch ${batch_size}, ${input_len} → ${output_len} tokens`;
 }
 
 /** Always in 10^9 bytes, as memory profiles have it. */
@@ -77,7 +76,7 @@ function fieldLabel(field: string): string {
   return (componentLabels as Readonly<Record<string, string>>)[name] ?? name.replaceAll('_', ' ');
 }
 
-/** "8.03 B parameters · 32 layers · 32 heads (8 KV) × 128 · weights float16, cache float16 · NVIDIA H200" */
+/** "8.03 B parameters · 32 layers · 32 heads (8 KV) × 128 · weights float16, cache float16 · vllm 0.32.0 · NVIDIA H200" */
 function identity(profile: MemoryProfile): Text {
   const { model_info, metadata } = profile;
   const { num_parameters, num_layers, num_heads, num_kv_heads, head_dim, dtypes } = model_info;
@@ -88,6 +87,7 @@ function identity(profile: MemoryProfile): Text {
     `weights ${dtypes.weights ?? '?'}, cache ${dtypes.kv_cache ?? '?'}`,
     model_info.quantization,
     model_info.tensor_parallel_size > 1 ? `tensor parallel ${model_info.tensor_parallel_size}` : null,
+    engineText(profile),
     metadata.gpus[0]?.name ?? null,
     metadata.status === 'partial' ? { text: 'ended early', tone: 'fault' } : null,
   ];
