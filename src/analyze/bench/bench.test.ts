@@ -124,7 +124,8 @@ const codes = ({ flags }: { flags: { code: string; severity: string }[] }) =>
   flags.map(({ code, severity }) => `${code} ${severity}`);
 
 describe('a benchmark counted by hand', async () => {
-  const { data, issues } = await analyzeBench(await gpuSession());
+  const session = await gpuSession();
+  const { data, issues } = await analyzeBench(session);
   const [variant] = data.variants;
   const [first, second, third] = variant!.points as [BenchPointResult, BenchPointResult, BenchPointResult];
 
@@ -182,6 +183,22 @@ describe('a benchmark counted by hand', async () => {
     close(work.decode_idle_share, 1 - 1.4 / 7.75);
     close(work.prefill_idle_share, 1 - 4 / 16);
     expect(reasonOf(second.device_work.decode_idle_share)).toBe('not_watched');
+  });
+
+  test('idle shares are those of SQL over the same rows', async () => {
+    const database = await session.connect();
+    const busy = (kind: string) =>
+      `(SELECT sum(busy_ns) / sum(stages) FROM device_work WHERE point = '${b2.point}' AND kind = '${kind}')`;
+    const timed = `iterations i WHERE NOT i.warmup AND i.point = '${b2.point}'`;
+    const [row] = await database.query<{ prefill: number; decode: number }>(
+      `SELECT 1 - ${busy('prefill')} / (SELECT avg(ttft_ns) FROM ${timed}) AS prefill,
+         1 - ${busy('decode')} / (SELECT avg(w) FROM (
+           SELECT coalesce(lead(s.start_ns) OVER (PARTITION BY s.pid, s.iteration ORDER BY s.start_ns), i.end_ns) - s.start_ns AS w
+           FROM stages s JOIN (FROM ${timed}) i USING (pid, iteration) WHERE s.kind = 'decode')) AS decode`,
+    );
+    await database.close();
+    close(first.device_work.prefill_idle_share, row!.prefill);
+    close(first.device_work.decode_idle_share, row!.decode);
   });
 
   test('the machine: only samples in the timed repeats of the point, only the GPU that worked', () => {

@@ -48,9 +48,13 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
          SELECT g.phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY g.phase, o.name))
      WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${waitsShown}`,
   );
-  const longest = await database.query<GapRow & EndedGap & { dur_ns: number }>(
-    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, cause, before_op_id, pid, correlation FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
-     SELECT p.phase, g.cause, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
+  const parts = gapParts.map((part) => `${part}_ns`).join(', ');
+  const longest = await database.query<
+    Omit<GapRow, 'cause'> &
+      EndedGap & { dur_ns: number } & Record<`${(typeof gapParts)[number]}_ns`, number | null>
+  >(
+    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
+     SELECT p.phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
@@ -71,14 +75,21 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       total_ns: row.total_ns,
       longest_ns: row.longest_ns,
     })),
-    longest: longest.map((row) => ({
-      phase: row.phase,
-      cause: row.cause,
-      start_ns: row.start_ns,
-      dur_ns: row.dur_ns,
-      operator: row.operator,
-      api_name: nameOf(row)[0] ?? null,
-    })),
+    longest: longest.map((row) => {
+      const ofGap = gapParts
+        .map((id) => ({ id, ns: row[`${id}_ns`] ?? 0 }))
+        .filter(({ ns }) => ns > 0)
+        .toSorted((a, b) => b.ns - a.ns);
+      return {
+        phase: row.phase,
+        cause: ofGap[0]?.id ?? null,
+        parts: ofGap,
+        start_ns: row.start_ns,
+        dur_ns: row.dur_ns,
+        operator: row.operator,
+        api_name: nameOf(row)[0] ?? null,
+      };
+    }),
   };
 }
 

@@ -123,6 +123,15 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       }
     }
     expect(total).toBeGreaterThan(0.95 * whole!['dur']!);
+    // A single gap is split between its causes in the same way.
+    const [longest] = data.idle.longest;
+    const [gap] = await query<Record<string, number>>(
+      `SELECT dur_ns::DOUBLE AS dur, ${sums((part) => part)} FROM gaps WHERE ${own} ORDER BY dur_ns DESC, start_ns LIMIT 1`,
+    );
+    expect(longest!.dur_ns).toBe(gap!['dur']);
+    expect(longest!.parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(gap!['dur']);
+    for (const { id, ns } of longest!.parts) expect([id, ns]).toEqual([id, gap![id]]);
+    expect(longest!.cause).toBe(longest!.parts[0]!.id);
     const { origin_ns, dur_ns, lanes, names, events } = data.timeline!;
     const drawn = events.filter(({ lane }) => lanes[lane]!.what === 'idle');
     const inside = drawn.filter((one) => one.start_ns >= 0 && one.start_ns + one.dur_ns <= dur_ns);

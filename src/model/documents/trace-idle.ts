@@ -23,7 +23,10 @@ export const idleSchema = z.object({
     z.object({
       start_ns: z.number(),
       dur_ns: z.number(),
+      /** Of the largest part. */
       cause: z.string().nullable(),
+      /** By cause, the largest first; they sum to dur_ns. */
+      parts: z.array(z.object({ id: z.string(), ns: z.number() })),
       phase: phaseKindSchema,
       operator: z.string().nullable(),
       api_name: z.string().nullable(),

@@ -70,11 +70,11 @@ export const idleSection: TraceSection = {
         {longest.length > 0 && (
           <Behind title="The longest gaps">
             <DataTable
-              caption="Single gaps by length; the cause is the largest part"
+              caption="Single gaps by length, with what they consist of"
               columns={[
                 { head: 'start', numeric: true },
                 { head: 'length', numeric: true },
-                { head: 'cause' },
+                { head: 'causes' },
                 { head: 'phase' },
                 { head: 'ended by' },
                 { head: 'API call' },
@@ -82,7 +82,7 @@ export const idleSection: TraceSection = {
               rows={longest.map((gap) => [
                 formatNs(gap.start_ns),
                 formatNs(gap.dur_ns),
-                gap.cause === null ? noValue : causeName(gap.cause),
+                gap.parts.map(({ id, ns }) => `${causeName(id)} ${formatNs(ns)}`).join(', ') || noValue,
                 phaseName(gap.phase),
                 gap.operator === null ? noValue : <code>{gap.operator}</code>,
                 gap.api_name === null ? noValue : <code>{gap.api_name}</code>,
