@@ -19,7 +19,6 @@ const allowed = [
   ['analyze/counters/stalls.ts', "reason.endsWith('_not_issued')"], // Names of ncu's metrics.
   ['analyze/findings/rules/throttling.ts', "reason.includes('thermal')"], // NVML's names of reasons.
   ['analyze/memory-profile/expected.ts', "includes('Explicitly set')"], // A line of vLLM's log.
-  ['analyze/memory-profile/timeline.ts', 'blocks/.exec(source)'], // Ours: a record line has no field for it yet.
   ['analyze/trace/spread.ts', "includes('out of range')"], // DuckDB's error.
   ['ask/stored/words.ts', 'test(sentence) ? sentence'], // Adds a full stop.
   ['capture/run/hot-kernels.ts', 'includes('], // Columns of nsys stats.

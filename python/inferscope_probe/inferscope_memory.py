@@ -213,8 +213,8 @@ class MemoryWatch:
             self._history(False)
         device = physical(torch.cuda.current_device())
         for place, (count, blocks) in live_at_peak(trace, self._before).items():
-            source = "torch.cuda.memory._snapshot, %d blocks" % blocks
-            recorder().memory("allocation:%s:%s" % (stage, place), count, source, device)
+            kind = "allocation:%s:%s" % (stage, place)
+            recorder().memory(kind, count, "torch.cuda.memory._snapshot", device, blocks=blocks)
 
 
 def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[int, int]]:

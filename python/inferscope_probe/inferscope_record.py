@@ -213,10 +213,17 @@ class Recorder:
         )
 
     def memory(
-        self, kind: str, bytes_: int, source: str, device: Optional[int] = None, point: Optional[str] = None
+        self,
+        kind: str,
+        bytes_: int,
+        source: str,
+        device: Optional[int] = None,
+        point: Optional[str] = None,
+        blocks: Optional[int] = None,
     ) -> None:
-        """`point`: baseline, post_warmup, peak or None; `source`: who said so."""
-        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source)
+        """`point`: baseline, post_warmup, peak or None; `source`: who said so; `blocks`: of an allocation."""
+        told = {} if blocks is None else {"blocks": blocks}
+        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **told)
 
     def cuda_memory(self, point: Optional[str]) -> None:
         """What torch's allocator holds on each device that it has used; peaks where `point` is peak."""

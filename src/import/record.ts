@@ -302,6 +302,7 @@ function put(
         bytes: line.bytes,
         point: line.point,
         source: line.source,
+        blocks: line.blocks,
       });
       return;
   }

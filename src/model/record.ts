@@ -121,6 +121,8 @@ export const memoryLineSchema = z.object({
   bytes: z.number(),
   point: z.enum(['baseline', 'post_warmup', 'peak']).nullable(),
   source: z.string(),
+  /** Of kind allocation: blocks that were alive. */
+  blocks: z.number().int().nullable().default(null),
 });
 
 /** What an engine or a server knows about itself at a moment, by the names of server-metrics: kv_cache_usage_ratio, … */

@@ -228,6 +228,7 @@ export const tables = {
       bytes: big('bytes'),
       point: text('baseline, post_warmup or peak on the rows that are those points'),
       source: text('where the number comes from, e.g. /proc/<pid>/status VmHWM'),
+      blocks: int('blocks of the allocator that the bytes were in, of kind allocation'),
     },
   },
   iterations: {

@@ -18,6 +18,8 @@ export interface Told {
   bytes: number;
   point: 'baseline' | 'post_warmup' | 'peak' | null;
   source: string;
+  /** Of an allocation; null in sessions of earlier builds. */
+  blocks: number | null;
 }
 
 export interface MemoryRows {
@@ -46,6 +48,7 @@ interface TableRow {
   bytes: number;
   point: Told['point'];
   source: string;
+  blocks: number | null;
 }
 
 /** Everything that the session knows of memory, sorted by time. */
@@ -54,7 +57,7 @@ export async function memoryRows(
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,
 ): Promise<MemoryRows> {
   const rows = await database.query<TableRow>(
-    `SELECT capture_id, device, pid, rank, t_ns, kind, bytes, point, source FROM memory
+    `SELECT capture_id, device, pid, rank, t_ns, kind, bytes, point, source, blocks FROM memory
      WHERE execution_id = $1 ORDER BY t_ns`,
     [execution_id],
   );
@@ -98,6 +101,7 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
       bytes,
       point: row.point,
       source: row.source,
+      blocks: row.blocks,
     });
   }
 }

@@ -77,6 +77,7 @@ export function told(kind: string, megabytes: number, change: Partial<Told> = {}
     bytes: megabytes * mb,
     point: null,
     source: 'test',
+    blocks: null,
     ...change,
   };
 }

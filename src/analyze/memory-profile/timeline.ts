@@ -116,12 +116,12 @@ export function allocationsOf(rows: MemoryRows): MemoryResult['allocations'] {
   const found = toldOf(rows.told, { what: 'allocation' });
   if (found.length === 0) return null;
   return found
-    .map(({ device, stage, detail, bytes, source }) => ({
+    .map(({ device, stage, detail, bytes, blocks }) => ({
       gpu: device ?? 0,
       stage: stage ?? 'unknown',
       operator: detail ?? 'unknown place',
       bytes,
-      blocks: Number(/(\d+) blocks/.exec(source)?.[1] ?? 0) || null,
+      blocks,
     }))
     .sort((a, b) => b.bytes - a.bytes);
 }

@@ -17,7 +17,7 @@ const recorded: Told[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.json
   .flatMap((text) => {
     const line = recordLineSchema.parse(JSON.parse(text));
     if (line.type !== 'memory') return [];
-    const { kind, rank, device, t_ns, bytes, point, source } = line;
+    const { kind, rank, device, t_ns, bytes, point, source, blocks } = line;
     const [what, stage, ...detail] = kind.split(':');
     return [
       {
@@ -30,6 +30,7 @@ const recorded: Told[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.json
         bytes,
         point,
         source,
+        blocks,
       },
     ];
   });
