@@ -19,20 +19,19 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   );
   const { analyzeBench } = await import('../analyze/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
-  const { explanationParts } = await import('../render/html/view.js');
-  const { benchReport } = await import('../report/html/bench/bench.js');
+  const { pageOfView } = await import('../render/html/view.js');
+  const { terminalView } = await import('../render/terminal/view.js');
+  const { viewOf } = await import('../views/registry.js');
   const session = await openSession(kept.id);
   const document = await analyzeBench(session);
   const explain = await explanationOf(session, { kind: 'bench' });
+  const view = await viewOf({ kind: 'bench', document });
   const measured = {
     document,
     files: benchFiles(document),
-    page: (parts: PageParts) => benchReport(document, { ...parts, explanation: explanationParts(explain) }),
-    text: async () => {
-      const { benchText } = await import('../report/terminal/bench.js');
-      const { explanationTexts } = await import('../render/terminal/view.js');
-      return benchText(document, terminalWidth(), explanationTexts(explain, terminalWidth()));
-    },
+    page: (parts: PageParts) => pageOfView(view, { ...parts, explain }),
+    text: () =>
+      Promise.resolve(`${terminalView(view, { width: terminalWidth(), explain })}\n\n  session ${kept.id}`),
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });
 }

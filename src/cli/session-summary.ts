@@ -149,17 +149,9 @@ export async function writeAnalysed(
   if (analysed.kind === 'profile') return writeReport(analysed.document, path, explain);
   const { explanationParts } = await import('../render/html/view.js');
   const explanation = explanationParts(explain);
-  switch (analysed.kind) {
-    case 'bench': {
-      const { benchReport } = await import('../report/html/bench/bench.js');
-      return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explanation }));
-    }
-    case 'captures': {
-      const { traceReport } = await import('../report/html/trace.js');
-      const title = explain?.data.session.title;
-      return writePage(path, (parts) => traceReport({ ...analysed, explanation, title }, parts));
-    }
-  }
+  const { traceReport } = await import('../report/html/trace.js');
+  const title = explain?.data.session.title;
+  return writePage(path, (parts) => traceReport({ ...analysed, explanation, title }, parts));
 }
 
 /**
@@ -270,10 +262,6 @@ async function analysedText(
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, { ...how, explanation });
-  }
-  if (analysed.kind === 'bench') {
-    const { benchText } = await import('../report/terminal/bench.js');
-    return `${benchText(analysed.document, how.width, explanation)}\n  report: ${path}`;
   }
   const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

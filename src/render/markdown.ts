@@ -123,7 +123,8 @@ const list = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : 
 
 function tableText(table: Table, due: (one: { level?: Level }) => boolean): string[] {
   const { columns, rows: shown, reasons } = explained({ ...table, rows: table.rows.filter(due) });
-  if (shown.length === 0) return [];
+  const why = list(reasons.map((reason) => `- ${plain(reason)}`));
+  if (shown.length === 0) return why;
   return [
     `${words(table.title)}:`,
     [
@@ -131,7 +132,7 @@ function tableText(table: Table, due: (one: { level?: Level }) => boolean): stri
       `| ${columns.map(({ numeric }) => (numeric ? '---:' : '---')).join(' | ')} |`,
       ...shown.map(({ cells }) => `| ${cells.map(words).join(' | ')} |`),
     ].join('\n'),
-    ...list(reasons.map((reason) => `- ${plain(reason)}`)),
+    ...why,
   ];
 }
 

@@ -20,9 +20,12 @@ export function explained({ columns, rows, reasons }: Table): Explained {
     return why.some((reason) => reason === null);
   });
   const own = (_: unknown, index: number): boolean => kept[index]!;
+  const left = columns.filter(own);
+  // Of values alone the names are no table.
+  const known = left.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
   return {
-    columns: columns.filter(own),
-    rows: rows.map((row) => ({ ...row, cells: row.cells.filter(own) })),
+    columns: left,
+    rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(own) })) : [],
     reasons: [...heads].map(([reason, names]) => `${noValue}${nbsp}${few([...names])}: ${reason}`),
   };
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { document } from '../model/document.js';
 import { missing } from '../model/figure.js';
 import { testServing } from '../report/test-serving.js';
-import type { Block, Table, View } from '../views/block.js';
+import type { Block, Row, Table, View } from '../views/block.js';
 import { pageOfView } from './html/view.js';
 import { markdownView } from './markdown.js';
 import { terminalView } from './terminal/view.js';
@@ -64,4 +64,40 @@ test('the script that draws is in pages with charts alone', () => {
   expect([drawn.includes('draws()'), drawn.includes('reads()')]).toEqual([true, false]);
   const read = pageOfView(view([table, { t: 'text', text: ' data-chart="x"' }]), scripts);
   expect([read.includes('draws()'), read.includes('reads()')]).toEqual([false, true]);
+});
+
+test('a table in which no value is known is its reasons', () => {
+  const empty = {
+    ...table,
+    rows: [{ cells: ['a', { missing: 'x' }, { missing: 'x' }, { missing: 'y' }] }] as Row[],
+  };
+  expect(
+    terminalView(view([empty]), { width: 80 })
+      .split('\n')
+      .slice(-2),
+  ).toEqual(['  – MFU, MBU: x', '  – time: y']);
+  expect(markdownView(view([empty]))).not.toContain('|');
+  expect(pageOfView(view([empty]), { clientScript: '' })).not.toContain('<table');
+});
+
+test('a summary counts the notes that it leaves out', () => {
+  const notes: Block = { t: 'notes', items: ['one', 'two', 'three'], brief: 2 };
+  expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more$/);
+  expect(terminalView(view([notes]), { width: 80, level: 2 })).toContain('three');
+});
+
+test('charts of half the width stand in pairs', () => {
+  const half: Block = {
+    t: 'chart',
+    name: 'serving_rate',
+    part: 'tokens',
+    label: 'rate',
+    half: true,
+    behind: table,
+  };
+  const html = pageOfView(view([half, half, { t: 'text', text: 'between' }, half], testServing().data), {
+    clientScript: '',
+  });
+  expect(html.match(/<div class="two">/g)).toHaveLength(1);
+  expect(html.match(/<figure>/g)).toHaveLength(3);
 });

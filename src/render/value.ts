@@ -1,9 +1,10 @@
 import {
   formatCount,
   formatFigure,
+  formatFigureWithInterval,
   formatFigureWithSpread,
   formatQuantity,
-  formatUtilization,
+  isAccountingFault,
   nbsp,
   noValue,
 } from '../report/format.js';
@@ -12,8 +13,14 @@ import type { Text, Value } from '../views/block.js';
 /** The one way from a value to its words, in every medium. */
 export function valueText(value: Value): string {
   if ('figure' in value) {
-    if (value.utilization) return formatUtilization(value.figure);
-    return value.spread ? formatFigureWithSpread(value.figure) : formatFigure(value.figure);
+    const { figure, spread, utilization } = value;
+    const text =
+      spread === 'interval'
+        ? formatFigureWithInterval(figure)
+        : spread
+          ? formatFigureWithSpread(figure)
+          : formatFigure(figure);
+    return utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text;
   }
   if ('n' in value) {
     const text = formatQuantity(value.n, value.unit, value.digits);

@@ -1,29 +1,16 @@
 import type { Document, Issue } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { Figure } from '../model/figure.js';
+import { rangedText, withoutNumbers } from '../model/ranged-text.js';
 import { formatCount, formatFigure, isAccountingFault, nbsp } from './format.js';
 
 const severities: Issue['severity'][] = ['error', 'warning', 'info'];
-
-const number = /\d+(?:\.\d+)?/g;
-
-/** One text for several that differ in their numbers only: each number becomes "1.03 to 1.14" where they differ. */
-export function rangedText(texts: string[]): string {
-  const found = texts.map((text) => text.match(number) ?? []);
-  let at = 0;
-  return (texts[0] ?? '').replaceAll(number, (own) => {
-    const sorted = found.map((numbers) => numbers[at] ?? own).toSorted((a, b) => Number(a) - Number(b));
-    at++;
-    const [low = own, high = own] = [sorted[0], sorted.at(-1)];
-    return low === high ? own : `${low} to ${high}`;
-  });
-}
 
 /** Issues that say the same of several launches as one, with their number: five of a kind hide what is said once. */
 export function collapsed(issues: Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>();
   for (const issue of issues) {
-    const key = [issue.severity, issue.code, issue.text.replaceAll(number, '0')].join('\n');
+    const key = [issue.severity, issue.code, withoutNumbers(issue.text)].join('\n');
     groups.set(key, [...(groups.get(key) ?? []), issue]);
   }
   return [...groups.values()].flatMap((group): Issue[] => {

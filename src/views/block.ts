@@ -8,7 +8,8 @@ import type { Figure } from '../model/figure.js';
 
 /** A value that a renderer formats. Plain strings are text; names from files are made harmless by every renderer. */
 export type Value =
-  | { figure: Figure; spread?: boolean; utilization?: boolean }
+  /** `spread`: with its 95 % interval, its n and what the interval is; 'interval': with the interval alone. */
+  | { figure: Figure; spread?: boolean | 'interval'; utilization?: boolean }
   /** A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %. */
   | { n: number; unit: string; digits?: number; signed?: boolean }
   /** A whole number of things. */
@@ -122,7 +123,8 @@ export type Block = { level?: Level; terminal?: false } &
      * neighbour where a page is wide.
      */
     | { t: 'chart'; name: string; part?: string; label: string; behind: Block; title?: Text; half?: boolean }
-    | { t: 'notes'; items: readonly Text[] }
+    /** `brief`: items in a summary; the rest is counted. */
+    | { t: 'notes'; items: readonly Text[]; brief?: number }
     | { t: 'issues'; issues: readonly Issue[] }
     | { t: 'missing'; what: string; why: string }
     | { t: 'commands'; items: readonly { command: string; why: string }[] }

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { explanationParts } from '../render/html/view.js';
+import { explanationParts, pageOfView } from '../render/html/view.js';
 import { testBench } from '../report/test-bench.js';
 import { testExplain, testFinding } from '../report/test-explain.js';
 import { hostileText, testProfile } from '../report/test-profile.js';
-import { benchReport } from '../report/html/bench/bench.js';
 import { profileReport } from '../report/html/profile.js';
+import { benchView } from './bench.js';
 
 const clientScript = '"use strict";';
 const sections = (html: string) => [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
 
 describe('a page with an explanation', () => {
   const explain = testExplain();
-  const bench = benchReport(testBench(), { clientScript, explanation: explanationParts(explain) });
+  const bench = pageOfView(benchView(testBench()), { clientScript, explain });
 
   test('leads with sentences, waterfall and findings; every chart has a table behind it', () => {
-    expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'answers']);
+    expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'points']);
     for (const sentence of explain.data.sentences) {
       expect(bench.indexOf(sentence)).toBeGreaterThan(0);
       expect(bench.indexOf(sentence)).toBeLessThan(bench.indexOf('<section id="waterfall"'));
@@ -28,10 +28,7 @@ describe('a page with an explanation', () => {
   });
 
   test('a finding opens to its cause, change, evidence rows and query', () => {
-    const found = bench.slice(
-      bench.indexOf('<section id="findings"'),
-      bench.indexOf('<section id="answers"'),
-    );
+    const found = bench.slice(bench.indexOf('<section id="findings"'), bench.indexOf('<section id="points"'));
     expect(found.match(/<li id="finding-/g)).toHaveLength(2);
     for (const text of [
       'SELECT 924 AS launches',
@@ -55,7 +52,7 @@ describe('a page with an explanation', () => {
     });
     bad.data.stages[0]!.bars[2]!.parts = [{ label: hostileText, ms: 1, count: 1 }];
     bad.data.stages[0]!.bars[2]!.label = hostileText;
-    const html = benchReport(testBench(), { clientScript, explanation: explanationParts(bad) });
+    const html = pageOfView(benchView(testBench()), { clientScript, explain: bad });
     expect(html).not.toContain('<img src=x');
     expect(html.split('globalThis.pwned=1</script>')).toHaveLength(1);
     const data = /<script type="application\/json" id="explain-data">(.*?)<\/script>/s.exec(html)![1]!;

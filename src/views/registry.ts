@@ -1,4 +1,5 @@
 import type { Document } from '../model/document.js';
+import type { BenchResult } from '../model/documents/bench.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
@@ -11,6 +12,7 @@ import type { View } from './block.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
+  bench: BenchResult;
   kernels: KernelsResult;
   memory: MemoryResult;
   'memory-compare': MemoryCompareResult;
@@ -24,6 +26,7 @@ interface DocumentOf {
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
+  bench: async () => (await import('./bench.js')).benchView,
   kernels: async () => (await import('./kernels.js')).kernelsView,
   memory: async () => (await import('./memory.js')).memoryView,
   'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,

@@ -160,7 +160,7 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
         </h3>
       );
     case 'facts':
-      return (
+      return block.items.length === 0 ? null : (
         <dl class="lead">
           {block.items.map(({ name, text }) => (
             <div>
@@ -213,7 +213,7 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
       );
     }
     case 'notes':
-      return (
+      return block.items.length === 0 ? null : (
         <ul class="notes">
           {block.items.map((item) => (
             <li>
@@ -322,19 +322,21 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
   const { columns, rows, reasons } = explained(table);
   return (
     <>
-      <DataTable
-        caption={plainText(table.title)}
-        columns={columns.map(({ head, numeric, wraps }) => ({
-          head,
-          ...(numeric ? { numeric } : {}),
-          ...(wraps ? { wraps } : {}),
-        }))}
-        rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
-        {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
-          ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
-          : {})}
-        {...(table.filter ? { filter: true } : {})}
-      />
+      {(rows.length > 0 || reasons.length === 0) && (
+        <DataTable
+          caption={plainText(table.title)}
+          columns={columns.map(({ head, numeric, wraps }) => ({
+            head,
+            ...(numeric ? { numeric } : {}),
+            ...(wraps ? { wraps } : {}),
+          }))}
+          rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
+          {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
+            ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
+            : {})}
+          {...(table.filter ? { filter: true } : {})}
+        />
+      )}
       {reasons.length > 0 && (
         <ul class="notes">
           {reasons.map((reason) => (
@@ -353,7 +355,7 @@ const Words: FC<{ text: Text }> = ({ text }) => (
 const Shown: FC<{ value: Value }> = ({ value }) => {
   if ('figure' in value) {
     const { reason } = figureParts(value.figure);
-    if (reason !== null || value.spread)
+    if (reason !== null || value.spread === true)
       return <FigureText figure={value.figure} utilization={value.utilization ?? false} />;
     return <>{valueText(value)}</>;
   }

@@ -143,7 +143,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
         ...blockLines(block.behind, width, level),
       ];
     case 'notes':
-      return block.items.flatMap((item) => hanging('  ', painted(item), width));
+      return noteLines(block.items, level === 1 ? block.brief : undefined, width);
     case 'issues':
       return collapsed([...block.issues])
         .filter(({ severity }) => level > 1 || severity !== 'info')
@@ -170,6 +170,13 @@ const severityWord = {
   info: 'note:',
 };
 
+const noteLines = (items: readonly Text[], brief = items.length, width: number): string[] => [
+  ...items.slice(0, brief).flatMap((item) => hanging('  ', painted(item), width)),
+  ...moreLine(items.length - brief),
+];
+
+const moreLine = (more: number): string[] => (more > 0 ? [`  … and ${more} more`] : []);
+
 function factLines(items: readonly { name: string; text: Text }[], width: number): string[] {
   const nameWidth = Math.max(0, ...items.map(({ name }) => textWidth(name)));
   return items.flatMap(({ name, text }) =>
@@ -188,7 +195,8 @@ function tableLines(table: Table, width: number, level: Level): string[] {
     ...table,
     rows: level === 1 && brief !== undefined ? due.slice(0, brief) : due,
   });
-  if (shown.length === 0) return [];
+  const why = reasons.flatMap((reason) => hanging('  ', inert(reason), width));
+  if (shown.length === 0) return why;
   const text = textTable(
     columns.map(({ head, numeric, wraps, drop }) => ({
       head: inert(head),
@@ -199,12 +207,7 @@ function tableLines(table: Table, width: number, level: Level): string[] {
     shown.map(({ cells }) => cells.map(painted)),
     { width },
   );
-  const more = due.length - shown.length;
-  return [
-    ...text.split('\n'),
-    ...(more > 0 ? [`  … and ${more} more`] : []),
-    ...reasons.flatMap((reason) => hanging('  ', inert(reason), width)),
-  ];
+  return [...text.split('\n'), ...moreLine(due.length - shown.length), ...why];
 }
 
 const barCells = 12;

@@ -106,7 +106,6 @@ export const sweepCharts = { sweep_map: sweepMapChart } satisfies Record<string,
 
 export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
-export type BenchChartName = keyof typeof benchCharts;
 export type SweepChartName = keyof typeof sweepCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */

@@ -1,55 +1,12 @@
-import type { BenchPointResult, BenchResult, BenchVariant } from '../../../model/documents/bench.js';
-import { formatCount, nbsp } from '../../format.js';
+import type { BenchPointResult, BenchResult } from '../../../model/documents/bench.js';
+import { type BatchLine, batchLines, batchSizes, kneeOf, lineNames } from '../../../views/bench-series.js';
+import { formatCount } from '../../format.js';
 import type { Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
-import { type Line, linesOption, type LineValue, markOf, withIntervals } from '../lines.js';
-
-/** Points of one variant that differ in batch only. */
-export interface BatchLine {
-  name: string;
-  variant: BenchVariant;
-  /** By batch size. */
-  points: BenchPointResult[];
-}
-
-export const lengthWords = ({ input_len, output_len }: { input_len: number; output_len: number }): string =>
-  `${formatCount(input_len)}${nbsp}in${nbsp}+${nbsp}${formatCount(output_len)}${nbsp}out`;
-
-/** What the batch sweep measured, a line a variant and pair of lengths. */
-export function batchLines({ variants }: BenchResult): BatchLine[] {
-  const lines = variants.flatMap((variant) => {
-    const swept = variant.points.filter(({ parts }) => parts.includes('throughput'));
-    const lengths = [...new Set(swept.map(lengthWords))];
-    return lengths.map((words) => ({
-      variant,
-      words,
-      points: swept
-        .filter((point) => lengthWords(point) === words)
-        .toSorted((a, b) => a.batch_size - b.batch_size),
-    }));
-  });
-  const several = new Set(lines.map(({ words }) => words)).size > 1;
-  return lines.map(({ variant, words, points }) => ({
-    variant,
-    points,
-    name: several ? (variants.length > 1 ? `${variant.label}, ${words}` : words) : variant.label,
-  }));
-}
-
-export function batchSizes(lines: readonly BatchLine[]): number[] {
-  return [...new Set(lines.flatMap(({ points }) => points.map((point) => point.batch_size)))].toSorted(
-    (a, b) => a - b,
-  );
-}
-
-/** The batch from which a larger one costs latency; null where the analysis found none. */
-export function kneeOf({ answers }: BenchVariant): number | null {
-  const figures = answers.find(({ id }) => id === 'batch_knee')?.figures ?? {};
-  return figures['knee_batch']?.value ?? null;
-}
+import { type Line, lineKey, linesOption, type LineValue, markOf, withIntervals } from '../lines.js';
 
 /** What a chart over batches shows of a point. */
-export const batchValues = {
+const batchValues = {
   output_tokens_per_s: {
     unit: 'tok/s',
     of: ({ throughput }: BenchPointResult): LineValue | null => {
@@ -63,7 +20,7 @@ export const batchValues = {
       'value' in latency.tpot_ms ? null : { value: latency.tpot_ms.mean, ci95: latency.tpot_ms.ci95 },
   },
 } as const;
-export type BatchValue = keyof typeof batchValues;
+type BatchValue = keyof typeof batchValues;
 
 /** Output tokens/s if every sequence of a larger batch were free: dashed, from the smallest batch. */
 function idealLine(line: Line, sizes: number[], theme: Theme): Line[] {
@@ -104,6 +61,7 @@ function marksOf(found: readonly BatchLine[], sizes: number[], theme: Theme) {
 /** Part `output_tokens_per_s` or `tpot_ms` against the batch size. */
 export const benchBatchChart: Chart<BenchResult> = {
   height: () => 300,
+  key: (result) => lineKey(lineNames(result)),
   build: (input) => {
     const part: BatchValue = input.part === 'tpot_ms' ? 'tpot_ms' : 'output_tokens_per_s';
     const { unit, of } = batchValues[part];

@@ -1,13 +1,11 @@
 import type { EChartsOption } from 'echarts';
 import { describe, expect, it } from 'vitest';
 import type { BenchResult, BenchSpread } from '../../../model/documents/bench.js';
+import { batchLines, boxOf, compared, kneeOf, spreadRows } from '../../../views/bench-series.js';
 import { themes } from '../../palette.js';
 import { testBench } from '../../test-bench.js';
 import { withIntervals } from '../lines.js';
-import { benchCharts, type BenchChartName } from '../registry.js';
-import { batchLines, kneeOf } from './batch.js';
-import { boxOf, spreadRows } from './spread.js';
-import { compared } from './variants.js';
+import { benchCharts } from '../registry.js';
 
 interface Drawn {
   name?: string;
@@ -17,7 +15,12 @@ interface Drawn {
   tooltip?: { formatter: (params: unknown) => string };
 }
 
-function build(name: BenchChartName, part = '', result: BenchResult = testBench().data, width = 900) {
+function build(
+  name: keyof typeof benchCharts,
+  part = '',
+  result: BenchResult = testBench().data,
+  width = 900,
+) {
   const input = { result, part, theme: themes.light, width };
   return benchCharts[name].build(input) as EChartsOption & {
     series: Drawn[];

@@ -1,15 +1,13 @@
 import type { BenchFit, BenchResult } from '../../../model/documents/bench.js';
+import { fitsOf, variantNames } from '../../../views/bench-series.js';
 import { formatCount, formatMs, formatNumber, formatPercent, formatQuantity } from '../../format.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from '../chart.js';
-import { intervalSeries, markOf } from '../lines.js';
+import { intervalSeries, lineKey, markOf } from '../lines.js';
 
 const samples = 60;
 
-export const fittedAt = ({ coefficients }: BenchFit, x: number): number =>
+const fittedAt = ({ coefficients }: BenchFit, x: number): number =>
   coefficients.reduce((sum, coefficient, power) => sum + coefficient * x ** power, 0);
-
-export const fitsOf = ({ variants }: BenchResult, id: string): { label: string; fit: BenchFit }[] =>
-  variants.flatMap(({ label, fits }) => fits.filter((fit) => fit.id === id).map((fit) => ({ label, fit })));
 
 const fittedMetric = {
   prompt: 'ttft_ms',
@@ -35,6 +33,7 @@ function intervalsOf({ variants }: BenchResult, label: string, fit: BenchFit): [
 /** A dependence that was fitted, part the id of the fit: means with their intervals as symbols, the fit as a line. */
 export const benchFitChart: Chart<BenchResult> = {
   height: () => 300,
+  key: (result) => lineKey(variantNames(result)),
   build: (input) => {
     const { theme } = input;
     const all = fitsOf(input.result, input.part);

@@ -1,58 +1,20 @@
-import type { BenchPointResult, BenchResult } from '../../../model/documents/bench.js';
-import type { Figure } from '../../../model/figure.js';
+import type { BenchResult } from '../../../model/documents/bench.js';
+import {
+  batchLines,
+  batchSizes,
+  lineNames,
+  machineValues,
+  type MachineValue,
+} from '../../../views/bench-series.js';
 import { formatCount } from '../../format.js';
 import type { Chart } from '../chart.js';
-import { type Line, linesOption, markOf } from '../lines.js';
-import { batchLines, batchSizes } from './batch.js';
-
-/** What the machine did, by batch; a part of the chart each. */
-export const machineValues = {
-  gpu_utilization: {
-    name: 'GPU utilisation',
-    unit: '%',
-    most: 105,
-    of: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
-  },
-  decode_idle: {
-    name: 'idle in a decode step',
-    unit: 'share',
-    most: 1.05,
-    of: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
-  },
-  memory: {
-    name: 'memory',
-    unit: 'B',
-    most: undefined,
-    of: ({ machine }: BenchPointResult): Figure =>
-      machine.memory_bytes.value === null ? machine.gpu_memory_used_bytes : machine.memory_bytes,
-  },
-  cpu_cores: {
-    name: 'CPU cores busy',
-    unit: 'cores',
-    most: undefined,
-    of: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
-  },
-  power: {
-    name: 'power',
-    unit: 'W',
-    most: undefined,
-    of: (point: BenchPointResult): Figure => point.machine.power_w,
-  },
-} as const;
-export type MachineValue = keyof typeof machineValues;
-
-/** Those that any point of the batch sweep has. */
-export function knownMachineValues(result: BenchResult): MachineValue[] {
-  const points = batchLines(result).flatMap((line) => line.points);
-  return (Object.keys(machineValues) as MachineValue[]).filter((name) =>
-    points.some((point) => machineValues[name].of(point).value !== null),
-  );
-}
+import { type Line, lineKey, linesOption, markOf } from '../lines.js';
 
 const isMachineValue = (part: string): part is MachineValue => part in machineValues;
 
 export const benchMachineChart: Chart<BenchResult> = {
   height: () => 220,
+  key: (result) => lineKey(lineNames(result)),
   build: (input) => {
     const part: MachineValue = isMachineValue(input.part) ? input.part : 'memory';
     const { unit, most, of } = machineValues[part];

@@ -1,84 +1,17 @@
-import type { BenchPointResult, BenchResult, BenchSpread } from '../../../model/documents/bench.js';
+import type { BenchResult } from '../../../model/documents/bench.js';
+import { isTimedMetric, type SpreadRow, spreadRows, variantNames } from '../../../views/bench-series.js';
 import { formatCount, formatMs, formatPercent, nbsp } from '../../format.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from '../chart.js';
-import { markOf } from '../lines.js';
-import { lengthWords } from './batch.js';
+import { lineKey, markOf } from '../lines.js';
 
-export const spreadMetrics = { ttft_ms: 'TTFT', tpot_ms: 'TPOT', e2e_ms: 'end to end' } as const;
-export type SpreadMetric = keyof typeof spreadMetrics;
-
-/** Where a quarter, a half and three quarters of the values lie, and Tukey's fences around them. */
-export interface Box {
-  q1: number;
-  median: number;
-  q3: number;
-  low: number;
-  high: number;
-}
-
-/** Linear between order statistics (type 7). */
-export function boxOf(values: readonly number[]): Box | null {
-  if (values.length < 4) return null;
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number => {
-    const place = (sorted.length - 1) * share;
-    const low = sorted[Math.floor(place)] ?? 0;
-    return low + ((sorted[Math.ceil(place)] ?? low) - low) * (place % 1);
-  };
-  const [q1, q3] = [at(0.25), at(0.75)];
-  const reach = 1.5 * (q3 - q1);
-  return { q1, median: at(0.5), q3, low: q1 - reach, high: q3 + reach };
-}
-
-export interface SpreadRow {
-  name: string;
-  variant: number;
-  spread: BenchSpread;
-  repeats: { launch: number; value: number; outlier: boolean }[];
-  box: Box | null;
-}
-
-function rowOf(
-  point: BenchPointResult,
-  variant: number,
-  label: string | null,
-  metric: SpreadMetric,
-): SpreadRow[] {
-  const spread = point.latency[metric];
-  if ('value' in spread) return [];
-  const timed = (point.repeats ?? []).flatMap((repeat) => {
-    const value = repeat[metric];
-    return value === null ? [] : [{ launch: repeat.launch, value }];
-  });
-  const box = boxOf(timed.map(({ value }) => value));
-  const repeats = timed.map((one) => ({
-    ...one,
-    outlier: box !== null && (one.value < box.low || one.value > box.high),
-  }));
-  const shape = `batch ${formatCount(point.batch_size)}, ${lengthWords(point)}`;
-  return [{ name: label === null ? shape : `${shape} · ${label}`, variant, spread, repeats, box }];
-}
-
-/** A row a point and variant that has this distribution. */
-export function spreadRows({ variants }: BenchResult, metric: SpreadMetric): SpreadRow[] {
-  const points = variants[0]?.points ?? [];
-  const names = [...new Set([...points, ...variants.flatMap((one) => one.points)].map(({ point }) => point))];
-  return names.flatMap((name) =>
-    variants.flatMap(({ label, points: own }, index) => {
-      const point = own.find((one) => one.point === name);
-      return point ? rowOf(point, index, variants.length > 1 ? label : null, metric) : [];
-    }),
-  );
-}
-
-const isMetric = (part: string): part is SpreadMetric => part in spreadMetrics;
 const rowHeight = 24;
 
 /** Part ttft_ms, tpot_ms or e2e_ms: every timed repeat as a share of its point's median, outliers as triangles. */
 export const benchSpreadChart: Chart<BenchResult> = {
-  height: (result, part) => 56 + rowHeight * (isMetric(part) ? spreadRows(result, part).length : 0),
+  height: (result, part) => 56 + rowHeight * (isTimedMetric(part) ? spreadRows(result, part).length : 0),
+  key: (result) => lineKey(variantNames(result)),
   build: (input) => {
-    if (!isMetric(input.part)) return base(input);
+    if (!isTimedMetric(input.part)) return base(input);
     const { theme } = input;
     const rows = spreadRows(input.result, input.part);
     const share = (row: SpreadRow, value: number): number => value / row.spread.p50 - 1;

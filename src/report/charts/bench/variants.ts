@@ -1,49 +1,16 @@
-import type { BenchPointResult, BenchResult } from '../../../model/documents/bench.js';
-import { formatCount, formatNumber } from '../../format.js';
+import type { BenchResult } from '../../../model/documents/bench.js';
+import { compared, isTimedMetric, variantNames } from '../../../views/bench-series.js';
+import { formatNumber } from '../../format.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from '../chart.js';
-import { markOf } from '../lines.js';
-import { lengthWords } from './batch.js';
-
-export const comparedMetrics = {
-  tpot_ms: 'TPOT',
-  ttft_ms: 'TTFT',
-  e2e_ms: 'end to end',
-} as const;
-export type ComparedMetric = keyof typeof comparedMetrics;
-
-export interface Compared {
-  name: string;
-  /** Mean, ms; null where the variant did not measure the point. */
-  values: (number | null)[];
-}
-
-const meanOf = (point: BenchPointResult | undefined, metric: ComparedMetric): number | null => {
-  const spread = point?.latency[metric];
-  return !spread || 'value' in spread ? null : spread.mean;
-};
-
-/** Points that the first variant and another have measured, with every variant's mean. */
-export function compared({ variants }: BenchResult, metric: ComparedMetric): Compared[] {
-  return (variants[0]?.points ?? []).flatMap((point) => {
-    const values = variants.map(({ points }) =>
-      meanOf(
-        points.find((one) => one.point === point.point),
-        metric,
-      ),
-    );
-    const name = `batch ${formatCount(point.batch_size)}, ${lengthWords(point)}`;
-    return values[0] !== null && values.slice(1).some((value) => value !== null) ? [{ name, values }] : [];
-  });
-}
-
-const isMetric = (part: string): part is ComparedMetric => part in comparedMetrics;
+import { lineKey, markOf } from '../lines.js';
 
 /** Part tpot_ms, ttft_ms or e2e_ms of every variant as a multiple of the first one's, a group a point. */
 export const benchVariantsChart: Chart<BenchResult> = {
   height: (result, part) =>
-    60 + (14 * result.variants.length + 10) * (isMetric(part) ? compared(result, part).length : 0),
+    60 + (14 * result.variants.length + 10) * (isTimedMetric(part) ? compared(result, part).length : 0),
+  key: (result) => lineKey(variantNames(result)),
   build: (input) => {
-    if (!isMetric(input.part)) return base(input);
+    if (!isTimedMetric(input.part)) return base(input);
     const { theme } = input;
     const groups = compared(input.result, input.part);
     const narrow = isNarrow(input.width);

@@ -1,26 +1,12 @@
+import { factOf } from '../../../vocabulary/facts.js';
 import { formatBytes, formatCount, formatQuantity, noValue } from '../../format.js';
 import { DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
-/** How the ids of numbers end, the longer first. */
-const units: readonly [ending: string, text: (value: number) => string][] = [
-  ['_bytes_per_s', (value) => formatQuantity(value, 'B/s')],
-  ['_bytes', formatBytes],
-  ['_hz', (value) => formatQuantity(value / 1e6, 'MHz', 4)],
-];
-const written: Record<string, string> = { nvidia: 'NVIDIA', duckdb: 'DuckDB' };
-
-/** A fact of the manifest in words: "l3_bytes", "33554432" is "L3", "32.0 MiB"; "cpu_avx2", "true" is "CPU AVX2", "yes". */
-export function factWords({ id, value }: { id: string; value: string }): [string, string] {
-  const unit = /^\d+$/.test(value) ? units.find(([ending]) => id.endsWith(ending)) : undefined;
-  const words = (unit ? id.slice(0, -unit[0].length) : id).replaceAll('_', ' ');
-  const name = words.replaceAll(
-    /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|nvidia|duckdb)\b/gi,
-    (word) => written[word.toLowerCase()] ?? word.toUpperCase(),
-  );
-  if (unit) return [name, unit[1](Number(value))];
-  if (value === 'true' || value === 'false') return [name, value === 'true' ? 'yes' : 'no'];
-  return [name, value];
+/** A fact of the manifest in words. */
+export function factWords(fact: { id: string; value: string }): [string, string] {
+  const { name, value } = factOf(fact);
+  return [name, typeof value === 'string' ? value : formatQuantity(value.n, value.unit, value.digits)];
 }
 
 export const environmentSection: Section = {

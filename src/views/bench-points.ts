@@ -1,0 +1,228 @@
+import type {
+  BenchDistribution,
+  BenchPointResult,
+  BenchResult,
+  BenchSpread,
+  BenchVariant,
+} from '../model/documents/bench.js';
+import type { Figure } from '../model/figure.js';
+import { pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
+import type { Block, Section, Text } from './block.js';
+import { meanOf } from './bench-series.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+/** A point of a variant: a row of most tables. */
+export interface PointRow {
+  variant: BenchVariant;
+  point: BenchPointResult;
+}
+
+export const pointRows = ({ variants }: BenchResult): PointRow[] =>
+  variants.flatMap((variant) => variant.points.map((point) => ({ variant, point })));
+
+export const measuredRows = (data: BenchResult): PointRow[] =>
+  pointRows(data).filter(({ point }) => point.outcome === 'measured');
+
+/** Which variant, where there are several. */
+export const variantColumn = <T extends { variant: BenchVariant }>({
+  variants,
+}: BenchResult): ColumnOf<T>[] =>
+  variants.length > 1
+    ? [{ id: 'variant', head: 'variant', wraps: true, of: ({ variant }) => variant.label }]
+    : [];
+
+/** Which point. */
+export const pointColumns = <T extends PointRow>(data: BenchResult): ColumnOf<T>[] => [
+  ...variantColumn<T>(data),
+  { id: 'point', head: 'point', of: ({ point }) => point.point },
+];
+
+/** A figure with its interval; `drop` as columns have it. */
+export const figureColumn = (
+  id: string,
+  head: string,
+  of: (point: BenchPointResult) => Figure,
+  drop?: number,
+): ColumnOf<PointRow> => ({
+  id,
+  head,
+  numeric: true,
+  ...(drop === undefined ? {} : { drop }),
+  of: ({ point }) => ({ figure: of(point), spread: 'interval' }),
+});
+
+type Latency = keyof BenchPointResult['latency'];
+
+export const latencyColumn = (metric: Latency, drop?: number): ColumnOf<PointRow> =>
+  figureColumn(metric, pointLatencyLabels[metric], ({ latency }) => meanOf(latency[metric]), drop);
+
+/** Every point with its latencies and rates; of a single point its percentiles are what was asked for. */
+export function pointsSection(data: BenchResult): Section {
+  const rows = measuredRows(data);
+  const single = rows.length === 1;
+  return {
+    id: 'points',
+    title: 'Points',
+    blocks: [
+      { t: 'text', level: 2, text: protocolText(data) },
+      { ...latencyTable(data, rows), level: single ? 2 : 1 },
+      { ...percentileTable(data, rows), level: single ? 1 : 2 },
+      rateTable(data, rows),
+      ...notMeasured(data),
+    ],
+  };
+}
+
+function protocolText({ protocol: { launches, repeats, sampling, warmup } }: BenchResult): Text {
+  return [
+    `Means with their 95 % interval over ${launches} process launch${launches === 1 ? '' : 'es'} of ${repeats} timed repeat${repeats === 1 ? '' : 's'} each. `,
+    `Sampling: ${sampling}. Warm-up: ${warmup}.`,
+  ];
+}
+
+const count = (id: string, head: string, of: (point: BenchPointResult) => number, drop: number) => ({
+  id,
+  head,
+  numeric: true,
+  drop,
+  of: ({ point }: PointRow): Text => ({ count: of(point) }),
+});
+
+const latencyTable = (data: BenchResult, rows: readonly PointRow[]): Block =>
+  tableOf(
+    'Means with their 95 % interval; the point’s name is batch, prompt and output tokens',
+    [
+      ...pointColumns(data),
+      count('batch_size', 'batch', (point) => point.batch_size, 0),
+      count('input_len', 'prompt', (point) => point.input_len, 1),
+      count('output_len', 'output', (point) => point.output_len, 2),
+      latencyColumn('ttft_ms', 6),
+      latencyColumn('tpot_ms'),
+      latencyColumn('itl_ms', 3),
+      latencyColumn('e2e_ms', 5),
+      outputRate,
+    ],
+    rows,
+    { brief: 6 },
+  );
+
+const outputRate = figureColumn(
+  'output_tokens_per_s',
+  'output rate',
+  ({ throughput }) => throughput.output_tokens_per_s,
+);
+
+const rateTable = (data: BenchResult, rows: readonly PointRow[]): Block => ({
+  ...tableOf(
+    'Rates',
+    [
+      ...pointColumns(data),
+      outputRate,
+      figureColumn('total_tokens_per_s', 'prompt + output', (one) => one.throughput.total_tokens_per_s, 1),
+      figureColumn('decode_tokens_per_s', 'decode', (one) => one.throughput.decode_tokens_per_s, 2),
+      figureColumn('prefill_tokens_per_s', 'prefill', (one) => one.throughput.prefill_tokens_per_s),
+      figureColumn('requests_per_s', 'requests', (one) => one.throughput.requests_per_s, 0),
+    ],
+    rows,
+  ),
+  level: 2,
+});
+
+interface SpreadRow extends PointRow {
+  metric: Latency;
+  spread: BenchSpread;
+}
+
+const known = (spread: BenchDistribution): spread is BenchSpread => !('value' in spread);
+
+const statistic = (
+  id: 'mean' | 'sd' | 'min' | 'p50' | 'p90' | 'p95' | 'p99' | 'max',
+  drop?: number,
+): ColumnOf<SpreadRow> => ({
+  id: `${id}_ms`,
+  head: id,
+  numeric: true,
+  ...(drop === undefined ? {} : { drop }),
+  of: ({ spread: { [id]: n } }) => (n === null ? { missing: 'one repeat only' } : { n, unit: 'ms' }),
+});
+
+/** A row per metric and point with every percentile. */
+function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
+  const spreads = rows.flatMap((row) =>
+    (Object.keys(pointLatencyLabels) as Latency[]).flatMap((metric): SpreadRow[] => {
+      const spread = row.point.latency[metric];
+      return known(spread) ? [{ ...row, metric, spread }] : [];
+    }),
+  );
+  return tableOf(
+    'Percentiles are linear (type 7); outliers are beyond Tukey’s fences, counted and not removed',
+    [
+      ...(rows.length > 1 ? pointColumns<SpreadRow>(data) : []),
+      { id: 'metric', head: '', of: ({ metric }) => pointLatencyLabels[metric] },
+      statistic('mean'),
+      {
+        id: 'ci95_ms',
+        head: '95 % interval',
+        numeric: true,
+        drop: 5,
+        of: ({ spread: { ci95 } }) =>
+          ci95 === null
+            ? { missing: 'one launch with one repeat' }
+            : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
+      },
+      statistic('sd', 6),
+      statistic('min', 0),
+      statistic('p50'),
+      statistic('p90', 1),
+      statistic('p95', 7),
+      statistic('p99'),
+      statistic('max', 2),
+      {
+        id: 'outliers',
+        head: 'outliers',
+        numeric: true,
+        drop: 3,
+        of: ({ spread }) => ({ count: spread.outliers }),
+      },
+      { id: 'n', head: 'n', numeric: true, drop: 8, of: ({ spread }) => ({ count: spread.n }) },
+      {
+        id: 'launches',
+        head: 'launches',
+        numeric: true,
+        drop: 4,
+        of: ({ spread: { launches, ci95, ci95_over_launches: over } }) =>
+          ci95 === null || over ? { count: launches } : [{ count: launches }, ' (interval over repeats)'],
+      },
+    ],
+    spreads,
+  );
+}
+
+/** Points that were not measured, or not in all launches. */
+function notMeasured(data: BenchResult): Block[] {
+  const rows = pointRows(data).filter(({ point }) => point.outcome !== 'measured' || point.text !== null);
+  if (rows.length === 0) return [];
+  return [
+    { t: 'heading', text: 'Not measured, or in part' },
+    tableOf(
+      'Points that ended otherwise',
+      [
+        ...pointColumns(data).map((column) => ({ ...column, wraps: false })),
+        {
+          id: 'outcome',
+          head: 'outcome',
+          of: ({ point: { outcome } }) => ({
+            text: outcome === 'measured' ? 'in part' : pointOutcomeLabels[outcome],
+            tone: 'fault',
+          }),
+        },
+        { id: 'why', head: 'why', wraps: true, of: ({ point }) => firstLine(point.text) },
+      ],
+      rows,
+      { brief: 4 },
+    ),
+  ];
+}
+
+const firstLine = (text: string | null): Text =>
+  text === null ? { missing: 'no reason was recorded' } : text.split('\n')[0]!.slice(0, 300);

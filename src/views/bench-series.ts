@@ -1,0 +1,203 @@
+import type {
+  BenchDistribution,
+  BenchFit,
+  BenchPointResult,
+  BenchResult,
+  BenchSpread,
+  BenchVariant,
+} from '../model/documents/bench.js';
+import { figure, type Figure } from '../model/figure.js';
+import { fitLabels, lengthLabel } from '../vocabulary/bench.js';
+
+// What charts and tables of a benchmark both show.
+
+/** Times that variants and repeats are compared by, in reading order. */
+export const timedMetrics = ['ttft_ms', 'tpot_ms', 'e2e_ms'] as const;
+export type TimedMetric = (typeof timedMetrics)[number];
+export const isTimedMetric = (part: string): part is TimedMetric => timedMetrics.some((one) => one === part);
+
+/** The mean of a distribution as a figure. */
+export function meanOf(spread: BenchDistribution): Figure {
+  if ('value' in spread) return spread;
+  const { mean, unit, source, n, sd, ci95 } = spread;
+  return figure(mean, unit, source, { n, ...(sd === null ? {} : { sd }), ...(ci95 ? { ci95 } : {}) });
+}
+
+/** Points of one variant that differ in batch only. */
+export interface BatchLine {
+  name: string;
+  variant: BenchVariant;
+  /** By batch size. */
+  points: BenchPointResult[];
+}
+
+/** What the batch sweep measured, a line a variant and pair of lengths. */
+export function batchLines({ variants }: BenchResult): BatchLine[] {
+  const lines = variants.flatMap((variant) => {
+    const swept = variant.points.filter(({ parts }) => parts.includes('throughput'));
+    const lengths = [...new Set(swept.map(lengthLabel))];
+    return lengths.map((length) => ({
+      variant,
+      length,
+      points: swept
+        .filter((point) => lengthLabel(point) === length)
+        .toSorted((a, b) => a.batch_size - b.batch_size),
+    }));
+  });
+  const several = new Set(lines.map(({ length }) => length)).size > 1;
+  return lines.map(({ variant, length, points }) => ({
+    variant,
+    points,
+    name: several ? (variants.length > 1 ? `${variant.label}, ${length}` : length) : variant.label,
+  }));
+}
+
+export function batchSizes(lines: readonly BatchLine[]): number[] {
+  return [...new Set(lines.flatMap(({ points }) => points.map((point) => point.batch_size)))].toSorted(
+    (a, b) => a - b,
+  );
+}
+
+/** The batch from which a larger one costs latency; null where the analysis found none. */
+export function kneeOf({ answers }: BenchVariant): number | null {
+  const figures = answers.find(({ id }) => id === 'batch_knee')?.figures ?? {};
+  return figures['knee_batch']?.value ?? null;
+}
+
+/** Names of the lines of a chart over batches, and of the marks of one by variant: none where there is one only. */
+export const lineNames = (result: BenchResult): string[] =>
+  several(batchLines(result).map(({ name }) => name));
+export const variantNames = ({ variants }: BenchResult): string[] =>
+  several(variants.map(({ label }) => label));
+const several = (names: string[]): string[] => (names.length > 1 ? names : []);
+
+/** What the machine did, by batch; a part of the chart each. */
+export const machineValues = {
+  gpu_utilization: {
+    name: 'GPU utilisation',
+    unit: '%',
+    most: 105,
+    of: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
+  },
+  decode_idle: {
+    name: 'idle in a decode step',
+    unit: 'share',
+    most: 1.05,
+    of: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
+  },
+  memory: {
+    name: 'memory',
+    unit: 'B',
+    most: undefined,
+    of: ({ machine }: BenchPointResult): Figure =>
+      machine.memory_bytes.value === null ? machine.gpu_memory_used_bytes : machine.memory_bytes,
+  },
+  cpu_cores: {
+    name: 'CPU cores busy',
+    unit: 'cores',
+    most: undefined,
+    of: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
+  },
+  power: {
+    name: 'power',
+    unit: 'W',
+    most: undefined,
+    of: (point: BenchPointResult): Figure => point.machine.power_w,
+  },
+} as const;
+export type MachineValue = keyof typeof machineValues;
+
+/** Those that any point of the batch sweep has. */
+export function knownMachineValues(result: BenchResult): MachineValue[] {
+  const points = batchLines(result).flatMap((line) => line.points);
+  return (Object.keys(machineValues) as MachineValue[]).filter((name) =>
+    points.some((point) => machineValues[name].of(point).value !== null),
+  );
+}
+
+export const fitIds = Object.keys(fitLabels) as BenchFit['id'][];
+
+export const fitsOf = ({ variants }: BenchResult, id: string): { label: string; fit: BenchFit }[] =>
+  variants.flatMap(({ label, fits }) => fits.filter((fit) => fit.id === id).map((fit) => ({ label, fit })));
+
+export interface Compared {
+  /** The point's id. */
+  name: string;
+  /** Mean, ms; null where the variant did not measure the point. */
+  values: (number | null)[];
+}
+
+/** Points that the first variant and another have measured, with every variant's mean. */
+export function compared({ variants }: BenchResult, metric: TimedMetric): Compared[] {
+  return (variants[0]?.points ?? []).flatMap(({ point: name }) => {
+    const values = variants.map(({ points }) => {
+      const spread = points.find(({ point }) => point === name)?.latency[metric];
+      return !spread || 'value' in spread ? null : spread.mean;
+    });
+    return values[0] !== null && values.slice(1).some((value) => value !== null) ? [{ name, values }] : [];
+  });
+}
+
+/** Where a quarter, a half and three quarters of the values lie, and Tukey's fences around them. */
+export interface Box {
+  q1: number;
+  median: number;
+  q3: number;
+  low: number;
+  high: number;
+}
+
+/** Linear between order statistics (type 7). */
+export function boxOf(values: readonly number[]): Box | null {
+  if (values.length < 4) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number => {
+    const place = (sorted.length - 1) * share;
+    const low = sorted[Math.floor(place)] ?? 0;
+    return low + ((sorted[Math.ceil(place)] ?? low) - low) * (place % 1);
+  };
+  const [q1, q3] = [at(0.25), at(0.75)];
+  const reach = 1.5 * (q3 - q1);
+  return { q1, median: at(0.5), q3, low: q1 - reach, high: q3 + reach };
+}
+
+export interface SpreadRow {
+  name: string;
+  variant: number;
+  spread: BenchSpread;
+  repeats: { launch: number; value: number; outlier: boolean }[];
+  box: Box | null;
+}
+
+function spreadRow(
+  point: BenchPointResult,
+  variant: number,
+  label: string | null,
+  metric: TimedMetric,
+): SpreadRow[] {
+  const spread = point.latency[metric];
+  if ('value' in spread) return [];
+  const timed = (point.repeats ?? []).flatMap((repeat) => {
+    const value = repeat[metric];
+    return value === null ? [] : [{ launch: repeat.launch, value }];
+  });
+  const box = boxOf(timed.map(({ value }) => value));
+  const repeats = timed.map((one) => ({
+    ...one,
+    outlier: box !== null && (one.value < box.low || one.value > box.high),
+  }));
+  const name = label === null ? point.point : `${point.point} · ${label}`;
+  return [{ name, variant, spread, repeats, box }];
+}
+
+/** A row a point and variant that has this distribution. */
+export function spreadRows({ variants }: BenchResult, metric: TimedMetric): SpreadRow[] {
+  const points = variants[0]?.points ?? [];
+  const names = [...new Set([...points, ...variants.flatMap((one) => one.points)].map(({ point }) => point))];
+  return names.flatMap((name) =>
+    variants.flatMap(({ label, points: own }, index) => {
+      const point = own.find((one) => one.point === name);
+      return point ? spreadRow(point, index, variants.length > 1 ? label : null, metric) : [];
+    }),
+  );
+}

@@ -1,0 +1,321 @@
+import type { BenchFit, BenchPointResult, BenchResult } from '../model/documents/bench.js';
+import { fitLabels, pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
+import type { Block, Column, Section, Text } from './block.js';
+import {
+  batchLines,
+  compared,
+  fitIds,
+  fitsOf,
+  kneeOf,
+  meanOf,
+  type SpreadRow,
+  spreadRows,
+  timedMetrics,
+} from './bench-series.js';
+import { type ColumnOf, rowsOf, tableOf } from './table-of.js';
+
+interface BatchRow {
+  line: string;
+  point: BenchPointResult;
+  knee: boolean;
+  /** Output tokens/s over that of the smallest batch; null where either is not known. */
+  factor: number | null;
+  /** How many times larger the batch is. */
+  times: number;
+}
+
+function batchRows(data: BenchResult): BatchRow[] {
+  return batchLines(data).flatMap(({ name, points, variant }) => {
+    const rate = ({ throughput }: BenchPointResult): number | null => throughput.output_tokens_per_s.value;
+    const first = points.find((point) => rate(point) !== null);
+    return points.map((point) => {
+      const [own, base] = [rate(point), first ? rate(first) : null];
+      return {
+        line: name,
+        point,
+        knee: kneeOf(variant) === point.batch_size,
+        factor: own === null || !base ? null : own / base,
+        times: first ? point.batch_size / first.batch_size : 1,
+      };
+    });
+  });
+}
+
+const notScaled = { missing: 'its rate, or that of the smallest batch, is not known' };
+
+/** Throughput and time per token over the batch. */
+export function batchSections(data: BenchResult): Section[] {
+  const rows = batchRows(data);
+  if (rows.length === 0) return [];
+  const columns: ColumnOf<BatchRow>[] = [
+    ...(new Set(rows.map(({ line }) => line)).size > 1
+      ? [{ id: 'line', head: '', wraps: true, of: ({ line }: BatchRow) => line }]
+      : []),
+    {
+      id: 'batch_size',
+      head: 'batch',
+      numeric: true,
+      of: ({ point, knee }) =>
+        knee ? [{ count: point.batch_size }, ' (knee)'] : { count: point.batch_size },
+    },
+  ];
+  const mean = (metric: 'ttft_ms' | 'tpot_ms' | 'e2e_ms', drop?: number): ColumnOf<BatchRow> => ({
+    id: metric,
+    head: pointLatencyLabels[metric],
+    numeric: true,
+    ...(drop === undefined ? {} : { drop }),
+    of: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
+  });
+  const chart = (part: string, title: string, own: ColumnOf<BatchRow>[]): Block => ({
+    t: 'chart',
+    name: 'bench_batch',
+    part,
+    half: true,
+    title,
+    label: `${title} against the batch size, with 95 % intervals`,
+    behind: tableOf(title, [...columns, ...own], rows),
+  });
+  return [
+    {
+      id: 'batch',
+      title: 'Batch size',
+      level: 2,
+      blocks: [
+        {
+          t: 'text',
+          level: 3,
+          text: 'Thin dashed: throughput proportional to the batch, from the first line. Bars are 95 % intervals.',
+        },
+        chart('output_tokens_per_s', 'Output tokens per second', [
+          {
+            id: 'output_tokens_per_s',
+            head: 'output rate',
+            numeric: true,
+            of: ({ point }) => ({ figure: point.throughput.output_tokens_per_s, spread: 'interval' }),
+          },
+          {
+            id: 'scaling',
+            head: 'scaling',
+            numeric: true,
+            of: ({ factor }) => (factor === null ? notScaled : [{ n: factor, unit: '' }, '×']),
+          },
+          {
+            id: 'efficiency',
+            head: 'efficiency',
+            numeric: true,
+            of: ({ factor, times }) => (factor === null ? notScaled : { n: factor / times, unit: 'ratio' }),
+          },
+          { id: 'outcome', head: 'outcome', of: ({ point }) => pointOutcomeLabels[point.outcome] },
+        ]),
+        chart('tpot_ms', 'Time per output token', [mean('tpot_ms'), mean('ttft_ms'), mean('e2e_ms', 0)]),
+      ],
+    },
+  ];
+}
+
+interface FitRow {
+  id: BenchFit['id'];
+  label: string;
+  fit: BenchFit;
+}
+
+/** What was fitted against length and batch: formulas, and what they were made from. */
+export function fitSections(data: BenchResult): Section[] {
+  const rows = fitIds.flatMap((id) => fitsOf(data, id).map((one): FitRow => ({ id, ...one })));
+  if (rows.length === 0) return [];
+  const several = data.variants.length > 1;
+  return [
+    {
+      id: 'sequence',
+      title: 'Cost of length and batch',
+      level: 2,
+      blocks: [
+        { t: 'notes', items: rows.map(({ label, fit }) => fitText(fit, several ? `${label}: ` : '')) },
+        ...fitIds
+          .filter((id) => rows.some((row) => row.id === id))
+          .map((id): Block =>
+            fitChart(
+              id,
+              rows.filter((row) => row.id === id),
+              several,
+            ),
+          ),
+      ],
+    },
+  ];
+}
+
+/** "TTFT = 18.2 + 0.0121 × prompt tokens ms (error 1.3 %, R² 0.9998, n = 4)" */
+const fitText = (fit: BenchFit, whose: string): Text => [
+  `${whose}${fit.y} = `,
+  ...fit.coefficients.flatMap((coefficient, power): (string | { n: number; unit: string })[] => [
+    power === 0 ? '' : coefficient < 0 ? ' − ' : ' + ',
+    { n: power === 0 ? coefficient : Math.abs(coefficient), unit: '' },
+    power === 0 ? '' : ` × ${fit.x}${['', '', '²', '³'][power] ?? `^${power}`}`,
+  ]),
+  ` ${fit.unit} (error `,
+  { n: fit.rms_error, unit: 'ratio' },
+  ', R² ',
+  { n: fit.r2, unit: '', digits: 4 },
+  `, n = ${fit.n}${slopeMayBeZero(fit) ? '; slope not different from 0' : ''})`,
+];
+
+function slopeMayBeZero({ coefficients, coefficients_ci95: intervals }: BenchFit): boolean {
+  const interval = coefficients.length === 2 ? intervals?.[1] : undefined;
+  return interval !== undefined && interval[0] <= 0 && interval[1] >= 0;
+}
+
+function fitChart(id: BenchFit['id'], fits: readonly FitRow[], several: boolean): Block {
+  const points = fits.flatMap(({ label, fit }) => fit.at.map((at) => ({ label, at })));
+  type Point = (typeof points)[number];
+  const ms = (name: 'measured' | 'fitted'): ColumnOf<Point> => ({
+    id: `${name}_ms`,
+    head: name,
+    numeric: true,
+    of: ({ at }) => ({ n: at[name], unit: 'ms' }),
+  });
+  return {
+    t: 'chart',
+    level: 3,
+    name: 'bench_fit',
+    part: id,
+    half: true,
+    title: fitLabels[id],
+    label: `${fitLabels[id]}: measured means with 95 % intervals and the fit`,
+    behind: tableOf(
+      'Measured and fitted',
+      [
+        ...(several ? [{ id: 'variant', head: 'variant', of: ({ label }: Point) => label }] : []),
+        { id: 'x', head: fits[0]!.fit.x, numeric: true, of: ({ at }) => ({ n: at.x, unit: '' }) },
+        ms('measured'),
+        ms('fitted'),
+        {
+          id: 'difference_share',
+          head: 'off by',
+          numeric: true,
+          of: ({ at }) => ({ n: at.fitted / at.measured - 1, unit: 'ratio' }),
+        },
+      ],
+      points,
+    ),
+  };
+}
+
+/** Every variant against the first, at the points that both have. */
+export function variantSections(data: BenchResult): Section[] {
+  const { variants } = data;
+  const [first, ...others] = variants;
+  const shown = timedMetrics.filter((metric) => compared(data, metric).length > 0);
+  if (!first || others.length === 0 || shown.length === 0) return [];
+  const absent = { missing: 'the variant did not measure the point' };
+  return [
+    {
+      id: 'variants',
+      title: 'Variants side by side',
+      level: 2,
+      blocks: shown.map((metric) => ({
+        t: 'chart',
+        name: 'bench_variants',
+        part: metric,
+        half: true,
+        title: pointLatencyLabels[metric],
+        label: `${pointLatencyLabels[metric]} of every variant against the first`,
+        behind: {
+          t: 'table',
+          title: `Mean ${pointLatencyLabels[metric]}, and against ${first.label}`,
+          columns: [
+            { id: 'point', head: 'point' },
+            ...variants.map(({ label }, index): Column => ({
+              id: `ms_${index + 1}`,
+              head: label,
+              numeric: true,
+            })),
+            ...others.map(({ label }, index): Column => ({
+              id: `times_${index + 2}`,
+              head: `${label}, times`,
+              numeric: true,
+              drop: index,
+            })),
+          ],
+          rows: compared(data, metric).map(({ name, values: [base = null, ...values] }) => ({
+            cells: [
+              name,
+              ...[base, ...values].map((n): Text => (n === null ? absent : { n, unit: 'ms' })),
+              ...values.map((n): Text => (n === null || !base ? absent : [{ n: n / base, unit: '' }, '×'])),
+            ],
+          })),
+        },
+      })),
+    },
+  ];
+}
+
+const noBox = { missing: 'fewer than four repeats' };
+
+/** How far the timed repeats of each point are apart. */
+export function spreadSections(data: BenchResult): Section[] {
+  const shown = timedMetrics
+    .map((metric) => ({ metric, rows: spreadRows(data, metric) }))
+    .filter(({ rows }) => rows.length > 0);
+  if (shown.length === 0) return [];
+  const time = (
+    id: string,
+    head: string,
+    of: (row: SpreadRow) => number | undefined,
+  ): ColumnOf<SpreadRow> => ({
+    id: `${id}_ms`,
+    head,
+    numeric: true,
+    of: (row) => {
+      const n = of(row);
+      return n === undefined ? noBox : { n, unit: 'ms' };
+    },
+  });
+  const columns: ColumnOf<SpreadRow>[] = [
+    { id: 'point', head: 'point', of: ({ name }) => name },
+    { id: 'n', head: 'n', numeric: true, of: ({ spread }) => ({ count: spread.n }) },
+    { id: 'launches', head: 'launches', numeric: true, of: ({ spread }) => ({ count: spread.launches }) },
+    time('min', 'min', ({ spread }) => spread.min),
+    time('q1', 'p25', ({ box }) => box?.q1),
+    time('p50', 'median', ({ spread }) => spread.p50),
+    time('q3', 'p75', ({ box }) => box?.q3),
+    time('max', 'max', ({ spread }) => spread.max),
+    { id: 'outliers', head: 'outliers', numeric: true, of: ({ spread }) => ({ count: spread.outliers }) },
+    { id: 'outliers_ms', head: 'of them', wraps: true, of: outliers },
+  ];
+  return [
+    {
+      id: 'spread',
+      title: 'How steady it was',
+      level: 3,
+      blocks: [
+        {
+          t: 'text',
+          text: 'Every timed repeat (dots) against its point’s own median, so that points of any size compare: the box holds the middle half, the line all of them, triangles are outliers. Nothing is left out of the statistics.',
+        },
+        ...shown.map(({ metric, rows }): Block => ({
+          t: 'chart',
+          name: 'bench_spread',
+          part: metric,
+          title: pointLatencyLabels[metric],
+          label: `Spread of ${pointLatencyLabels[metric]} at every point, with outliers marked`,
+          behind: {
+            t: 'table',
+            title: `${pointLatencyLabels[metric]}, timed repeats`,
+            columns,
+            rows: rowsOf(columns, rows),
+          },
+        })),
+      ],
+    },
+  ];
+}
+
+const outliers = ({ repeats }: SpreadRow): Text =>
+  repeats
+    .filter(({ outlier }) => outlier)
+    .flatMap(({ value, launch }, index) => [
+      index === 0 ? '' : ', ',
+      { n: value, unit: 'ms' },
+      ` (launch ${launch + 1})`,
+    ]);

@@ -1,0 +1,227 @@
+import { expect, test } from 'vitest';
+import { benchDocumentSchema, type BenchSpread } from '../model/documents/bench.js';
+import { figure } from '../model/figure.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { testBench } from '../report/test-bench.js';
+import { hostileText } from '../report/test-profile.js';
+import { benchView, flags, leadingAnswers } from './bench.js';
+import type { Block, Level, Table } from './block.js';
+
+type Bench = ReturnType<typeof testBench>;
+
+const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const tables = (made: Bench, id: string): (Block & Table)[] =>
+  (benchView(made).sections.find((one) => one.id === id)?.blocks ?? [])
+    .map((block) => (block.t === 'chart' ? block.behind : block))
+    .filter((block) => isTable(block));
+/** Cells by row and the column's id, as CSV would have them. */
+const rows = (table: Table | undefined) =>
+  table!.rows.map(({ cells }) =>
+    Object.fromEntries(table!.columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
+  );
+const textOf = (made: Bench, level: Level, width = 80) => terminalView(benchView(made), { width, level });
+const words = (text: string) => text.replaceAll(/\s+/g, ' ');
+const page = (made: Bench) => pageOfView(benchView(made), { clientScript: '"use strict";' });
+const pageWords = (made: Bench) =>
+  words(
+    page(made)
+      .replaceAll(/<(style|script)[\s\S]*?<\/\1>/g, '')
+      .replaceAll(/&nbsp;|\u00a0/g, ' ')
+      .replaceAll(/<[^>]+>/g, ' '),
+  );
+
+const one = () => testBench({ variants: 1 });
+const cpu = () => testBench({ gpu: false, variants: 1 });
+
+test('the documents that views are tested with are valid', () => {
+  for (const made of [testBench(), one(), cpu()])
+    expect(benchDocumentSchema.safeParse(made).error).toBeUndefined();
+});
+
+test('leads with what lies between variants, then speed and batch', () => {
+  expect(leadingAnswers(testBench().data).map(({ id }) => id)).toEqual(['variants', 'latency', 'batch_knee']);
+  const text = words(textOf(testBench(), 1));
+  expect(text).toContain('mode=cudagraph is 1.6 times as fast per token');
+  expect(text).toContain('TinyLlama-1.1B (random weights, bfloat16) · transformers 4.57.1 on NVIDIA H200');
+});
+
+test('a row per measured point: lengths, means of the document, rate', () => {
+  const made = one();
+  const { points } = made.data.variants[0]!;
+  const [shown] = tables(made, 'points');
+  expect(rows(shown)).toHaveLength(11);
+  const first = points[0]!;
+  expect(rows(shown)[0]).toEqual({
+    point: 'b1-p128-o64',
+    batch_size: 1,
+    input_len: 128,
+    output_len: 64,
+    ttft_ms: (first.latency.ttft_ms as BenchSpread).mean,
+    tpot_ms: (first.latency.tpot_ms as BenchSpread).mean,
+    itl_ms: (first.latency.itl_ms as BenchSpread).mean,
+    e2e_ms: (first.latency.e2e_ms as BenchSpread).mean,
+    output_tokens_per_s: first.throughput.output_tokens_per_s.value,
+  });
+  // Cells have the interval, not only the mean.
+  expect(plainText(shown!.rows[0]!.cells[4]!)).toMatch(/ms\s±\s/);
+});
+
+test('every percentile, outlier and launch of each latency; of a single point they are the summary', () => {
+  const made = one();
+  const spread = made.data.variants[0]!.points[0]!.latency.ttft_ms as BenchSpread;
+  const [, percentiles] = tables(made, 'points');
+  expect(percentiles!.level).toBe(2);
+  const { p50, p90, p95, p99, min, max, sd, n, outliers, launches } = spread;
+  expect(rows(percentiles)[0]).toMatchObject({
+    point: 'b1-p128-o64',
+    metric: 'TTFT',
+    min_ms: min,
+    p50_ms: p50,
+    p90_ms: p90,
+    p95_ms: p95,
+    p99_ms: p99,
+    max_ms: max,
+    sd_ms: sd,
+    n,
+    outliers,
+    launches,
+  });
+  made.data.variants[0]!.points.splice(1);
+  const [means, only] = tables(made, 'points');
+  expect([means!.level, only!.level]).toEqual([2, 1]);
+  expect(textOf(made, 1)).toMatch(/^ +TTFT +[\d.]+ ms/m);
+});
+
+test('a batch that did not fit has its reason, and is no row of what was measured', () => {
+  const made = testBench();
+  const [failed] = tables(made, 'points').slice(-1);
+  expect(rows(failed)).toEqual([
+    {
+      variant: 'mode=eager',
+      point: 'b32-p128-o64',
+      outcome: 'out of memory',
+      why: 'CUDA out of memory. Tried to allocate 2.00 GiB',
+    },
+  ]);
+  expect(rows(tables(made, 'points')[0])).toHaveLength(21);
+});
+
+test('batch: scaling is against the smallest batch, efficiency is that over the batch', () => {
+  const [shown] = tables(one(), 'batch');
+  const [first, , third] = rows(shown);
+  expect([first!['scaling'], first!['efficiency']]).toEqual(['1.00×', 1]);
+  const factor = Number(third!['output_tokens_per_s']) / Number(first!['output_tokens_per_s']);
+  expect(third!['batch_size']).toBe('8 (knee)');
+  expect(Number(third!['efficiency'])).toBeCloseTo(factor / 8);
+});
+
+test('fits are formulas with their error; a slope that may be 0 says so', () => {
+  const made = one();
+  const fit = made.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
+  fit.coefficients_ci95 = [
+    [1, 2],
+    [-1, 1],
+  ];
+  const text = words(textOf(made, 2));
+  expect(text).toMatch(
+    /TTFT = 18\.0 \+ 0\.0120 × prompt tokens \+ 0\.00000400 × prompt tokens² ms \(error [\d.]+ %, R² [\d.]+, n = 4\)/,
+  );
+  expect(text.match(/slope not different from 0/g)).toHaveLength(1);
+});
+
+test('a flag of several points is said once, with its numbers as a range and its points, warnings first', () => {
+  expect(flags(one().data).map(({ severity, code, text }) => [severity, code, plainText(text)])).toEqual([
+    [
+      'warning',
+      'low_utilization',
+      'warning: The GPU does nothing in 60 to 90 % of a decode step. (b1-p128-o64, b4-p128-o64, b8-p128-o64 and 7 more)',
+    ],
+    ['good', 'good_utilization', 'good: The device is kept busy. (b32-p128-o64)'],
+  ]);
+});
+
+test('without a GPU its columns are left out and the reason is said', () => {
+  expect(page(cpu())).not.toContain('data-part="gpu_utilization"');
+  expect(page(cpu())).not.toContain('data-chart="bench_variants"');
+  const machine = words(textOf(cpu(), 2, 120));
+  expect(machine).toMatch(/– GPU memory, all, GPU utilisation.*: the engine runs on the CPU/);
+});
+
+test('a utilisation over 100 % is an accounting fault where it stands', () => {
+  const made = testBench();
+  made.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
+  expect(pageWords(made)).toContain('120 % (accounting fault)');
+});
+
+test.each([80, 120])(
+  'text keeps to %d columns on every level, the summary of one variant to 30 lines',
+  (width) => {
+    for (const made of [testBench(), one(), cpu()])
+      for (const level of [1, 2] as Level[]) {
+        const lines = textOf(made, level, width).split('\n');
+        expect(lines.filter((line) => [...line].length > width)).toEqual([]);
+        if (level === 1) expect(lines.length).toBeLessThanOrEqual(made.data.variants.length > 1 ? 34 : 30);
+      }
+  },
+);
+
+test('wide intervals take columns away, not room', () => {
+  const made = one();
+  for (const { latency } of made.data.variants[0]!.points)
+    for (const of of Object.values(latency))
+      if ('p50' in of) Object.assign(of, { ci95: [-4 * of.mean, 6 * of.mean] });
+  const lines = textOf(made, 1).split('\n');
+  expect(lines.filter((line) => [...line].length > 80)).toEqual([]);
+});
+
+test('nothing measured at all says so, on page and terminal', () => {
+  const made = one();
+  made.data.session.status = 'interrupted';
+  made.data.answers = [];
+  Object.assign(made.data.variants[0]!, { answers: [], fits: [], points: [], flags: [] });
+  for (const text of [pageWords(made), words(textOf(made, 1))]) {
+    expect(text).toContain('0 of 0 points were measured');
+    expect(text).toContain('the benchmark did not finish');
+  }
+});
+
+test('the page has every chart with a key and a table behind it, in the order of reading', () => {
+  const html = page(testBench());
+  const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
+  const order = 'points answers batch sequence variants spread machine efficiency telemetry environment';
+  expect(ids).toEqual([...order.split(' '), 'definitions']);
+  const figures = html.split('<figure>').slice(1);
+  expect(figures).toHaveLength(2 + 2 + 3 + 3 + 5 + 1);
+  for (const part of figures) expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
+  // Two lines or marks in each chart but the telemetry.
+  expect(html.match(/class="line-key"/g)).toHaveLength(2 * (figures.length - 1));
+});
+
+test('eight GPUs sampled for an hour are no megabytes of page', () => {
+  const made = testBench();
+  const points = Array.from({ length: 3000 }, (_, i): [number, number] => [i * 1200.123456, Math.sin(i)]);
+  made.data.telemetry = Array.from({ length: 64 }, (_, i) => ({
+    scope: `gpu${i % 8}`,
+    metric: `m${Math.floor(i / 8)}`,
+    unit: 'W',
+    points,
+  }));
+  expect(page(made).length).toBeLessThan(1.3e6);
+});
+
+test('names from files stay text, steer no terminal, and the page refers to nothing outside itself', () => {
+  const made = testBench();
+  made.data.session.title = hostileText;
+  made.data.variants[0]!.label = hostileText;
+  made.data.engine.model = `evil\u001B[2Jname`;
+  made.data.variants[0]!.points[0]!.text = 'bad\u001B]0;title\u0007';
+  const html = page(made);
+  expect(html.match(/<script/g)?.length).toBe(2);
+  expect(html).not.toContain('<img');
+  expect(html).not.toMatch(/(?:src|href)="(?!#|data:)/);
+  const data = /<script type="application\/json" id="profile-data">(.*?)<\/script>/s.exec(html)?.[1];
+  expect(JSON.parse(data ?? '')).toEqual(JSON.parse(JSON.stringify(made)));
+  for (const steering of ['\u001B', '\u0007']) expect(textOf(made, 2)).not.toContain(steering);
+});

@@ -1,0 +1,356 @@
+import type { Document } from '../model/document.js';
+import type {
+  BenchAnswer,
+  BenchFlag,
+  BenchPointResult,
+  BenchResult,
+  BenchVariant,
+} from '../model/documents/bench.js';
+import type { Figure } from '../model/figure.js';
+import { rangedText, withoutNumbers } from '../model/ranged-text.js';
+import { thinned } from '../model/thinned.js';
+import { answerLabels } from '../vocabulary/bench.js';
+import { factOf } from '../vocabulary/facts.js';
+import { efficiencySection, machineSection, telemetrySections } from './bench-machine.js';
+import { measuredRows, pointsSection } from './bench-points.js';
+import { meanOf } from './bench-series.js';
+import { batchSections, fitSections, spreadSections, variantSections } from './bench-sweeps.js';
+import type { Block, Section, Text, View } from './block.js';
+import { tableOf } from './table-of.js';
+
+const mostTelemetryPoints = 12_000;
+
+/** The document as a page carries it: of eight GPUs it would be megabytes of samples. The session keeps all. */
+function forPage(document: Document<BenchResult>): Document<BenchResult> {
+  const { telemetry } = document.data;
+  if (!telemetry) return document;
+  const each = Math.max(50, Math.floor(mostTelemetryPoints / Math.max(1, telemetry.length)));
+  const series = telemetry.map((one) => ({ ...one, points: thinned(one.points, each) }));
+  return { ...document, data: { ...document.data, telemetry: series } };
+}
+
+/** A benchmark of an engine: how fast, up to which batch, at which lengths, and what limits it. */
+export function benchView(whole: Document<BenchResult>): View {
+  const document = forPage(whole);
+  const { data, issues } = document;
+  return {
+    command: 'bench',
+    title: data.session.title,
+    document,
+    session: data.session,
+    lead: [
+      { t: 'text', text: identity(data) },
+      ...unfinished(data),
+      { t: 'facts', items: leadingFacts(data).slice(0, 2) },
+      { t: 'facts', level: 2, items: leadingFacts(data).slice(2) },
+      { t: 'cards', level: 3, cards: cards(data) },
+      { t: 'issues', issues },
+      ...health(data),
+    ],
+    sections: [
+      pointsSection(data),
+      ...answerSections(data),
+      ...batchSections(data),
+      ...fitSections(data),
+      ...variantSections(data),
+      ...spreadSections(data),
+      machineSection(data),
+      efficiencySection(data),
+      ...telemetrySections(data),
+      environmentSection(data),
+      definitions,
+    ],
+  };
+}
+
+/** "TinyLlama (random weights, bfloat16) · transformers 4.57.1 on NVIDIA H200 · 3 launches × 5 repeats" */
+function identity({ engine, protocol }: BenchResult): Text {
+  const traits = [
+    engine.weights === 'unknown' ? null : `${engine.weights} weights`,
+    engine.dtype,
+    engine.quantization,
+  ].filter((one) => one !== null);
+  const times = (n: number, one: string, many: string): string => `${n} ${n === 1 ? one : many}`;
+  const where = `${engine.tensor_parallel_size > 1 ? `${engine.tensor_parallel_size} × ` : ''}${engine.device_name ?? engine.device}`;
+  return [
+    `${engine.model}${traits.length > 0 ? ` (${traits.join(', ')})` : ''}`,
+    `${engine.name}${engine.version === null ? '' : ` ${engine.version}`} on ${where}${engine.threads === null ? '' : `, ${times(engine.threads, 'thread', 'threads')}`}`,
+    `${times(protocol.launches, 'launch', 'launches')} × ${times(protocol.repeats, 'repeat', 'repeats')}`,
+  ].join(' · ');
+}
+
+const unfinished = ({ session: { status } }: BenchResult): Block[] =>
+  status === 'complete'
+    ? []
+    : [
+        {
+          t: 'text',
+          text: [
+            { text: status, tone: 'fault' },
+            ': the benchmark did not finish; the figures cover what was measured by then.',
+          ],
+        },
+      ];
+
+/** The answers that say most: between variants first, then in the order of their labels. */
+export function leadingAnswers({ variants, answers }: BenchResult): BenchAnswer[] {
+  const all = [...answers, ...(variants[0]?.answers ?? [])];
+  const ranked = (Object.keys(answerLabels) as BenchAnswer['id'][]).flatMap((id) =>
+    all.filter((answer) => answer.id === id).slice(0, 1),
+  );
+  return ranked.slice(0, 3);
+}
+
+function leadingFacts(data: BenchResult): { name: string; text: Text }[] {
+  const answers = leadingAnswers(data);
+  if (answers.length > 0) return answers.map(({ id, answer }) => ({ name: answerLabels[id], text: answer }));
+  const points = data.variants.reduce((sum, variant) => sum + variant.points.length, 0);
+  return [
+    {
+      name: 'Result',
+      text: `No question was answered: ${measuredRows(data).length} of ${points} points were measured.`,
+    },
+  ];
+}
+
+/** What a request by itself takes: a point of the latency part, else the smallest. */
+function headline({ points }: BenchVariant): BenchPointResult | undefined {
+  const bySize = points
+    .filter(({ outcome }) => outcome === 'measured')
+    .toSorted(
+      (a, b) => a.batch_size - b.batch_size || a.input_len - b.input_len || a.output_len - b.output_len,
+    );
+  return bySize.find(({ parts }) => parts.includes('latency')) ?? bySize[0];
+}
+
+/** Cards of what is known; what is missing is said in its section. */
+function cards(data: BenchResult): { label: string; value: Text; note: Text }[] {
+  const [variant] = data.variants;
+  const point = variant && headline(variant);
+  if (!variant || !point) return [];
+  const rate = (one: BenchPointResult): number => one.throughput.output_tokens_per_s.value ?? 0;
+  const best = measuredRows(data).toSorted((a, b) => rate(b.point) - rate(a.point))[0];
+  const named = (one: BenchPointResult, { label }: BenchVariant): string =>
+    data.variants.length > 1 ? `${one.point}, ${label}` : one.point;
+  const card = (label: string, figure: Figure, where = named(point, variant)) =>
+    figure.value === null
+      ? []
+      : [{ label, value: { figure }, note: [where, ...intervalText(figure)] as Text }];
+  return [
+    ...card('Time to first token', meanOf(point.latency.ttft_ms)),
+    ...card('Time per output token', meanOf(point.latency.tpot_ms)),
+    ...card('End to end', meanOf(point.latency.e2e_ms)),
+    ...(best
+      ? card('Highest throughput', best.point.throughput.output_tokens_per_s, named(best.point, best.variant))
+      : []),
+    ...card('Memory', point.machine.memory_bytes),
+    ...card('Idle in a decode step', point.device_work.decode_idle_share),
+    ...card('Decode MBU', point.model_utilization.decode_mbu),
+    ...card('Prefill MFU', point.model_utilization.prefill_mfu),
+  ];
+}
+
+function intervalText(figure: Figure): (string | { n: number; unit: string })[] {
+  if (figure.value === null || !figure.ci95) return [];
+  const { unit, ci95 } = figure;
+  return ['; 95 % interval ', { n: ci95[0], unit }, ' to ', { n: ci95[1], unit }];
+}
+
+interface ShownFlag {
+  severity: BenchFlag['severity'];
+  code: string;
+  text: Text;
+}
+
+const severities: readonly BenchFlag['severity'][] = ['warning', 'info', 'good'];
+const severityWords = {
+  warning: { text: 'warning', tone: 'fault' },
+  info: { text: 'note' },
+  good: { text: 'good' },
+} as const;
+
+/** Health of the measurement, warnings first: flags that differ in numbers only as one, with the points that have them. */
+export function flags({ variants }: BenchResult): ShownFlag[] {
+  const all = variants.flatMap(({ label, flags: own, points }) => {
+    const prefix = variants.length > 1 ? `${label}: ` : '';
+    return [
+      ...own.map((flag) => ({ prefix, flag, point: null as string | null })),
+      ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ prefix, flag, point }))),
+    ];
+  });
+  const groups = new Map<string, (typeof all)[number][]>();
+  for (const one of all) {
+    const { prefix, flag } = one;
+    const key = [flag.severity, prefix, flag.code, withoutNumbers(flag.text)].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()]
+    .map((group): ShownFlag => {
+      const { prefix, flag } = group[0]!;
+      const at = group.flatMap(({ point }) => (point === null ? [] : [point]));
+      const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
+      const text = rangedText(group.map((one) => one.flag.text));
+      return {
+        severity: flag.severity,
+        code: flag.code,
+        text: [severityWords[flag.severity], `: ${prefix}${text}${where === '' ? '' : ` (${where})`}`],
+      };
+    })
+    .toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
+}
+
+function health(data: BenchResult): Block[] {
+  const all = flags(data);
+  const texts = (warns: boolean): Text[] =>
+    all.filter(({ severity }) => (severity === 'warning') === warns).map(({ text }) => text);
+  return [
+    { t: 'notes', items: texts(true), brief: 3 },
+    { t: 'notes', level: 2, items: texts(false) },
+  ];
+}
+
+/** Every question with its answer, those between variants first. */
+function answerSections({ answers, variants }: BenchResult): Section[] {
+  const groups = [
+    { label: null, answers },
+    ...variants.map((variant) => ({
+      label: variants.length > 1 ? variant.label : null,
+      answers: variant.answers,
+    })),
+  ].filter((group) => group.answers.length > 0);
+  if (groups.length === 0) return [];
+  return [
+    {
+      id: 'answers',
+      title: 'Answers',
+      level: 2,
+      blocks: groups.flatMap(({ label, answers: own }): Block[] => [
+        ...(label === null ? [] : [{ t: 'heading', text: label } as const]),
+        ...own.flatMap(({ question, answer }): Block[] => [
+          { t: 'text', text: { text: question, tone: 'strong' } },
+          { t: 'text', text: answer },
+        ]),
+        ...answerFigures(own),
+      ]),
+    },
+  ];
+}
+
+function answerFigures(answers: readonly BenchAnswer[]): Block[] {
+  const figures = answers.flatMap((one) => Object.entries(one.figures));
+  if (figures.length === 0) return [];
+  return [
+    {
+      t: 'fold',
+      level: 3,
+      title: 'Figures of these answers',
+      blocks: [
+        tableOf(
+          'Figures',
+          [
+            { id: 'figure', head: '', of: ([name]) => name.replaceAll('_', ' ') },
+            { id: 'value', head: 'value', numeric: true, of: ([, figure]) => ({ figure, spread: true }) },
+          ],
+          figures,
+        ),
+      ],
+    },
+  ];
+}
+
+function environmentSection({ engine, protocol, variants, environment, cannot }: BenchResult): Section {
+  return {
+    id: 'environment',
+    title: 'Environment',
+    level: 2,
+    blocks: [
+      {
+        t: 'facts',
+        items: [
+          { name: 'engine', text: `${engine.name} ${engine.version ?? ''}`.trim() },
+          { name: 'model', text: engine.model },
+          { name: 'weights', text: engine.weights },
+          { name: 'dtype', text: engine.dtype ?? { missing: 'not known' } },
+          { name: 'quantisation', text: engine.quantization ?? 'none' },
+          {
+            name: 'device',
+            text: engine.device_name === null ? engine.device : `${engine.device}, ${engine.device_name}`,
+          },
+          { name: 'tensor parallel', text: { count: engine.tensor_parallel_size } },
+          {
+            name: 'threads',
+            text: engine.threads === null ? { missing: 'not known' } : { count: engine.threads },
+          },
+          ...variants.map(({ label, launches }) => ({
+            name: `variant ${label}`,
+            text: { count: launches, unit: launches === 1 ? 'launch' : 'launches' },
+          })),
+          { name: 'repeats', text: [{ count: protocol.repeats }, ' per point and launch'] },
+          { name: 'warm-up', text: protocol.warmup },
+          { name: 'sampling', text: protocol.sampling },
+          { name: 'seed', text: String(protocol.seed) },
+        ],
+      },
+      {
+        t: 'facts',
+        level: 3,
+        items: (environment ?? []).map(factOf).map(({ name, value }) => ({ name, text: value })),
+      },
+      ...(cannot.length > 0
+        ? [
+            { t: 'heading', text: 'Could not be measured' } as const,
+            tableOf(
+              'What this engine cannot measure',
+              [
+                { id: 'figure', head: 'figure', of: ({ figure }) => figure.replaceAll('_', ' ') },
+                { id: 'why', head: 'why', wraps: true, of: ({ text }) => text },
+              ],
+              cannot,
+            ),
+          ]
+        : []),
+    ],
+  };
+}
+
+/** Kept in step with docs/measurement.md. */
+const meanings: readonly [name: string, text: string][] = [
+  ['TTFT', 'Start of the request, or batch, to its first token: prefill and the first sampling.'],
+  ['TPOT', '(last token − first token) / (output tokens − 1) of one repeat. None for one output token.'],
+  ['ITL', 'Every gap between two tokens of the timed repeats; its percentiles show single slow steps.'],
+  ['End to end', 'Start to the last token of the batch.'],
+  [
+    'Output tokens/s',
+    'Batch × output tokens / end to end, prefill included. Decode tokens/s is batch / TPOT, without it.',
+  ],
+  [
+    'Scaling, efficiency',
+    'Output tokens/s over that of the smallest batch of the same lengths; that factor over how many times larger the batch is.',
+  ],
+  ['Knee', 'The largest batch before a doubling gives less than 1.5 times the decode tokens/s.'],
+  [
+    '95 % interval',
+    'Student’s t over the means of the process launches, repeats interleaved within each: what another launch of the same program would give. With one launch it is over repeats and says only how steady that process was.',
+  ],
+  ['Percentiles, sd', 'Linear between order statistics (type 7); the sample standard deviation (n − 1).'],
+  ['Outliers', 'Beyond 1.5 interquartile ranges from the quartiles (Tukey). Marked, never removed.'],
+  [
+    'Idle',
+    '1 − device busy time / host time of the same stage without a profiler. Busy time is from one more repeat under the framework’s profiler.',
+  ],
+  [
+    'MFU, MBU',
+    'FLOP/s and bytes/s that the model’s own arithmetic needs, over the hardware’s peak and bandwidth. Above 100 % is an accounting fault.',
+  ],
+  [
+    'GPU utilisation',
+    'As the driver samples it: share of time in which any kernel ran, however small. It says little about how well.',
+  ],
+];
+
+const definitions: Section = {
+  id: 'definitions',
+  title: 'Definitions',
+  level: 3,
+  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+};

@@ -1,0 +1,47 @@
+import type { BenchAnswer, BenchFit, BenchPointResult } from '../model/documents/bench.js';
+import { latencyLabels } from './loads.js';
+
+/** Latencies of a point, in reading order. */
+export const pointLatencyLabels: Readonly<Record<keyof BenchPointResult['latency'], string>> = {
+  ttft_ms: latencyLabels.ttft,
+  tpot_ms: latencyLabels.tpot,
+  itl_ms: latencyLabels.itl,
+  e2e_ms: latencyLabels.e2e,
+  prefill_device_ms: 'GPU prefill',
+  decode_device_ms: 'GPU decode step',
+};
+
+export const pointOutcomeLabels: Readonly<Record<BenchPointResult['outcome'], string>> = {
+  measured: 'measured',
+  out_of_memory: 'out of memory',
+  failed: 'failed',
+  skipped: 'skipped',
+  stopped: 'stopped',
+};
+
+/** What an answer is about, the most important first. */
+export const answerLabels: Readonly<Record<BenchAnswer['id'], string>> = {
+  variants: 'Variants',
+  latency: 'Speed',
+  batch_knee: 'Batch',
+  bound: 'Bound by',
+  idle: 'Waiting',
+  scaling: 'Scaling',
+  prompt_cost: 'Prompt',
+  output_cost: 'Output',
+  regimes: 'Regimes',
+  utilization: 'Device',
+};
+
+export const fitLabels: Readonly<Record<BenchFit['id'], string>> = {
+  prompt: 'First token against the prompt',
+  output: 'End to end against the output',
+  batch_ttft: 'First token against the batch',
+  batch_tpot: 'Time per output token against the batch',
+};
+
+/** "128 in + 64 out" */
+export const lengthLabel = ({
+  input_len: input,
+  output_len: output,
+}: Pick<BenchPointResult, 'input_len' | 'output_len'>): string => `${input} in + ${output} out`;
