@@ -74,11 +74,13 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
   if (isDiskFull(error)) return diskFull(context, error);
   const code = systemErrorCode(error);
   if (!code || !unwritable.has(code) || isAboutAnotherFile(error, context.path)) return error;
+  // Node's own messages begin with the code.
+  const said = messageOf(error).replace(`${code}: `, '');
   return new InferscopeError(
     'E_HOME_UNWRITABLE',
     {
       what: `cannot ${context.doing}: ${context.path} is not ${context.doing.startsWith('read') ? 'readable' : 'writable'}`,
-      why: `The system answers ${code}: ${messageOf(error)}.`,
+      why: `The system answers ${code}: ${said}.`,
       fix:
         context.fix ??
         (context.home
