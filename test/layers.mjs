@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import ts from 'typescript';
 
-const facts = ['model', 'llm', 'hardware', 'session', 'analyze'];
+const facts = ['model', 'vocabulary', 'llm', 'hardware', 'session', 'analyze'];
 const advice = [...facts, 'analyze/findings', 'analyze/what-if', 'analyze/explain', 'analyze/verify'];
 const format = ['model', 'import', 'import/attribution'];
 /** A file belongs to the longest path here that it lies in, imports freely there, and from the rooms listed; `*` is all below. */

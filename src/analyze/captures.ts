@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { CountersResult } from '../model/documents/counters.js';
 import type { GemmsResult } from '../model/documents/gemms.js';
 import type { TraceResult } from '../model/documents/trace.js';
-import type { TableName } from '../model/tables.js';
+import { hasRows, holds } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { remembered } from '../session/remembered.js';
 import { analyzeCounters } from './counters/counters.js';
@@ -17,12 +17,13 @@ export interface CapturesResult {
 }
 
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
-  const has = (table: TableName) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
+  const { manifest } = session;
+  const products = holds(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops'));
   return {
     // Operators alone are a timeline of a program that uses no GPU.
-    trace: has('kernels') || has('ops') ? await traceOf(session) : null,
-    counters: has('counters') ? await analyzeCounters(session) : null,
-    gemms: has('gemms') || (has('kernels') && has('ops')) ? await analyzeGemms(session) : null,
+    trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
+    counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,
+    gemms: products ? await analyzeGemms(session) : null,
   };
 }
 

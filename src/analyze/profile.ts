@@ -3,7 +3,7 @@ import { document, type Document, type Issue } from '../model/document.js';
 import { type ProfileResult, profileVersion, type StageResult } from '../model/documents/profile.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
-import { storedRoofline } from './artifact.js';
+import { requireSubject, storedRoofline } from './artifact.js';
 import { diagnosis, doubtfulUnattributed } from './diagnosis.js';
 import { latency } from './latency.js';
 import { machineLoad } from './machine-load.js';
@@ -23,11 +23,12 @@ import { plannedStates } from './what-if/initial-state.js';
 export async function analyzeProfile(session: Session): Promise<Document<ProfileResult>> {
   const { manifest } = session;
   const { workload } = manifest;
-  if (manifest.kind !== 'profile' || !workload) {
+  requireSubject(session, 'profile');
+  if (!workload) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} is not a profile (it was made by "${manifest.kind}")`,
-      why: 'This analysis needs stages and operators of an `inferscope profile` run.',
-      fix: 'Choose another with --session; inferscope session list --kind profile shows them.',
+      what: `session ${session.id} has no profile to analyse`,
+      why: 'The run stopped before the engine reported its model.',
+      fix: 'Run it again: inferscope profile',
     });
   }
   const roofline = await storedRoofline(session);

@@ -10,8 +10,9 @@ import {
 import { document } from '../model/document.js';
 import { type DType, dtypes } from '../model/dtype.js';
 import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
+import { holds } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
-import { artifactJson } from './artifact.js';
+import { planOf } from './artifact.js';
 import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 /** Measured peak FLOP/s by dtype. */
@@ -186,26 +187,22 @@ function measuredGpu(
   return full.find((gpu) => gpu.index === index) ?? full[0] ?? null;
 }
 
-/** Artifact kind under which sessions of a GPU machine keep the roofline that was cached when they were made. */
-export const gpuRooflineArtifact = 'roofline-gpu';
-
-/** The GPU roofline that the session was measured beside; null when there was none. */
+/** The GPU roofline that the session was measured with; null when there was none. */
 export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
-  const found = await artifactJson(
-    session,
-    gpuRooflineArtifact,
-    'the roofline of the GPUs that the session was measured beside',
-  );
-  return found === null ? null : gpuRooflineSchema.parse(found);
+  return holds(session.manifest, 'roofline')
+    ? gpuRooflineSchema.parse(await planOf(session, 'roofline'))
+    : null;
 }
 
-/** What `roofline --record` measured, as the document that it printed then; null in sessions without. */
-export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument | null> {
-  const gpu = await storedGpuRoofline(session);
-  const ageS = Math.max(0, (Date.now() - Date.parse(gpu?.measured_at ?? '')) / 1000);
+/** What `roofline --record` measured, as the document that it printed then. @throws E_USAGE in sessions without */
+export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument> {
+  const gpu = gpuRooflineSchema.parse(await planOf(session, 'roofline'));
+  const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);
   const none = { roofline: null, cached: false, age_s: 0 };
-  return (
-    gpu &&
-    document('roofline', rooflineVersion, { ...none, gpu, gpu_cached: true, gpu_age_s: ageS }, gpu.issues)
+  return document(
+    'roofline',
+    rooflineVersion,
+    { ...none, gpu, gpu_cached: true, gpu_age_s: ageS },
+    gpu.issues,
   );
 }

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import { cachedGpuRoofline, type CachedGpuRoofline } from '../capture/roofline/cache.js';
 import { cachedIssues } from '../capture/roofline/issues.js';
 import type { Fact } from '../hardware/environment.js';
@@ -59,9 +58,9 @@ export async function attachGpuRoofline(
   const found = cached === undefined ? await cachedGpuRoofline(homeFolders().cache) : cached;
   if (!found?.roofline.gpus.some((gpu) => gpu.name === name)) return [];
   await session.addArtifact(Buffer.from(JSON.stringify(found.roofline, null, 2)), {
-    kind: gpuRooflineArtifact,
+    kind: 'roofline-gpu',
     captureId: null,
-    name: `${gpuRooflineArtifact}.json`,
+    name: 'roofline-gpu.json',
   });
   return cachedIssues(found.roofline, true, found.ageS);
 }

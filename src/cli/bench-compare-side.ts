@@ -3,6 +3,7 @@ import { comparable, sampleSessions } from '../analyze/baseline/sample.js';
 import { benchPlanOf } from '../analyze/bench/plan.js';
 import type { ComparedSide } from '../model/documents/bench-compare.js';
 import { InferscopeError } from '../model/errors.js';
+import { holds } from '../model/subjects.js';
 import { type Home, homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js';
@@ -24,7 +25,7 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
 
 /** What the engine said of its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
-  if (!session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan')) return [];
+  if (!holds(session.manifest, 'bench')) return [];
   const { cannot } = await benchPlanOf(session);
   return cannot.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }

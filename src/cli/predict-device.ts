@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { storedRoofline } from '../analyze/artifact.js';
 import { deviceOf } from '../analyze/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
-import { gpuRooflineArtifact, storedGpuRoofline } from '../analyze/roofs.js';
+import { storedGpuRoofline } from '../analyze/roofs.js';
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
@@ -18,6 +18,7 @@ import { startProgress } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
 import { parseJson } from '../model/parse-json.js';
+import { holds } from '../model/subjects.js';
 
 export interface PredictTyped {
   model?: string;
@@ -107,7 +108,7 @@ const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
 async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {
-      if (!readManifest(folder, id).data.artifacts.some(({ kind }) => kind === gpuRooflineArtifact)) continue;
+      if (!holds(readManifest(folder, id).data, 'roofline')) continue;
       const found = await storedGpuRoofline(await openSession(id));
       if (found !== null && hasGpu(found, name)) return found;
     } catch {

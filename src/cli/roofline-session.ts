@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import type { MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
 import { type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
@@ -72,7 +71,7 @@ export async function keepRooflineSession(
     });
   }
   if (measured) recording.append(measured);
-  await recording.keepJson(gpuRooflineArtifact, roofline, 'roofline-gpu.json');
+  await recording.keepJson('roofline-gpu', roofline);
   const names = roofline.gpus.map(({ name }) => name);
   const title = `roofline · ${[...new Set(names)].join(', ')}${names.length > 1 ? ` × ${names.length}` : ''} · ${roofline.framework}`;
   const { id } = await recording.finish({

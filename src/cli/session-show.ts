@@ -7,5 +7,5 @@ export function sessionShowDocument(session: Session): Document<unknown> {
   const { folder, toolVersion: written_by, manifest, user, userIssue } = session;
   const bytes = totalBytes(keptFiles(manifest));
   const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };
-  return document('session-show', '1.0', data, userIssue ? [userIssue] : []);
+  return document('session-show', '1.1', data, userIssue ? [userIssue] : []);
 }

@@ -15,6 +15,7 @@ import type { BenchmarkResults } from '../model/documents/results.js';
 import type { ServingResult } from '../model/documents/serving.js';
 import type { Validation } from '../model/documents/validate.js';
 import { nestedSession } from '../model/outer-run.js';
+import { leadOf } from '../model/subjects.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { hasView, viewOf } from '../views/registry.js';
@@ -34,57 +35,50 @@ export type Analysed =
   | { kind: 'roofline'; document: GpuRooflineDocument; session: Session['manifest'] }
   | ({ kind: 'captures' } & CapturesResult);
 
-/**
- * `profile` sessions have operators of the embedded engine, benchmarks and load tests their plan, recordings of `monitor`
- * their samples; all others a timeline, counters or logs of other tools, or the results of other benchmarks.
- */
+/** What a session is mainly about, analysed; captures without any where it holds nothing to sum up. */
 export async function analyzeSession(session: Session): Promise<Analysed> {
-  const { kind, artifacts } = session.manifest;
-  if (kind === 'profile') {
-    const { analyzeProfile } = await import('../analyze/profile.js');
-    return { kind: 'profile', document: await analyzeProfile(session) };
+  switch (leadOf(session.manifest)) {
+    case 'profile': {
+      const { analyzeProfile } = await import('../analyze/profile.js');
+      return { kind: 'profile', document: await analyzeProfile(session) };
+    }
+    case 'validation': {
+      const { validationDocument } = await import('../analyze/validate/history.js');
+      return { kind: 'validate', document: await validationDocument(session) };
+    }
+    case 'memory': {
+      const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
+      return { kind: 'memory', document: await analyzeMemory(session) };
+    }
+    case 'bench': {
+      const { analyzeBench } = await import('../analyze/bench/bench.js');
+      return { kind: 'bench', document: await analyzeBench(session) };
+    }
+    case 'load': {
+      const { analyzeServing } = await import('../analyze/serving/serving.js');
+      return { kind: 'serving', document: await analyzeServing(session) };
+    }
+    case 'kernels': {
+      const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
+      return { kind: 'kernels', document: await analyzeKernels(session) };
+    }
+    case 'results': {
+      const { analyzeResults } = await import('../analyze/benchmark-results/results.js');
+      return { kind: 'results', document: await analyzeResults(session) };
+    }
+    case 'roofline': {
+      const { gpuRooflineOfSession } = await import('../analyze/roofs.js');
+      return { kind: 'roofline', document: await gpuRooflineOfSession(session), session: session.manifest };
+    }
+    case 'telemetry': {
+      const { analyzeMonitor } = await import('../analyze/monitor/monitor.js');
+      return { kind: 'monitor', document: await analyzeMonitor(session) };
+    }
+    default: {
+      const { analyzeCaptures } = await import('../analyze/captures.js');
+      return { kind: 'captures', ...(await analyzeCaptures(session)) };
+    }
   }
-  if (kind === 'validate') {
-    const { validationDocument } = await import('../analyze/validate/history.js');
-    return { kind: 'validate', document: await validationDocument(session) };
-  }
-  if (artifacts.some(({ kind }) => kind === 'memory-plan' || kind === 'memory-profile')) {
-    const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
-    return { kind: 'memory', document: await analyzeMemory(session) };
-  }
-  if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
-    const { analyzeBench } = await import('../analyze/bench/bench.js');
-    return { kind: 'bench', document: await analyzeBench(session) };
-  }
-  if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
-    const { analyzeServing } = await import('../analyze/serving/serving.js');
-    return { kind: 'serving', document: await analyzeServing(session) };
-  }
-  if (kind === 'monitor') return monitorOf(session);
-  if (artifacts.some((artifact) => artifact.kind === 'kernel-plan')) {
-    const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
-    return { kind: 'kernels', document: await analyzeKernels(session) };
-  }
-  if (kind === 'roofline') {
-    const { gpuRooflineOfSession } = await import('../analyze/roofs.js');
-    const document = await gpuRooflineOfSession(session);
-    if (document) return { kind: 'roofline', document, session: session.manifest };
-  }
-  const { analyzeCaptures } = await import('../analyze/captures.js');
-  const captures = await analyzeCaptures(session);
-  if (captures.trace === null && captures.counters === null && captures.gemms === null) {
-    const { analyzeResults } = await import('../analyze/benchmark-results/results.js');
-    const document = await analyzeResults(session);
-    if (document) return { kind: 'results', document };
-    // A recording of nvidia-smi that came through `import`.
-    if (kind === 'import' && session.manifest.tables['telemetry']) return monitorOf(session);
-  }
-  return { kind: 'captures', ...captures };
-}
-
-async function monitorOf(session: Session): Promise<Analysed> {
-  const { analyzeMonitor } = await import('../analyze/monitor/monitor.js');
-  return { kind: 'monitor', document: await analyzeMonitor(session) };
 }
 
 /** The documents there are, the most telling first. */

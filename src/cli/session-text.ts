@@ -1,6 +1,7 @@
 import { colour } from '../report/terminal/colour.js';
 import { nbsp } from '../report/format.js';
 import { hanging, inert, readingWidth, withPlainSpaces } from '../report/terminal/text.js';
+import { subjectList } from '../vocabulary/subjects.js';
 import { shellCommand } from '../model/shell.js';
 import type { ListedSession } from '../session/list.js';
 import type { Session } from '../session/open.js';
@@ -60,6 +61,7 @@ export function showText(session: Session, bytes: number, columns: number): stri
     ['name', user.name ?? '-'],
     ['tags', user.tags.join(', ') || '-'],
     ['kind', `${manifest.kind}, ${manifest.status}`],
+    ['holds', subjectList(manifest.subjects)],
     // Of what others recorded the end is not known, only when it was brought here.
     [
       'started',

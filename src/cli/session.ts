@@ -40,9 +40,9 @@ export function define(command: Command): void {
 }
 
 /** The envelope comes with zod, which `session list` for people does without. */
-async function printJson(name: string, data: unknown, issues: Issue[] = []): Promise<void> {
+async function printJson(name: string, data: unknown, issues: Issue[] = [], version = '1.0'): Promise<void> {
   const { document } = await import('../model/document.js');
-  printDocument(document(name, '1.0', data, issues));
+  printDocument(document(name, version, data, issues));
 }
 
 function defineList(command: Command): void {
@@ -51,7 +51,7 @@ function defineList(command: Command): void {
     .alias('ls')
     .description('list the sessions that are kept, newest last')
     .option('--tag <tag>', 'only sessions with this tag')
-    .option('--kind <kind>', 'only sessions made by this command, e.g. profile')
+    .option('--kind <kind>', 'only sessions made by this command, e.g. run, or that hold this, e.g. load')
     .option('--limit <n>', 'only the newest n', positive)
     .option(...jsonOption)
     .addHelpText(
@@ -67,10 +67,13 @@ function defineList(command: Command): void {
       const { tag, kind, limit } = options;
       const found = listSessions(home)
         .filter((session) => tag === undefined || session.tags.includes(tag))
-        .filter((session) => kind === undefined || session.kind === kind);
+        .filter(
+          ({ kind: verb, subjects }) =>
+            kind === undefined || verb === kind || subjects?.some((one) => one === kind),
+        );
       const sessions = limit === undefined ? found : found.slice(-limit);
       if (options.json) {
-        await printJson('session-list', { home: home.root, sessions });
+        await printJson('session-list', { home: home.root, sessions }, [], '1.1');
         return;
       }
       const { listText } = await import('./session-text.js');

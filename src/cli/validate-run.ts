@@ -1,7 +1,7 @@
 import { validateVersion } from '../model/documents/validate.js';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { historyRow, validationArtifact } from '../analyze/validate/history.js';
+import { historyRow } from '../analyze/validate/history.js';
 import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document, type Document, type Issue } from '../model/document.js';
@@ -66,7 +66,7 @@ async function keep(
     doing: 'keep the validation',
   };
   const { id, startedAt } = await recordSession(plan, async (recording) => {
-    await recording.keepJson(validationArtifact, data, 'validation.json');
+    await recording.keepJson('validation', data);
     const { compared, within, rejected } = data.counts;
     const title = `validate · ${within} of ${compared} within ${tolerance * 100} %${rejected > 0 ? `, ${rejected} rejected` : ''}`;
     return { title, status: 'complete', issues, found: { startedAt: recording.startedAt } };

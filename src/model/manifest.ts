@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { documentSchema } from './document.js';
+import { subjects } from './subjects.js';
 
 /** sha256 and size of a kept file; `path` is relative to the session folder, with forward slashes. */
 export const keptFileSchema = z.object({
@@ -78,6 +79,8 @@ export const manifestDataSchema = z.object({
   id: z.string(),
   /** The verb that made it: profile, run, import, roofline, bench, … */
   kind: z.string(),
+  /** What it holds, the main subject first. Files before 1.1 lack it: reading a manifest fills it. */
+  subjects: z.array(z.enum(subjects)).default([]),
   /** One line for lists: model, dtype, engine, sizes. */
   title: z.string(),
   status: z.enum(['complete', 'interrupted', 'failed']),
@@ -96,7 +99,7 @@ export const manifestDataSchema = z.object({
   artifacts: z.array(artifactSchema),
 });
 
-export const manifestVersion = '1.0';
+export const manifestVersion = '1.1';
 export const manifestSchema = documentSchema('session', manifestVersion, manifestDataSchema);
 
 export type KeptFile = z.infer<typeof keptFileSchema>;

@@ -24,7 +24,7 @@ export interface NewSession {
 }
 
 /** What only the end of a run knows; id, kind, tables and artifacts come from the writer. */
-export type SessionSummary = Omit<ManifestData, 'id' | 'kind' | 'tables' | 'artifacts'>;
+export type SessionSummary = Omit<ManifestData, 'id' | 'kind' | 'subjects' | 'tables' | 'artifacts'>;
 
 export interface SessionWriter extends SessionFiles {
   /**

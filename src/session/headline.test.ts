@@ -1,11 +1,12 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createSession } from './create.js';
 import { keepHeadline, readHeadline } from './headline.js';
 import { type ListedSession, listSessions } from './list.js';
 import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { keepSession, summary } from './test-session.js';
 
 test('the headline of the last analysis is in the list; one of another state or a damaged one is not', async () => {
   const home = testHome();
@@ -30,6 +31,6 @@ test('the headline of the last analysis is in the list; one of another state or 
 
 test('recordings without steps have no time to lead with', async () => {
   const home = testHome();
-  await keepSession(home, { label: 'watched', kind: 'monitor' });
+  await (await createSession({ label: 'watched', kind: 'monitor', home })).finish(summary);
   expect(listSessions(home)).toMatchObject([{ headline: null, headline_why: 'no_time' }]);
 });

@@ -1,5 +1,6 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
+import { holds, type Subject } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
@@ -11,6 +12,7 @@ export interface ListedSession {
   name: string | null;
   tags: string[];
   kind: string | null;
+  subjects: Subject[] | null;
   title: string | null;
   status: string | null;
   started_at: string | null;
@@ -22,9 +24,6 @@ export interface ListedSession {
   /** Why the session cannot be opened; null when nothing is known against it. */
   broken: { code: string; text: string } | null;
 }
-
-/** Kinds that hold no program's steps. */
-const timeless: ReadonlySet<string> = new Set(['monitor', 'kernels', 'roofline', 'validate']);
 
 /**
  * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a second.
@@ -40,12 +39,14 @@ function listed({ id, folder }: SessionFolder): ListedSession {
   try {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
-    const headline = timeless.has(data.kind) ? null : readHeadline(folder, sha256);
+    // Samples, roofs, microbenchmarks and a validation have no steps of a program.
+    const timed = holds(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
+    const headline = timed ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;
     return { ...base, ...described(data), headline: headline ?? null, headline_why, broken: null };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
-    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null };
+    const nothing = { kind: null, subjects: null, title: null, status: null, started_at: null, bytes: null };
     return {
       ...base,
       ...nothing,
@@ -59,6 +60,7 @@ function listed({ id, folder }: SessionFolder): ListedSession {
 function described(data: ManifestData) {
   return {
     kind: data.kind,
+    subjects: data.subjects,
     title: data.title,
     status: data.status,
     started_at: data.started_at,

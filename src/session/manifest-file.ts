@@ -4,6 +4,7 @@ import { messageOf } from '../model/errors.js';
 // Types only: `session list` reads a thousand manifests and must not load zod.
 import type { Issue } from '../model/document.js';
 import type { KeptFile, ManifestData } from '../model/manifest.js';
+import { subjects, subjectsOf } from '../model/subjects.js';
 import { toolVersion } from '../model/version.js';
 import { digestOf, writeDurably } from './kept-file.js';
 import { corrupt, newer } from './session-problem.js';
@@ -17,7 +18,7 @@ export const manifestName = 'session.json';
 export const manifestHashName = 'session.json.sha256';
 
 /** What this inferscope writes; manifestVersion of the model is the same, a test keeps them together. */
-export const writtenManifestVersion = '1.0';
+export const writtenManifestVersion = '1.1';
 const readableMajor = 1;
 
 /** Code of the issue that an export without raw reports adds to its manifest. */
@@ -31,13 +32,14 @@ export interface ManifestFile {
   sha256: string;
 }
 
-/** Writes session.json and its checksum, both durably. @returns the sha256 of session.json */
+/** Writes session.json with what the session holds, and its checksum, both durably. @returns the sha256 of session.json */
 export async function writeManifest(
   folder: string,
-  data: ManifestData,
+  content: Omit<ManifestData, 'subjects'>,
   issues: Issue[],
   writtenBy = toolVersion,
 ): Promise<string> {
+  const data: ManifestData = { ...content, subjects: subjectsOf(content) };
   const text = `${JSON.stringify(
     { schema: `inferscope/session/${writtenManifestVersion}`, tool_version: writtenBy, data, issues },
     null,
@@ -75,10 +77,17 @@ export function readManifest(folder: string, id: string): ManifestFile {
   }
   return {
     toolVersion: String(parsed['tool_version']),
-    data,
+    data: { ...data, subjects: knownSubjects(data) },
     issues: Array.isArray(parsed['issues']) ? (parsed['issues'] as Issue[]) : [],
     sha256,
   };
+}
+
+/** In memory only: the file is under its checksum. A newer minor version may name subjects that are not known here. */
+function knownSubjects(data: ManifestData): ManifestData['subjects'] {
+  const stated: unknown = data.subjects;
+  if (stated === undefined) return subjectsOf(data);
+  return Array.isArray(stated) ? subjects.filter((one) => stated.includes(one)) : (stated as never);
 }
 
 /** @returns false for a text that is no session schema at all @throws E_SESSION_NEWER */

@@ -1,6 +1,7 @@
 import { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import { nearest } from '../model/nearest.js';
+import { hasRows } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { homeFolders, type Home } from './home.js';
 import { checkSizes, readManifest } from './manifest-file.js';
@@ -16,7 +17,7 @@ export interface Usable {
 /** Sessions with rows in one of these tables. */
 export const withRows = (name: string, ...tables: string[]): Usable => ({
   name,
-  holds: (manifest) => tables.some((table) => (manifest.tables[table] ?? []).some(({ rows }) => rows > 0)),
+  holds: (manifest) => hasRows(manifest, ...tables),
 });
 
 /**

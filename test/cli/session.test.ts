@@ -226,7 +226,7 @@ test('a session made by a newer version: its own code, and the list goes on', ()
   const folder = join(root, 'sessions', ids[0] ?? '');
   cpSync(home.sessions, join(root, 'sessions'), { recursive: true });
   const text = readFileSync(join(folder, 'session.json'), 'utf8').replace(
-    'inferscope/session/1.0',
+    'inferscope/session/1.1',
     'inferscope/session/2.0',
   );
   writeFileSync(join(folder, 'session.json'), text);

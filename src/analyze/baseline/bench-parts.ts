@@ -1,6 +1,7 @@
 import type { Baseline } from '../../model/documents/baseline.js';
 import type { BenchPlan } from '../../model/documents/bench.js';
 import { InferscopeError } from '../../model/errors.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { benchPlanOf } from '../bench/plan.js';
@@ -14,8 +15,7 @@ type Variant = BenchPlan['variants'][number];
  * @throws E_USAGE when there is none of this label
  */
 export async function variantsOf(session: Session, label: string | null): Promise<Variant[] | null> {
-  const isBench = session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan');
-  if (!isBench && label === null) return null;
+  if (!holds(session.manifest, 'bench') && label === null) return null;
   const { variants } = await benchPlanOf(session);
   if (label === null) return variants;
   const found = variants.filter((one) => one.label === label);

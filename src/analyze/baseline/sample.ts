@@ -1,6 +1,7 @@
 import type { Baseline } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
+import { hasRows } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { withRows } from '../../session/select.js';
 import { factsOf } from '../compare/environment.js';
@@ -62,7 +63,6 @@ export async function sampleSessions(
 }
 
 async function partsOf(session: Session, variant: string | null): Promise<MetricPart[]> {
-  const has = (table: string) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
   const unprofiled = session.manifest.executions
     .filter(({ purpose }) => purpose === 'clean' || purpose === 'imported')
     .map(({ execution_id }) => execution_id);
@@ -76,7 +76,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
       ...(await resultParts(database)),
       ...(await memoryParts(database, unprofiled)),
     ];
-    return has('kernels') ? [...rows, ...(await traceParts(session, database))] : rows;
+    return hasRows(session.manifest, 'kernels') ? [...rows, ...(await traceParts(session, database))] : rows;
   } finally {
     await database.close();
   }

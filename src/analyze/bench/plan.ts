@@ -1,23 +1,14 @@
 import { type BenchPlan, benchPlanSchema } from '../../model/documents/bench.js';
-import { InferscopeError } from '../../model/errors.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson } from '../artifact.js';
+import { planOf } from '../artifact.js';
 
 /**
  * What the run alone knows: variants, points, protocol, and what the engine cannot measure.
  * @throws E_USAGE when the session holds no benchmark of ours
  */
 export async function benchPlanOf(session: Session): Promise<BenchPlan> {
-  const found = await artifactJson(session, 'bench-plan', 'what the benchmark was to measure');
-  if (found === null) {
-    throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} holds no benchmark`,
-      why: `It was made by ${session.manifest.kind}.`,
-      fix: 'Take one that `inferscope bench latency`, `throughput`, `sequence` or `suite` made.',
-    });
-  }
-  return benchPlanSchema.parse(found);
+  return benchPlanSchema.parse(await planOf(session, 'bench'));
 }
 
 /** Why a figure is missing: what the engine said it cannot measure under one of these names, else `otherwise`. */

@@ -8,6 +8,7 @@ import {
 } from '../../model/documents/results.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { requireSubject } from '../artifact.js';
 
 interface MetricRow {
   capture_id: string;
@@ -29,10 +30,10 @@ interface RequestRow {
   failed: number;
 }
 
-/** Imported results of other benchmark tools; null where the session has none. */
-export async function analyzeResults(session: Session): Promise<Document<BenchmarkResults> | null> {
+/** Imported results of other benchmark tools. @throws E_USAGE when the session holds none */
+export async function analyzeResults(session: Session): Promise<Document<BenchmarkResults>> {
   const { manifest } = session;
-  if (!(manifest.tables['metrics'] ?? []).some(({ rows }) => rows > 0)) return null;
+  requireSubject(session, 'results');
   const database = await session.connect();
   try {
     const rows = await database.query<MetricRow>(

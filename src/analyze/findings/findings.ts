@@ -2,6 +2,7 @@ import type { ExplainResult, Finding, StageWaterfall } from '../../model/documen
 import { missing } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
+import { hasRows } from '../../model/subjects.js';
 import { withheldReasons, withheldWords } from '../../model/withheld.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -48,7 +49,7 @@ export async function findingContext(
       : missing('no_model', 'the session does not say which model ran'),
     machine: await machineLoad(database, manifest),
     roofs: onGpu ? await roofsOf(session, scope) : null,
-    has: (table: TableName) => (manifest.tables[table] ?? []).some(({ rows }) => rows > 0),
+    has: (table: TableName) => hasRows(manifest, table),
     async evidence(sql, text) {
       const rows = await database.query(sql);
       const kept = scope ? standaloneSql(sql, scope.source, clocks) : sql;

@@ -5,6 +5,7 @@ import type { ProfileResult } from '../../model/documents/profile.js';
 import type { ServingResult } from '../../model/documents/serving.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { analyzeBench } from '../bench/bench.js';
 import { analyzeCounters } from '../counters/counters.js';
@@ -35,14 +36,11 @@ function of({ session }: FindingContext): Analyses {
   return known;
 }
 
-const holds = ({ manifest }: FindingContext, kind: string) =>
-  manifest.artifacts.some((artifact) => artifact.kind === kind);
-
 /** Distributions and flags of a benchmark. */
 export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
   const known = of(context);
   known.bench ??=
-    holds(context, 'bench-plan') && context.manifest.workload
+    holds(context.manifest, 'bench') && context.manifest.workload
       ? analyzeBench(context.session)
       : Promise.resolve(null);
   return known.bench;
@@ -76,7 +74,7 @@ function withoutSamples(error: unknown): null {
 export function profileOf(context: FindingContext): Promise<ProfileResult | null> {
   const known = of(context);
   known.profile ??=
-    context.manifest.kind === 'profile' && context.manifest.workload
+    holds(context.manifest, 'profile') && context.manifest.workload
       ? analyzeProfile(context.session).then(({ data }) => data)
       : Promise.resolve(null);
   return known.profile;
@@ -85,6 +83,6 @@ export function profileOf(context: FindingContext): Promise<ProfileResult | null
 /** A load test: its points and what makes its conclusions doubtful. */
 export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
   const known = of(context);
-  known.serving ??= holds(context, 'load-plan') ? analyzeServing(context.session) : Promise.resolve(null);
+  known.serving ??= holds(context.manifest, 'load') ? analyzeServing(context.session) : Promise.resolve(null);
   return known.serving;
 }

@@ -6,7 +6,7 @@ import {
   type KernelsResult,
 } from '../../model/documents/kernels.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson, storedRoofline } from '../artifact.js';
+import { planOf, storedRoofline } from '../artifact.js';
 import { storedGpuRoofline } from '../roofs.js';
 import { behindCases } from './behind.js';
 import { caseRows, conditionRows } from './rows.js';
@@ -18,9 +18,7 @@ import { stepOf } from './steps.js';
 /** What each operation of a `kernels` session took and reached, and what a model's steps add up to. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
   const { manifest } = session;
-  const plan = kernelPlanSchema.parse(
-    await artifactJson(session, 'kernel-plan', 'what was measured, and which cases make up a step'),
-  );
+  const plan = kernelPlanSchema.parse(await planOf(session, 'kernels'));
   const roofs = await roofsFor(session, plan);
   const database = await session.connect();
   try {

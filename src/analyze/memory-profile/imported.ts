@@ -1,6 +1,7 @@
 import { document, type Document, type Issue } from '../../model/document.js';
 import { memoryProfileSchema, profileInside } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { Usable } from '../../session/select.js';
 import { artifactJson } from '../artifact.js';
@@ -9,7 +10,7 @@ import { withAliases } from './aliases.js';
 /** Sessions that `memory` made, and those whose profile was imported. */
 export const memoryProfiles: Usable = {
   name: 'memory profiles',
-  holds: ({ artifacts }) => artifacts.some(({ kind }) => kind === 'memory-plan' || kind === 'memory-profile'),
+  holds: (manifest) => holds(manifest, 'memory'),
 };
 
 /** A memory profile that `import` read: the file says all there is, without samples. Null where the session has none. */

@@ -2,12 +2,11 @@ import { keepHeadline } from '../../session/headline.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
-import { InferscopeError } from '../../model/errors.js';
 import type { Workload } from '../../model/manifest.js';
 import { memoryPlanSchema, type MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson } from '../artifact.js';
+import { artifactJson, planOf } from '../artifact.js';
 import { withAliases } from './aliases.js';
 import { breakdownOf, type Measured } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
@@ -36,7 +35,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     headline(session, imported.data.profile.memory_breakdown.total_measured_bytes);
     return imported;
   }
-  const plan = await memoryPlanOf(session);
+  const plan = memoryPlanSchema.parse(await planOf(session, 'memory'));
   const { manifest } = session;
   const workload = withModel(manifest.workload, plan);
   const log = (await artifactJson(
@@ -149,17 +148,6 @@ function withModel(
   const dtype = asked.dtype ?? declaredDType(config) ?? 'float16';
   const sizes = { num_parameters: null, weight_bytes: null };
   return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
-}
-
-/** @throws E_USAGE when the session holds none */
-export async function memoryPlanOf(session: Session): Promise<MemoryPlan> {
-  const found = await artifactJson(session, 'memory-plan', 'what the memory profile was to measure');
-  if (found !== null) return memoryPlanSchema.parse(found);
-  throw new InferscopeError('E_USAGE', {
-    what: `session ${session.id} holds no memory profile`,
-    why: `It was made by ${session.manifest.kind}.`,
-    fix: 'Type @last for the newest memory profile; inferscope session list shows all.',
-  });
 }
 
 const saidAgain = new Set(['launch_failed', 'workload_error']);

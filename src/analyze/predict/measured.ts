@@ -4,6 +4,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import { type Figure, missing } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
+import { firstHeld } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
 
@@ -38,12 +39,13 @@ export interface TypedShape {
  * @throws E_USAGE for a session without stages
  */
 export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
-  const { kind, artifacts } = session.manifest;
-  const found = artifacts.some((artifact) => artifact.kind === 'bench-plan')
-    ? await ofBench(session)
-    : kind === 'profile'
-      ? await ofProfile(session)
-      : await ofTrace(session, typed);
+  const source = firstHeld(session.manifest, 'bench', 'profile');
+  const found =
+    source === 'bench'
+      ? await ofBench(session)
+      : source === 'profile'
+        ? await ofProfile(session)
+        : await ofTrace(session, typed);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,

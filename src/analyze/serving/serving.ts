@@ -5,9 +5,8 @@ import {
   type ServingPoint,
   type ServingResult,
 } from '../../model/documents/serving.js';
-import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson } from '../artifact.js';
+import { planOf } from '../artifact.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { servingPoint } from './point.js';
 import { requestRows, serverSeries } from './requests.js';
@@ -47,14 +46,7 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
   }
 }
 
-async function loadPlanOf(session: Session): Promise<LoadPlan> {
-  const found = await artifactJson(session, 'load-plan', 'what the load test was to send');
-  if (found === null) {
-    throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} holds no load test`,
-      why: `It was made by ${session.manifest.kind}.`,
-      fix: 'Take one that `inferscope bench serve` made.',
-    });
-  }
-  return loadPlanSchema.parse(found);
+/** @throws E_USAGE when the session holds no load test */
+export async function loadPlanOf(session: Session): Promise<LoadPlan> {
+  return loadPlanSchema.parse(await planOf(session, 'load'));
 }

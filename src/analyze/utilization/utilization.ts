@@ -10,6 +10,7 @@ import type { DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
+import { firstHeld, holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
@@ -54,7 +55,8 @@ export async function analyzeUtilization(
   try {
     const found: Found[] = [];
     let scope: TraceScope | null = null;
-    if (hasTimeline(manifest)) {
+    // What we measured has stages of its own: those are timed, and more telling than a timeline.
+    if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
       const clocks = await makeWindows(scope);
       found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true)));
@@ -106,14 +108,6 @@ export async function utilizationOfTrace(
     }
   }
   return { ...about, stages };
-}
-
-/** `profile`, `bench` and load tests have records of their own; operators of the embedded engine are no timeline of a GPU. */
-function hasTimeline({ kind, tables, artifacts }: ManifestData): boolean {
-  const has = (table: string) => (tables[table] ?? []).some(({ rows }) => rows > 0);
-  const own =
-    kind === 'profile' || artifacts.some((one) => one.kind === 'bench-plan' || one.kind === 'load-plan');
-  return !own && (has('kernels') || has('ops'));
 }
 
 async function facts(
@@ -194,12 +188,9 @@ async function ofTrace(
   return found.filter(({ timed }) => timed.length > 0);
 }
 
-async function ofRecords(
-  database: SessionDatabase,
-  { kind, executions, artifacts }: ManifestData,
-  run: RunSizes,
-): Promise<Found[]> {
-  const own = kind === 'profile' || artifacts.some((one) => one.kind === 'bench-plan');
+async function ofRecords(database: SessionDatabase, manifest: ManifestData, run: RunSizes): Promise<Found[]> {
+  const { executions } = manifest;
+  const own = holds(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
   const found: Found[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {

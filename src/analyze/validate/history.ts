@@ -2,22 +2,12 @@ import { validateVersion } from '../../model/documents/validate.js';
 import { document, type Document } from '../../model/document.js';
 import type { ValidationHistory } from '../../model/documents/validate.js';
 import { validationSchema, type Validation } from '../../model/documents/validate.js';
-import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson } from '../artifact.js';
-
-export const validationArtifact = 'validation';
+import { planOf } from '../artifact.js';
 
 /** What a session of `validate` found. @throws E_USAGE when it is none */
 export async function validationOf(session: Session): Promise<Validation> {
-  const found = await artifactJson(session, validationArtifact, 'what the calculator was held against');
-  if (found === null) {
-    throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} holds no validation`,
-      why: `It was made by ${session.manifest.kind}.`,
-      fix: 'inferscope validate makes one.',
-    });
-  }
+  const found = await planOf(session, 'validation');
   const { id, started_at } = session.manifest;
   return { ...validationSchema.parse(found), session: { id, started_at } };
 }

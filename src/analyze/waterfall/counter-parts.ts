@@ -1,5 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { analyzeCounters } from '../counters/counters.js';
@@ -42,7 +43,7 @@ export async function countedClasses(
   roofs: { flops: number | null; bandwidth: number | null },
 ): Promise<CountedClasses> {
   const found = new Map<string, CountedClass>();
-  if (!(session.manifest.tables['counters'] ?? []).some(({ rows }) => rows > 0)) return found;
+  if (!holds(session.manifest, 'counters')) return found;
   const { kernels } = (await analyzeCounters(session)).data;
   const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
   if (names === '') return found;

@@ -1,10 +1,10 @@
 import { isRecomputedSql } from '../../model/metric-source.js';
-import { type Load, loadPlanSchema } from '../../model/documents/serving.js';
+import type { Load } from '../../model/documents/serving.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { artifactJson } from '../artifact.js';
+import { loadPlanOf } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
 import type { ServerTimes } from './serving-words.js';
@@ -17,9 +17,7 @@ export async function servingWaterfalls(
   session: Session,
   database: SessionDatabase,
 ): Promise<StageWaterfall[]> {
-  const found = await artifactJson(session, 'load-plan', 'what the load test was to send');
-  if (found === null) return [];
-  const { points } = loadPlanSchema.parse(found);
+  const { points } = await loadPlanOf(session);
   const stages: StageWaterfall[] = [];
   for (const { execution_id, load } of points) {
     const stage = await loadWaterfall(database, execution_id, load);

@@ -1,5 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
-import type { TableName } from '../../model/tables.js';
+import { firstHeld, hasRows } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
@@ -41,19 +41,20 @@ export async function sessionWaterfalls(
   database: SessionDatabase,
   options: ScopeOptions = {},
 ): Promise<SessionWaterfalls> {
-  const { kind, workload, artifacts, tables } = session.manifest;
-  const has = (table: TableName) => (tables[table] ?? []).some(({ rows }) => rows > 0);
+  const { manifest } = session;
+  const { workload } = manifest;
+  const source = firstHeld(manifest, 'profile', 'bench', 'load', 'timeline', 'results');
   const none = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
     stages: [],
     without: [{ stage: null, reason }],
     scope,
   });
-  if (kind === 'profile') {
+  if (source === 'profile') {
     if (!workload) return none('the run stopped before the engine reported its model');
     const found = await profileWaterfalls(database, workload, await storedRoofline(session));
     return { stages: found.stages, without: found.without, scope: null };
   }
-  if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
+  if (source === 'bench') {
     if (!workload) return none('the benchmark stopped before the engine reported its model');
     const stages = await benchWaterfalls(session);
     return stages.length > 0
@@ -62,12 +63,12 @@ export async function sessionWaterfalls(
           'no stage of the benchmark was timed: its points failed, or the engine reported none (via=bench)',
         );
   }
-  if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
+  if (source === 'load') {
     const stages = await servingWaterfalls(session, database);
     if (stages.length === 0) return none('no request of the load test was answered');
     return { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null };
   }
-  if (!has('kernels') && !has('ops') && has('metrics')) {
+  if (source === 'results') {
     const stages = await resultsWaterfalls(database);
     return stages.length > 0
       ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
@@ -75,11 +76,11 @@ export async function sessionWaterfalls(
           'the file of results does not tell both the mean end-to-end latency of requests and their mean TTFT by our definitions',
         );
   }
-  if (!has('kernels') && !has('ops')) {
+  if (source === null) {
     return none('no capture of the session has a timeline of kernels, and no benchmark its stages');
   }
-  const slowest = has('kernels') ? await slowestRank(session, database, options) : null;
-  const scope = await traceScope(database, session.manifest, slowest?.focus ?? options);
+  const slowest = hasRows(manifest, 'kernels') ? await slowestRank(session, database, options) : null;
+  const scope = await traceScope(database, manifest, slowest?.focus ?? options);
   if (!scope.source.gpu_used) {
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }

@@ -1,9 +1,9 @@
 import type { BenchAnswer } from '../../model/documents/bench.js';
 import type { Distribution, ServingPoint } from '../../model/documents/serving.js';
+import { holds } from '../../model/subjects.js';
 import {
   cannot,
   capture,
-  hasArtifact,
   orNull,
   partFrom,
   type StoredFacts,
@@ -29,8 +29,8 @@ const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
 
 /** Questions that a benchmark answers itself: knee, scaling, variants, what prompt and output cost. */
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
-  if (hasArtifact(facts, 'load-plan')) return servingAnswers(facts);
-  if (!hasArtifact(facts, 'bench-plan')) return null;
+  if (holds(facts.session.manifest, 'load')) return servingAnswers(facts);
+  if (!holds(facts.session.manifest, 'bench')) return null;
   const { analyzeBench } = await import('../../analyze/bench/bench.js');
   const { variants, answers } = (await analyzeBench(facts.session)).data;
   const all = [
@@ -109,8 +109,8 @@ const inUnit = (value: number, unit: string): string =>
 
 /** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilisation?": what was measured. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = hasArtifact(facts, 'bench-plan') ? await benchAnswers(facts) : null;
-  if (found || hasArtifact(facts, 'load-plan')) return found;
+  const found = holds(facts.session.manifest, 'bench') ? await benchAnswers(facts) : null;
+  if (found || holds(facts.session.manifest, 'load')) return found;
   const { text } = facts.question;
   if (/\butili[sz]/i.test(text))
     return cannot(

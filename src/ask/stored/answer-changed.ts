@@ -1,3 +1,4 @@
+import { holds } from '../../model/subjects.js';
 import { listSessions } from '../../session/list.js';
 import { openSession } from '../../session/open.js';
 import { cannot, orNull, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
@@ -31,7 +32,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const { compareSessions } = await import('../../analyze/compare/compare.js');
   const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
   if (!found || found.data.headlines.length === 0) {
-    const command = manifest.kind === 'bench' ? 'bench compare' : 'session compare';
+    const command = holds(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
     return cannot(
       `It cannot be set against ${other} here.`,
       `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,

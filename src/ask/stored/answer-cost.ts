@@ -1,4 +1,5 @@
 import type { Diagnosis } from '../../model/documents/profile.js';
+import { holds } from '../../model/subjects.js';
 import { idleOf } from './answer-idle.js';
 import {
   cannot,
@@ -27,7 +28,7 @@ export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
 async function ofOperators({ session, question, captures }: StoredFacts): Promise<StoredPart[]> {
   const asked = (stage: string | null) =>
     question.stages.length === 0 || stage === null || question.stages.includes(stage);
-  if (session.manifest.kind === 'profile') {
+  if (holds(session.manifest, 'profile')) {
     const { analyzeProfile } = await import('../../analyze/profile.js');
     const { diagnosis = [] } = (await analyzeProfile(session)).data;
     const isVerdict = ({ id, stage }: Diagnosis) => id === 'verdict' && asked(stage);

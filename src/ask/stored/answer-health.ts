@@ -1,9 +1,9 @@
 import type { BenchFlag } from '../../model/documents/bench.js';
+import { holds } from '../../model/subjects.js';
 import { findingTold } from './finding-parts.js';
 import {
   cannot,
   capture,
-  hasArtifact,
   partFrom,
   type StoredFacts,
   type StoredPart,
@@ -60,7 +60,7 @@ interface PlacedFlag extends BenchFlag {
 }
 
 async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
-  if (!hasArtifact(facts, 'bench-plan')) return [];
+  if (!holds(facts.session.manifest, 'bench')) return [];
   const { analyzeBench } = await import('../../analyze/bench/bench.js');
   const { variants } = (await analyzeBench(facts.session)).data;
   return variants.flatMap(({ flags, points }) => [

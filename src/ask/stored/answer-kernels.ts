@@ -2,6 +2,7 @@ import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
+import { holds } from '../../model/subjects.js';
 import { ofOneCapture } from './answer-idle.js';
 import { ruleAnswer, type RuleTopic } from './answer-rules.js';
 import { barsTold } from './finding-parts.js';
@@ -174,7 +175,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const asked = named.length > 0 ? named : sides;
   const what = asked.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
-    if (facts.session.manifest.kind === 'profile') return boundOperators(facts, asked);
+    if (holds(facts.session.manifest, 'profile')) return boundOperators(facts, asked);
     return cannot(
       `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,

@@ -1,9 +1,9 @@
+import { holds } from '../../model/subjects.js';
 import { workloadModel } from '../../analyze/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
   cannot,
   capture,
-  hasArtifact,
   hasTable,
   partFrom,
   type StoredFacts,
@@ -56,11 +56,11 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
 const words = (component: string): string => component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {
-  if (hasArtifact(facts, 'memory-plan') || hasArtifact(facts, 'memory-profile')) {
+  if (holds(facts.session.manifest, 'memory')) {
     const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }
-  if (facts.session.manifest.kind !== 'profile') return [];
+  if (!holds(facts.session.manifest, 'profile')) return [];
   const { analyzeProfile } = await import('../../analyze/profile.js');
   return (await analyzeProfile(facts.session)).data.memory?.breakdown ?? [];
 }

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../analyze/explain/explain.js';
 import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { askedQuestion } from './asked-question.js';
 import type { AskedWorkload } from './changes-asked.js';
@@ -43,7 +44,7 @@ export async function answerer(session: Session): Promise<{
   const database = await session.connect();
   const captures = once<Awaited<ReturnType<StoredFacts['captures']>>>(async () => {
     // Operators of the embedded engine are no capture of another tool.
-    if (session.manifest.kind === 'profile') return { trace: null, counters: null };
+    if (holds(session.manifest, 'profile')) return { trace: null, counters: null };
     const { analyzeCaptures } = await import('../../analyze/captures.js');
     return analyzeCaptures(session);
   });

@@ -2,6 +2,7 @@ import { leadStage } from '../../analyze/explain/sentences.js';
 import type { CapturesResult } from '../../analyze/captures.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
+import { hasRows } from '../../model/subjects.js';
 import type { Home } from '../../session/home.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -120,7 +121,4 @@ export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {
 }
 
 export const hasTable = ({ session }: Pick<StoredFacts, 'session'>, table: string): boolean =>
-  (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
-
-export const hasArtifact = ({ session }: Pick<StoredFacts, 'session'>, kind: string): boolean =>
-  session.manifest.artifacts.some((artifact) => artifact.kind === kind);
+  hasRows(session.manifest, table);

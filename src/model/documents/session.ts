@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
 import { manifestDataSchema, userDataSchema } from '../manifest.js';
+import { subjects } from '../subjects.js';
 
 export const listedSessionSchema = z.object({
   id: z.string(),
   name: z.string().nullable(),
   tags: z.array(z.string()),
   kind: z.string().nullable(),
+  subjects: z.array(z.enum(subjects)).nullable(),
   title: z.string().nullable(),
   status: z.string().nullable(),
   started_at: z.string().nullable(),
@@ -30,7 +32,7 @@ export const sessionListDocumentSchema = documentSchema(
 /** `inferscope session show`. */
 export const sessionShowDocumentSchema = documentSchema(
   'session-show',
-  '1.0',
+  '1.1',
   z.object({
     folder: z.string(),
     written_by: z.string(),

@@ -1,6 +1,7 @@
 import { headlineTime } from '../../../model/headline-time.js';
 import { halfWidth } from '../../half-width.js';
 import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
+import { holds } from '../../../model/subjects.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
 import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
@@ -73,7 +74,7 @@ function doubtOf(
   const measured = headlineTime(waterfall);
   if (instances < leastInstances) {
     // The embedded engine's profiled pass is short by design: its clean one is what is timed.
-    if (manifest.kind === 'profile') return [];
+    if (holds(manifest, 'profile')) return [];
     const times = instances === 1 ? 'once' : `${instances} times`;
     return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
   }

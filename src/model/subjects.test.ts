@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { firstHeld, holds, leadOf, subjectsOf } from './subjects.js';
+
+const content = (kind: string, artifacts: string[], ...tables: string[]) => {
+  const found = {
+    kind,
+    tables: Object.fromEntries(tables.map((name) => [name, [{ rows: 1 }]])),
+    artifacts: artifacts.map((one) => ({ kind: one })),
+  };
+  return { kind, subjects: subjectsOf(found) };
+};
+
+// What each verb writes today (the literals are those of its recording), with the samples around it.
+test.each([
+  [
+    'profile',
+    content('profile', ['record', 'roofline'], 'ops', 'stages', 'telemetry'),
+    'profile telemetry',
+    'profile',
+  ],
+  [
+    'run, nsys',
+    content('run', ['nsys-rep'], 'kernels', 'ops', 'telemetry'),
+    'timeline telemetry',
+    'timeline',
+  ],
+  ['run, ncu', content('run', ['ncu-rep'], 'counters'), 'counters', 'counters'],
+  ['run, BLAS log', content('run', ['cublaslt-log'], 'gemms'), 'gemms', 'gemms'],
+  [
+    'run without profiler',
+    content('run', ['stdout', 'roofline-gpu'], 'telemetry', 'memory'),
+    'roofline telemetry',
+    null,
+  ],
+  [
+    'bench latency',
+    content('bench', ['bench-plan', 'roofline-gpu'], 'iterations', 'telemetry'),
+    'bench roofline telemetry',
+    'bench',
+  ],
+  ['bench serve', content('bench', ['load-plan'], 'requests', 'telemetry'), 'load telemetry', 'load'],
+  [
+    'memory',
+    content('memory', ['bench-plan', 'memory-plan'], 'memory', 'telemetry'),
+    'memory bench telemetry',
+    'memory',
+  ],
+  ['a memory profile read', content('import', ['memory-profile']), 'memory', 'memory'],
+  [
+    'kernels with a trace',
+    content('kernels', ['kernel-plan'], 'microbenchmarks', 'kernels'),
+    'kernels timeline',
+    'kernels',
+  ],
+  ['monitor', content('monitor', ['monitor'], 'telemetry', 'memory'), 'telemetry', 'telemetry'],
+  ['nvidia-smi read', content('import', ['nvidia-smi-query'], 'telemetry'), 'telemetry', 'telemetry'],
+  ['results read', content('import', ['benchmark-results'], 'metrics'), 'results', 'results'],
+  ['roofline', content('roofline', ['roofline-gpu'], 'telemetry'), 'roofline telemetry', 'roofline'],
+  ['validate', content('validate', ['validation']), 'validation', 'validation'],
+  ['nothing', content('import', ['unread']), '', null],
+] as const)('%s', (_, session, expected, lead) => {
+  expect(session.subjects.join(' ')).toBe(expected);
+  expect(leadOf(session)).toBe(lead);
+});
+
+test('a table without rows is no subject; of several subjects the main one decides', () => {
+  const empty = { kind: 'run', tables: { kernels: [{ rows: 0 }] }, artifacts: [] };
+  expect(subjectsOf(empty)).toEqual([]);
+  const session = content('bench', ['bench-plan'], 'kernels', 'counters', 'telemetry');
+  expect(session.subjects).toEqual(['bench', 'timeline', 'counters', 'telemetry']);
+  expect(firstHeld(session, 'timeline', 'bench')).toBe('bench');
+  expect(holds(session, 'load', 'memory')).toBe(false);
+});

@@ -1,0 +1,72 @@
+/**
+ * What a session can hold, several at once, those first that it is mainly about. `counters` and `gemms` are captures of
+ * their own: ncu and the BLAS logs leave no timeline.
+ */
+export const subjects = [
+  'profile',
+  'validation',
+  'memory',
+  'bench',
+  'load',
+  'kernels',
+  'timeline',
+  'counters',
+  'gemms',
+  'results',
+  'roofline',
+  'telemetry',
+] as const;
+export type Subject = (typeof subjects)[number];
+
+/** The part of a manifest that says what the session holds. It may be unchecked. */
+interface Content {
+  kind: string;
+  tables: Record<string, readonly { rows: number }[]>;
+  artifacts: readonly { kind: string }[];
+}
+
+export const hasRows = ({ tables }: Pick<Content, 'tables'>, ...names: string[]): boolean =>
+  names.some((name) => [tables[name] ?? []].flat().some((file) => (file?.rows ?? 0) > 0));
+
+const rules: Record<Subject, (content: Content) => boolean> = {
+  profile: ({ kind }) => kind === 'profile',
+  validation: (content) => hasArtifact(content, 'validation'),
+  memory: (content) => hasArtifact(content, 'memory-plan', 'memory-profile'),
+  // A memory profile runs one point of a benchmark, and can be compared as one.
+  bench: (content) => hasArtifact(content, 'bench-plan'),
+  load: (content) => hasArtifact(content, 'load-plan'),
+  kernels: (content) => hasArtifact(content, 'kernel-plan'),
+  // Operators of the embedded engine are its profile.
+  timeline: (content) => content.kind !== 'profile' && hasRows(content, 'kernels', 'ops'),
+  counters: (content) => hasRows(content, 'counters'),
+  gemms: (content) => hasRows(content, 'gemms'),
+  results: (content) => hasRows(content, 'metrics'),
+  roofline: (content) => hasArtifact(content, 'roofline-gpu'),
+  telemetry: (content) => hasArtifact(content, 'monitor') || hasRows(content, 'telemetry'),
+};
+
+function hasArtifact({ artifacts }: Content, ...kinds: string[]): boolean {
+  return artifacts.some((one) => kinds.includes(one?.kind));
+}
+
+/** Decides what a session holds: when it is written, and for sessions from before the field when they are read. */
+export const subjectsOf = (content: Content): Subject[] => subjects.filter((one) => rules[one](content));
+
+export const holds = (held: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
+  firstHeld(held, ...wanted) !== null;
+
+/** Of these the one that the session is most about; null where it holds none. */
+export const firstHeld = <S extends Subject>(
+  held: { subjects: readonly Subject[] },
+  ...wanted: readonly S[]
+): S | null => held.subjects.find((one): one is S => (wanted as readonly Subject[]).includes(one)) ?? null;
+
+/** Sessions that are made for what otherwise accompanies another measurement. */
+const madeFor: Partial<Record<Subject, readonly string[]>> = {
+  roofline: ['roofline'],
+  telemetry: ['monitor', 'import'],
+};
+
+/** What summary and report of a session show; null where it holds nothing but samples and roofs around a program. */
+export const leadOf = ({ kind, subjects: held }: { kind: string; subjects: readonly Subject[] }) =>
+  held.find((one) => madeFor[one]?.includes(kind) ?? true) ?? null;

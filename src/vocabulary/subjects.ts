@@ -1,0 +1,25 @@
+import type { Subject } from '../model/subjects.js';
+
+/** What a session can hold, with its article, and the command that makes one. */
+export const subjectWords: Readonly<Record<Subject, { label: string; command: string }>> = {
+  profile: { label: 'a profile of the embedded engine', command: 'inferscope profile' },
+  validation: { label: 'a validation', command: 'inferscope validate' },
+  memory: { label: 'a memory profile', command: 'inferscope memory' },
+  bench: { label: 'a benchmark', command: 'inferscope bench latency, throughput, sequence or suite' },
+  load: { label: 'a load test', command: 'inferscope bench serve' },
+  kernels: { label: 'measured kernels', command: 'inferscope kernels' },
+  timeline: { label: 'a timeline', command: 'inferscope run --evaluator nsys' },
+  counters: { label: 'hardware counters', command: 'inferscope run --evaluator ncu' },
+  gemms: { label: 'BLAS calls', command: 'inferscope run --gemm-log' },
+  results: { label: 'results of another benchmark tool', command: 'inferscope import' },
+  roofline: { label: 'a measured roofline', command: 'inferscope roofline --record' },
+  telemetry: { label: 'samples of GPUs and host', command: 'inferscope monitor --record' },
+};
+
+/** "a load test and samples of GPUs and host"; "nothing that can be analysed" for none. */
+export function subjectList(subjects: readonly Subject[]): string {
+  const labels = subjects.map((one) => subjectWords[one].label);
+  const last = labels.at(-1);
+  if (last === undefined) return 'nothing that can be analysed';
+  return labels.length === 1 ? last : `${labels.slice(0, -1).join(', ')} and ${last}`;
+}
