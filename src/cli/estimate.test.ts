@@ -6,9 +6,11 @@ import { estimateDocumentSchema } from '../model/documents/estimate.js';
 import { estimateFitsDocumentSchema } from '../model/documents/estimate-memory.js';
 import { InferscopeError } from '../model/errors.js';
 import { estimateText } from '../report/terminal/estimate.js';
-import { fitsText } from '../report/terminal/estimate-fits.js';
+import { terminalView } from '../render/terminal/view.js';
+import { rawValue } from '../render/value.js';
 import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
+import { estimateFitsView } from '../views/estimate-fits.js';
 import { estimateFits } from './estimate-fits.js';
 import { findGpu } from './estimate-gpu.js';
 import { estimate } from './estimate-run.js';
@@ -299,8 +301,21 @@ it.each([
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
 
-it('the table of models fits 80 columns', () => {
-  const text = stripVTControlCharacters(fitsText(estimateFits('H200', options({})), { width: 80 }));
+it('the table of models: every model with its memory in each format, within 80 columns', () => {
+  const made = estimateFits('A10G', options({}));
+  const view = estimateFitsView(made);
+  const table = view.lead.find((block) => block.t === 'table')!;
+  const { models } = made.data;
+  expect(table.rows).toHaveLength(models.length);
+  const at = models.findIndex(({ formats }) => formats[0]!.fits);
+  const cells = table.rows[at]!.cells.map(rawValue);
+  expect(cells[1]).toBe(models[at]!.parameters / 1e9);
+  expect(cells[2]).toBe(models[at]!.download_bytes / 1e9);
+  expect(cells[4]).toBe(models[at]!.formats[0]!.needed_bytes / 2 ** 30);
+  const large = models.findIndex(({ formats }) => !formats[0]!.fits);
+  expect(rawValue(table.rows[large]!.cells[4]!)).toMatch(/^\(.*\)$/);
+  const text = stripVTControlCharacters(terminalView(view, { width: 80 }));
+  expect(text).not.toContain('no room');
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
 });
 

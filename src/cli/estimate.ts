@@ -93,14 +93,13 @@ async function run(typed: Typed): Promise<void> {
         '--gpu A10G --fits',
       );
     }
-    const [{ estimateFits }, { fitsText }] = await Promise.all([
-      import('./estimate-fits.js'),
-      import('../report/terminal/estimate-fits.js'),
-    ]);
-    const made = estimateFits(name, options);
-    if (json) printDocument(made);
-    else print(fitsText(made, { width: terminalWidth() }));
-    return;
+    const { estimateFits } = await import('./estimate-fits.js');
+    const document = estimateFits(name, options);
+    if (json) return printDocument(document);
+    const { terminalView } = await import('../render/terminal/view.js');
+    const { viewOf } = await import('../views/registry.js');
+    const view = await viewOf({ kind: 'estimate-fits', document });
+    return print(terminalView(view, { width: terminalWidth() }));
   }
   if (model === undefined) {
     throw missing(

@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { EstimateFits } from '../model/documents/estimate-memory.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
@@ -13,6 +14,7 @@ import type { View } from './block.js';
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
   bench: BenchResult;
+  'estimate-fits': EstimateFits;
   kernels: KernelsResult;
   memory: MemoryResult;
   'memory-compare': MemoryCompareResult;
@@ -27,6 +29,7 @@ interface DocumentOf {
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
   bench: async () => (await import('./bench.js')).benchView,
+  'estimate-fits': async () => (await import('./estimate-fits.js')).estimateFitsView,
   kernels: async () => (await import('./kernels.js')).kernelsView,
   memory: async () => (await import('./memory.js')).memoryView,
   'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,

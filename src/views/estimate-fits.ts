@@ -1,0 +1,69 @@
+import type { Document } from '../model/document.js';
+import type { EstimateFits } from '../model/documents/estimate-memory.js';
+import type { Text, View } from './block.js';
+
+/** Columns are narrow; the document has the schemes' own names. */
+const shortFormat: Readonly<Record<string, string>> = {
+  bfloat16: '16-bit',
+  'fp8-row': '8-bit',
+  'awq-int4-g128': 'awq int4',
+};
+
+const bare = (n: number): Text => ({ n, unit: '' });
+
+/** Which bundled models fit one GPU: a row per model, what does not fit in brackets. */
+export function estimateFitsView(document: Document<EstimateFits>): View {
+  const { gpu, engine, batch_size, input_len, output_len, models } = document.data;
+  const formats = models[0]?.formats.map(({ format }) => format) ?? [];
+  const fit = models.filter((model) => model.formats.some(({ fits }) => fits)).length;
+  return {
+    command: 'estimate',
+    title: `which models fit ${gpu.name ?? 'a GPU'}`,
+    document,
+    session: { id: null, started_at: '' },
+    lead: [
+      {
+        t: 'text',
+        text: [
+          { n: gpu.total_bytes, unit: 'B' },
+          ` (${gpu.source}); ${engine}, batch ${batch_size}, `,
+          { count: input_len },
+          ' + ',
+          { count: output_len },
+          ' tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In brackets: does not fit. Nothing was downloaded.',
+        ],
+      },
+      {
+        t: 'table',
+        title: 'Memory per model and format, GiB',
+        columns: [
+          { id: 'model', head: 'model', wraps: true },
+          { id: 'parameters', head: 'params, B', numeric: true },
+          { id: 'download_gb', head: 'get, GB', numeric: true },
+          { id: 'gated', head: 'gated' },
+          ...formats.map((id) => ({ id, head: shortFormat[id] ?? id, numeric: true })),
+        ],
+        rows: models.map(({ model, parameters, download_bytes, gated, formats: own }) => ({
+          cells: [
+            model,
+            bare(parameters / 1e9),
+            bare(download_bytes / 1e9),
+            gated ? 'yes' : '',
+            ...own.map(({ needed_bytes, fits }): Text => {
+              const needed = { n: needed_bytes / 2 ** 30, unit: '' };
+              return fits ? needed : ['(', needed, ')'];
+            }),
+          ],
+        })),
+      },
+      {
+        t: 'text',
+        text: [
+          `${fit} of ${models.length} fit in some format. Gated: the hub wants a login and an agreement (HF_TOKEN) first. One of them: `,
+          { code: 'inferscope estimate --model NAME --gpu …' },
+        ],
+      },
+    ],
+    sections: [],
+  };
+}
