@@ -117,6 +117,8 @@ function graded(
   if (achieved === null) return ungraded(`${verb}; W is too unsteady to tell whether the idle time is.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
+  const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, since it is known to ± ${ms(achieved.known)}` : ''}`;
   const words =
     achieved.ms <= 0
       ? `the stage got no faster (${ms(-achieved.ms)} slower)`
@@ -126,7 +128,7 @@ function graded(
     achieved_ms: achieved.ms,
     error: achieved.ms > 0 ? error : null,
     within_interval: inside,
-    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${inside ? 'inside' : 'outside'} the interval.`,
+    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${place}.`,
   };
 }
 
