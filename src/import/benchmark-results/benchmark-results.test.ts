@@ -22,9 +22,15 @@ const latencies = [
 
 describe('vllm bench serve', () => {
   test('numbers that nobody can measure are left out and counted', async () => {
-    const file = { ...json('vllm-serve.json'), mean_ttft_ms: -5, p99_tpot_ms: 1e308, request_throughput: -1 };
+    const file = {
+      ...json('vllm-serve.json'),
+      mean_ttft_ms: -5,
+      p99_tpot_ms: 1e308,
+      request_throughput: -1,
+      completed: 2 ** 63,
+    };
     const found = await loaded(written('impossible.json', JSON.stringify(file)));
-    expect(found.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 3 });
+    expect(found.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 4 });
     expect(() => found.value('ttft', 'mean')).toThrow('0 of ttft mean');
     expect(found.value('ttft', 'median')).toBe(json('vllm-serve.json')['median_ttft_ms']);
     const detailed = json('vllm-serve-detailed.json') as unknown as { ttfts: number[] };

@@ -14,28 +14,31 @@ const rowsFromZero = [
   'output_tokens',
   'cached_tokens',
 ] as const;
-/** Nanoseconds of 300 years: no time, count or rate of a benchmark is larger. */
-const most = 1e19;
+/** 2^53: a larger count has no exact number, and no time in ms or rate is larger. */
+const mostOfFigures = Number.MAX_SAFE_INTEGER;
+/** Of rows, whose times may be Unix times in ns: 300 years. */
+const mostOfRows = 1e19;
 const examples = 3;
 
-const possible = (value: number, fromZero: boolean) => Math.abs(value) <= most && (value >= 0 || !fromZero);
+const possible = (value: number, fromZero: boolean, most: number) =>
+  Math.abs(value) <= most && (value >= 0 || !fromZero);
 
 /** Leaves out numbers that no benchmark can measure (negative times, 1e308), and counts them in a warning. */
 export function withoutImpossible(file: ResultFile): ResultFile {
   const left: string[] = [];
   const points = file.points.map((point): ResultPoint => {
     const metrics = point.metrics.filter(({ name, statistic, value, unit }) => {
-      const kept = possible(value, unitsFromZero.has(unit));
+      const kept = possible(value, unitsFromZero.has(unit), mostOfFigures);
       if (!kept) left.push(`${name} ${statistic} = ${value}`);
       return kept;
     });
     const requests = point.requests.map((row) => {
-      const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true));
+      const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, mostOfRows));
       for (const name of wrong) left.push(`a request's ${name} = ${row[name]}`);
       return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
-      const kept = possible((end ?? 0) - (start ?? 0), true);
+      const kept = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
       if (!kept) left.push(`a repeat of ${(end ?? 0) - (start ?? 0)} ns`);
       return kept;
     });
