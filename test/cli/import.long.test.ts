@@ -269,12 +269,12 @@ describe('damage', () => {
       schema: string;
       data: { import_issues: { code: string; severity: string; count?: number }[] };
     };
-    expect(schema).toBe('inferscope/session-show/1.0');
+    expect(schema).toBe('inferscope/session-show/1.1');
     const lost = data.import_issues.find(({ code }) => code === 'no_kernels')!;
     expect(lost.severity).toBe('warning');
     expect(ran.stderr).toContain(`${lost.count} API calls launch kernels`);
     expect(JSON.parse(run(captures.kineto, '--json', '--no-analyze').stdout)).toMatchObject({
-      schema: 'inferscope/session-show/1.0',
+      schema: 'inferscope/session-show/1.1',
     });
   });
 

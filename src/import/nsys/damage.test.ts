@@ -293,20 +293,25 @@ test('a capture with neither kernels nor NVTX is an empty one', async () => {
 });
 
 test('a folder with a cut Parquet file, or without the strings', async () => {
-  const cut = join(folder, 'cut.parquetdir');
-  cpSync(`${fixtures}/tiny-nsys.parquetdir`, cut, { recursive: true });
-  truncateSync(join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'), 3000);
+  const tiny = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
+  // A folder of its own each: a file that is replaced while it is still read can end the process.
+  const damaged = (name: string, damage: (file: (table: string) => string) => void): string => {
+    const copy = join(folder, `${name}.parquetdir`);
+    cpSync(`${fixtures}/tiny-nsys.parquetdir`, copy, { recursive: true });
+    damage((table) => join(copy, `${table}.parquet`));
+    return copy;
+  };
+  const kernels = 'CUPTI_ACTIVITY_KIND_KERNEL';
+  const cut = damaged('cut', (file) => truncateSync(file(kernels), 3000));
   await expect(load(cut)).rejects.toEqual(
     failure('E_TRACE_FILE', /CUPTI_ACTIVITY_KIND_KERNEL.parquet is no whole Parquet/),
   );
-  const from = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
-  copyFileSync(from('NVTX_EVENTS'), join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'));
-  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /KERNEL has no column deviceId/));
-  copyFileSync(from('CUPTI_ACTIVITY_KIND_KERNEL'), join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'));
-  copyFileSync(from('NVTX_EVENTS'), join(cut, 'StringIds.parquet'));
-  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /StringIds has no column id, value/));
-  rmSync(join(cut, 'StringIds.parquet'));
-  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
+  const foreign = damaged('foreign', (file) => copyFileSync(tiny('NVTX_EVENTS'), file(kernels)));
+  await expect(load(foreign)).rejects.toEqual(failure('E_TRACE_FILE', /KERNEL has no column deviceId/));
+  const strings = damaged('strings', (file) => copyFileSync(tiny('NVTX_EVENTS'), file('StringIds')));
+  await expect(load(strings)).rejects.toEqual(failure('E_TRACE_FILE', /StringIds has no column id, value/));
+  const without = damaged('without', (file) => rmSync(file('StringIds')));
+  await expect(load(without)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
 });
 
 test('a report is not read here: the error says how to export it', async () => {

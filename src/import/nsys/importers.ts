@@ -162,6 +162,6 @@ async function withParquet<T>(path: string, use: (read: ReadTable) => Promise<T>
   try {
     return await use(read);
   } finally {
-    close();
+    await close();
   }
 }
