@@ -84,9 +84,12 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
         .slice(1)
         .filter((pid) => !isWatcher(pid));
     let pids: number[] = [];
-    for (let tries = 0; pids.length === 0 && tries < 3000; tries++) {
-      await sleep(tries === 0 ? 300 : 10);
+    // Until all have started: two looks find the same.
+    for (let tries = 0; tries < 100; tries++) {
+      const before = pids.join();
       pids = below();
+      if (pids.length > 0 && pids.join() === before) break;
+      await sleep(500);
     }
     expect(pids.length, `${args[0]}: processes below it`).toBeGreaterThan(0);
     process.kill(child.pid!, 'SIGKILL');
