@@ -14,9 +14,6 @@ interface GemmOptions {
   csv?: boolean;
 }
 
-/** Shapes in the terminal without --top. */
-const shapesShown = 20;
-
 export function define(command: Command): void {
   command
     .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
@@ -61,8 +58,11 @@ export function define(command: Command): void {
         const { gemmCsv } = await import('../export/gemm-csv.js');
         print(gemmCsv(found.data.gemms));
       } else {
-        const { gemmView } = await import('../report/terminal/gemm-view.js');
-        print(gemmView(found, { width: terminalWidth(), top: top ?? shapesShown }));
+        const [{ gemmsView }, { terminalView }] = await Promise.all([
+          import('../views/gemms.js'),
+          import('../render/terminal/view.js'),
+        ]);
+        print(terminalView(gemmsView(found, top), { width: terminalWidth(), level: 2 }));
       }
     });
 }

@@ -141,11 +141,13 @@ export async function writeAnalysed(
     return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
   }
   if (analysed.kind === 'profile') return writeReport(analysed.document, path, explain);
-  const { explanationParts } = await import('../render/html/view.js');
+  const { explanationParts, sectionParts } = await import('../render/html/view.js');
+  const { captureSections } = await import('../views/captures.js');
   const explanation = explanationParts(explain);
+  const between = sectionParts(captureSections(analysed));
   const { traceReport } = await import('../report/html/trace.js');
   const title = explain?.data.session.title;
-  return writePage(path, (parts) => traceReport({ ...analysed, explanation, title }, parts));
+  return writePage(path, (parts) => traceReport({ ...analysed, explanation, between, title }, parts));
 }
 
 /**
@@ -251,19 +253,16 @@ async function analysedText(
     const { terminalView } = await import('../render/terminal/view.js');
     return `${terminalView(view, how)}\n\n  report: ${path}`;
   }
-  const { explanationTexts, terminalView } = await import('../render/terminal/view.js');
+  const { explanationTexts, sectionTexts, terminalView } = await import('../render/terminal/view.js');
   const explanation = explanationTexts(explain, how.width);
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, { ...how, explanation });
   }
   const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
-  const { countersSummary } = await import('../report/terminal/counters.js');
-  const { gemmsSummary } = await import('../report/terminal/gemms.js');
-  const { trace, counters, gemms } = analysed;
-  const between = [gemms && gemmsSummary(gemms, how), counters && countersSummary(counters, how)].filter(
-    (part) => part !== null,
-  );
+  const { captureSections } = await import('../views/captures.js');
+  const { trace, counters } = analysed;
+  const between = sectionTexts(captureSections(analysed), how.width);
   if (trace) return traceSummary(trace, { ...how, explanation, between });
   const { explainView } = await import('../views/explain.js');
   const notices = noticeLines(counters?.issues ?? [], how.width);

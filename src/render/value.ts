@@ -4,6 +4,7 @@ import {
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatQuantity,
+  formatUtilization,
   isAccountingFault,
   nbsp,
   noValue,
@@ -14,12 +15,8 @@ import type { Text, Value } from '../views/block.js';
 export function valueText(value: Value): string {
   if ('figure' in value) {
     const { figure, spread, utilization } = value;
-    const text =
-      spread === 'interval'
-        ? formatFigureWithInterval(figure)
-        : spread
-          ? formatFigureWithSpread(figure)
-          : formatFigure(figure);
+    if (!spread) return utilization ? formatUtilization(figure) : formatFigure(figure);
+    const text = spread === 'interval' ? formatFigureWithInterval(figure) : formatFigureWithSpread(figure);
     return utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text;
   }
   if ('n' in value) {

@@ -228,10 +228,16 @@ export function isAccountingFault(figure: Figure): boolean {
   return figure.value > (unitOf(figure) === '%' ? 100 : 1);
 }
 
-/** "71 %", or "112 % (accounting fault)". */
+/** "71 %", "0.031 %" of launch-bound programs, or "112 % (accounting fault)". */
 export function formatUtilization(figure: Figure): string {
-  const text = formatFigure(figure);
+  const text = tinyShare(figure) ?? formatFigure(figure);
   return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
+}
+
+/** Two digits of a share below 0.1 %, null of others. */
+function tinyShare(figure: Figure): string | null {
+  if (figure.value === null || figure.value === 0 || unitOf(figure) !== 'ratio') return null;
+  return Math.abs(figure.value) < 0.001 ? `${formatNumber(100 * figure.value, 2)}${nbsp}%` : null;
 }
 
 /** Keeps numbers with their units, which texts of analyses set apart by plain spaces. */

@@ -9,6 +9,8 @@ import { analyzeTrace } from '../../src/analyze/trace/trace.js';
 import { childEntry } from '../../src/model/installation.js';
 import { traceReport } from '../../src/report/html/trace.js';
 import type { TraceReportInputs } from '../../src/report/html/trace/inputs.js';
+import { sectionParts } from '../../src/render/html/view.js';
+import { captureSections } from '../../src/views/captures.js';
 import { hostileText } from '../../src/report/test-profile.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
@@ -22,7 +24,7 @@ let whole: string;
 
 function write(name: string, of: TraceReportInputs): string {
   const path = join(folder, `${name}.html`);
-  writeFileSync(path, traceReport(of, { clientScript }));
+  writeFileSync(path, traceReport({ ...of, between: sectionParts(captureSections(of)) }, { clientScript }));
   return path;
 }
 

@@ -59,7 +59,7 @@ describe('gemm', () => {
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toContain('Layouts and algorithms');
     expect(ran.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
-    expect(ran.stdout).toContain('more (--top)');
+    expect(ran.stdout).toContain('more (gemm --top N)');
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
   });
 

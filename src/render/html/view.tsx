@@ -13,7 +13,7 @@ import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
 import { themes, type Theme } from '../../report/palette.js';
 import { inlineJson } from '../../report/html/inline.js';
-import type { Bars, Block, FindingItem, Table, Text, Value, View } from '../../views/block.js';
+import type { Bars, Block, FindingItem, Section, Table, Text, Value, View } from '../../views/block.js';
 import { explanationBlocks } from '../../views/explain-blocks.js';
 import { waterfallData } from '../../views/explain-series.js';
 import { withExplanation } from '../../views/explain.js';
@@ -70,13 +70,16 @@ export function explanationParts(explain: Document<ExplainResult> | null): Expla
         <Sources sources={sources} />
       </>
     ),
-    sections: explanationBlocks(explain.data).map(({ id, title, blocks }) => ({
-      id,
-      title,
-      body: <Blocks blocks={blocks} page={page} />,
-    })),
+    sections: sectionParts(explanationBlocks(explain.data), page),
   };
 }
+
+/** Sections for a page that is not drawn from blocks. */
+export const sectionParts = (
+  sections: readonly Section[],
+  page: Drawn = { data: null, sources: {} },
+): Explanation['sections'] =>
+  sections.map(({ id, title, blocks }) => ({ id, title, body: <Blocks blocks={blocks} page={page} /> }));
 
 /** What charts are drawn from: the page's document, and other data by the name of their source. */
 interface Drawn {

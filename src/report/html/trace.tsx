@@ -1,9 +1,7 @@
 import type { Child } from 'hono/jsx';
 import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
-import { CountersSection } from './trace/counters.js';
 import { lossesSection, traceDefinitionsSection, traceEnvironmentSection } from './trace/environment.js';
-import { GemmsSection } from './trace/gemms.js';
 import { idleSection, launchesSection } from './trace/idle.js';
 import type { TraceDocument, TraceReportInputs, TraceSection } from './trace/inputs.js';
 import { kernelsSection, traceClassesSection } from './trace/kernels.js';
@@ -61,16 +59,11 @@ const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] 
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
 export function traceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
-  const { trace, counters, gemms, explanation, title: named } = inputs;
+  const { trace, counters, gemms, explanation, between = [], title: named } = inputs;
   const parts: Part[] = [
     ...(explanation?.sections ?? []),
     ...partsOf(workSections, trace),
-    ...(counters
-      ? [{ id: 'counters', title: 'Nsight Compute', body: <CountersSection counters={counters} /> }]
-      : []),
-    ...(gemms
-      ? [{ id: 'gemms', title: 'Matrix multiplications', body: <GemmsSection gemms={gemms} /> }]
-      : []),
+    ...between,
     ...partsOf(contextSections, trace),
   ];
   const title = trace?.data.session.title ?? named ?? 'GPU session';

@@ -10,7 +10,7 @@ import {
   statusWords,
 } from '../compare-words.js';
 import { formatFigureWithInterval, formatMs, formatPercent, noValue, unbroken } from '../format.js';
-import { cutMiddle, kernelLabel } from '../kernel-label.js';
+import { cutMiddle, kernelLabel } from '../../vocabulary/kernel-label.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';

@@ -2,7 +2,7 @@ import { phaseTime } from '../../model/headline-time.js';
 import type { Document, Issue } from '../../model/document.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
 import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
-import { cutMiddle, kernelLabel } from '../kernel-label.js';
+import { cutMiddle, kernelLabel } from '../../vocabulary/kernel-label.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
 import { barLabel } from '../names.js';
 import { collapsed, timesOf } from '../notices.js';

@@ -14,6 +14,8 @@ export interface TraceReportInputs {
   gemms: Document<GemmsResult> | null;
   /** Waterfall and findings; left out by who has none. */
   explanation?: Explanation | undefined;
+  /** What other captures of the session hold. */
+  between?: Explanation['sections'] | undefined;
   /** Of the session, where there is no timeline that names it. */
   title?: string | undefined;
 }

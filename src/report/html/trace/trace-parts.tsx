@@ -1,4 +1,4 @@
-import { kernelLabel } from '../../kernel-label.js';
+import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { TraceResult } from '../../../model/documents/trace.js';
 import type { Chart } from '../../charts/chart.js';

@@ -1,0 +1,234 @@
+import type { Document } from '../model/document.js';
+import type { CountersResult, KernelCounters } from '../model/documents/counters.js';
+import type { Figure } from '../model/figure.js';
+import { kernelLabel } from '../vocabulary/kernel-label.js';
+import type { Block, Text, Value } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+/** In a summary. */
+const briefKernels = 8;
+
+/** Nsight Compute's kernels: what bounds each, and what it uses of the device. */
+export function counterBlocks({ data, issues }: Document<CountersResult>): Block[] {
+  const kernels = byStage(data.kernels);
+  return [
+    {
+      t: 'text',
+      text: [
+        { count: data.launches_total },
+        ' launches of ',
+        { count: kernels.length },
+        ' kernels under Nsight Compute, which replays each alone: these times are not those of a timeline.',
+      ],
+    },
+    tableOf('Means over the launches; throughput in percent of what the unit sustains', columns, kernels, {
+      brief: briefKernels,
+      filter: true,
+    }),
+    {
+      t: 'fold',
+      level: 2,
+      title: 'Each kernel: why it is bound, launch configuration, stalls, roofline',
+      blocks: kernels.flatMap(kernelBlocks),
+    },
+    { t: 'issues', issues },
+  ];
+}
+
+/** Phases as they are read; loading and warm-up follow. */
+const stageOrder = ['decode', 'prefill', 'mixed', 'sampling', 'decode and prefill'];
+const place = ({ stage }: KernelCounters): number => {
+  const at = stageOrder.indexOf(stage ?? '');
+  return at === -1 ? stageOrder.length + (stage === null ? 1 : 0) : at;
+};
+/** In each phase by time, the order of the document. */
+const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>
+  kernels.toSorted((a, b) => place(a) - place(b));
+
+const notCollected = { missing: 'not collected' };
+const number = { numeric: true } as const;
+
+const columns: readonly ColumnOf<KernelCounters>[] = [
+  { id: 'kernel', head: 'kernel', wraps: true, of: named },
+  { id: 'grid', head: 'grid', drop: 6, of: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
+  { id: 'stage', head: 'phase', drop: 8, of: ({ stage }) => stage ?? { missing: 'no range has it' } },
+  { id: 'bound', head: 'bound by', of: boundOf },
+  { id: 'launches', head: 'launches', ...number, drop: 7, of: ({ launches }) => ({ count: launches }) },
+  { id: 'duration_ns', head: 'time', ...number, of: ({ duration_ns: figure }) => ({ figure }) },
+  { id: 'sm_percent', head: 'SM', ...number, of: ({ sm_throughput: figure }) => ({ figure }) },
+  { id: 'memory_percent', head: 'memory', ...number, of: ({ memory_throughput: figure }) => ({ figure }) },
+  { id: 'dram_percent', head: 'DRAM', ...number, drop: 3, of: ({ dram_throughput: figure }) => ({ figure }) },
+  {
+    id: 'l2_hit_percent',
+    head: 'L2 hits',
+    ...number,
+    drop: 2,
+    of: ({ l2_hit_rate: figure }) => ({ figure }),
+  },
+  {
+    id: 'occupancy_percent',
+    head: 'occupancy',
+    ...number,
+    drop: 9,
+    of: ({ occupancy }) => ({ figure: occupancy.achieved }),
+  },
+  {
+    id: 'theoretical_occupancy_percent',
+    head: 'possible',
+    ...number,
+    drop: 2,
+    of: ({ occupancy }) => ({ figure: occupancy.theoretical }),
+  },
+  {
+    id: 'limited_by',
+    head: 'limited by',
+    drop: 1,
+    of: ({ occupancy: { limited_by: by } }) =>
+      by.length === 0 ? { missing: 'nothing limits it, or it was not collected' } : by.join(', '),
+  },
+  {
+    id: 'tensor_pipe_percent',
+    head: 'tensor pipe',
+    ...number,
+    drop: 4,
+    of: ({ tensor_pipe: figure }) => ({ figure }),
+  },
+  { id: 'waves', head: 'waves', ...number, drop: 5, of: ({ waves }) => wavesOf(waves) },
+  {
+    id: 'flop_per_byte',
+    head: 'FLOP/byte',
+    ...number,
+    drop: 1,
+    of: ({ roofline }) => bare(roofline.arithmetic_intensity),
+  },
+  {
+    id: 'roof_share',
+    head: 'of roof',
+    ...number,
+    drop: 5,
+    of: ({ roofline }) => ({ figure: roofline.roof_share, utilization: true }),
+  },
+  { id: 'stalls', head: 'stalls', drop: 0, of: (kernel) => stallsOf(kernel, 2) },
+];
+
+function named({ name, grid, block }: KernelCounters): Value {
+  return { text: kernelLabel(name), hint: `${name.slice(0, 400)}\n${grid ?? ''} × ${block ?? ''}` };
+}
+
+function boundOf({ bound: { by, cause, text } }: KernelCounters): Text {
+  return by === null
+    ? { missing: text }
+    : { text: `${by}${cause === 'near_peak' ? ', near its peak' : ''}`, hint: text };
+}
+
+const bare = (figure: Figure): Value => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+
+/** ncu rounds to hundredths: 0 is less than that, not none. */
+function wavesOf(waves: Figure): Value {
+  if (waves.value === null) return { figure: waves };
+  return waves.value < 0.005
+    ? { text: '<0.01' }
+    : { n: waves.value, unit: '', digits: waves.value < 0.1 ? 1 : 2 };
+}
+
+function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, most: number): Text {
+  if (stalls.length === 0) return { missing: missing ?? notCollected.missing };
+  return stalls
+    .slice(0, most)
+    .flatMap(({ reason, share }, index) => [
+      `${index === 0 ? '' : ', '}${reason} `,
+      { n: share, unit: 'ratio' },
+    ]);
+}
+
+/** All that was collected of one kernel. */
+function kernelBlocks(kernel: KernelCounters): Block[] {
+  const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
+  const [largest] = kernel.stalls;
+  const facts: [name: string, text: Text | null][] = [
+    ['bound', `${bound.by ?? 'not known'}: ${bound.text}`],
+    [
+      'of the peak',
+      known([
+        ['SM', kernel.sm_throughput],
+        ['memory', kernel.memory_throughput],
+        ['DRAM', kernel.dram_throughput],
+        ['tensor pipe', kernel.tensor_pipe],
+      ]),
+    ],
+    [
+      'occupancy',
+      [
+        ...orReason(occupancy.achieved),
+        ' of ',
+        ...orReason(occupancy.theoretical),
+        ' possible',
+        occupancy.limited_by.length > 0 ? `, limited by ${occupancy.limited_by.join(' and ')}` : '',
+      ],
+    ],
+    [
+      'hit rates',
+      known([
+        ['L1', kernel.l1_hit_rate],
+        ['L2', kernel.l2_hit_rate],
+      ]),
+    ],
+    [
+      'launch',
+      known([
+        ['registers per thread', kernel.registers_per_thread],
+        ['shared memory per block', kernel.shared_memory_per_block],
+        ['waves of blocks', kernel.waves, wavesOf],
+      ]),
+    ],
+    [
+      'stalls',
+      largest === undefined
+        ? kernel.stalls_missing
+        : [...[stallsOf(kernel, 3)].flat(), `. ${largest.reason}: ${largest.meaning}`],
+    ],
+    ['roofline', rooflineText(kernel)],
+  ];
+  return [
+    {
+      t: 'heading',
+      text: [
+        named(kernel),
+        `${grid === null ? '' : ` · grid ${grid}`}${stage === null ? '' : ` · ${stage}`} · `,
+        { count: launches },
+        ' × ',
+        ...orReason(time),
+      ],
+    },
+    { t: 'facts', items: facts.flatMap(([name, text]) => (text === null ? [] : [{ name, text }])) },
+  ];
+}
+
+const orReason = (figure: Figure): Value[] =>
+  figure.value === null ? [{ text: `– (${figure.reason.text})` }] : [{ figure }];
+
+const asFigure = (figure: Figure): Value => ({ figure });
+
+function known(all: readonly [label: string, of: Figure, shown?: (of: Figure) => Value][]): Text | null {
+  const there = all.filter(([, { value }]) => value !== null);
+  if (there.length === 0) return null;
+  return there.flatMap(([label, figure, shown = asFigure], index) => [
+    `${index === 0 ? '' : ' · '}${label} `,
+    shown(figure),
+  ]);
+}
+
+function rooflineText({ roofline }: KernelCounters): Text | null {
+  const { achieved_flops: achieved, roof_flops: roof, roof_share: share, roof_side: side } = roofline;
+  if (achieved.value === null || roof.value === null) return null;
+  return [
+    { figure: achieved },
+    ', ',
+    { figure: share, utilization: true },
+    ' of the ',
+    { figure: roof },
+    ' that ',
+    bare(roofline.arithmetic_intensity),
+    ` FLOP per byte of DRAM traffic allow${side === null ? '' : ` (${side} side)`}`,
+  ];
+}

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import { document } from '../model/document.js';
+import type { Gemm } from '../model/documents/gemms.js';
+import { figure, missing } from '../model/figure.js';
+import { terminalView } from '../render/terminal/view.js';
+import { pageOfView } from '../render/html/view.js';
+import { rawValue } from '../render/value.js';
+import { hostileText } from '../report/test-profile.js';
+import type { Block, Table } from './block.js';
+import { oncePerShape } from './gemm-rows.js';
+import { gemmsView } from './gemms.js';
+
+const none = missing('not_recorded', 'a log has no times');
+const gemm = (source: Gemm['source'], n: number, more: Partial<Gemm> = {}): Gemm => ({
+  source,
+  execution_id: 'profiled',
+  capture_id: source,
+  m: 1,
+  n,
+  k: 2048,
+  batch: 1,
+  dtype: 'float16',
+  compute_type: null,
+  layout: null,
+  calls: 396,
+  made_by: [],
+  stages: [],
+  flop: 2 * n * 2048,
+  arithmetic_intensity: none,
+  total_time_ns: none,
+  achieved_flops: none,
+  peak_share: none,
+  tilings: [],
+  alignment_faults: [],
+  ...more,
+});
+const timed = gemm('profiler', 256, {
+  stages: ['decode'],
+  arithmetic_intensity: figure(1, 'FLOP/byte', 'hand'),
+  total_time_ns: figure(396e3, 'ns', 'hand'),
+  achieved_flops: figure(2 * 256 * 2048 * 1e6, 'FLOP/s', 'hand'),
+  peak_share: figure(0.00031, 'ratio', 'hand'),
+  tilings: [
+    {
+      tile: '64x8',
+      calls: 396,
+      tiles: figure(32, '', 'hand'),
+      tile_efficiency: figure(0.5, 'ratio', 'hand'),
+      waves: figure(0.25, '', 'hand'),
+      wave_efficiency: figure(0.25, 'ratio', 'hand'),
+    },
+  ],
+  roof: { time_ns: none, share: figure(0.2, 'ratio', 'hand'), bound: 'memory', from: 'measured' },
+});
+
+const view = (gemms: Gemm[], top?: number) =>
+  gemmsView(document('gemms', '1.1', { gpu: 'NVIDIA H200', sm_count: none, gemms }), top);
+const tablesOf = (blocks: readonly Block[]) =>
+  blocks.filter((block): block is Block & Table => block.t === 'table');
+const rows = (gemms: Gemm[], top?: number) =>
+  tablesOf(view(gemms, top).lead).map(({ columns, rows: all }) =>
+    all.map(({ cells }) =>
+      Object.fromEntries(columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
+    ),
+  );
+
+test('a shape of several sources is kept once, of the source that knows most', () => {
+  const all = [
+    gemm('cublas-log', 5632),
+    gemm('cublaslt-log', 5632),
+    gemm('cublas-log', 2048),
+    gemm('cublaslt-log', 256),
+    gemm('profiler', 256),
+  ];
+  const { rows: kept, leftOut } = oncePerShape(all);
+  expect(kept.map(({ source, n }) => [source, n])).toEqual([
+    ['cublaslt-log', 5632],
+    ['cublas-log', 2048],
+    ['profiler', 256],
+  ]);
+  expect(leftOut).toEqual([
+    ['cublaslt-log', 1],
+    ['cublas-log', 1],
+  ]);
+});
+
+test('a row per shape: bytes moved per second and the used share are computed from its figures', () => {
+  const [table] = rows([timed]);
+  expect(table).toMatchObject([
+    {
+      shape: '1×256×2048',
+      stages: 'decode',
+      calls: 396,
+      total_ns: 396e3,
+      moved_bytes_per_s: 2 * 256 * 2048 * 1e6,
+      peak_share: 0.00031,
+      roof_share: 0.2,
+      tile: '64x8',
+      used: 0.125,
+    },
+  ]);
+  const text = terminalView(view([timed]), { width: 200, level: 2 });
+  expect(text).toContain('0.031 %');
+});
+
+test('types and sources have columns where they differ, else the title has them', () => {
+  expect(view([timed]).title).toBe('NVIDIA H200 · float16 · profiler');
+  expect(rows([timed])[0]![0]).not.toHaveProperty('dtype');
+  const mixed = [timed, gemm('log', 8, { dtype: 'float32' })];
+  expect(rows(mixed)[0]).toMatchObject([
+    { dtype: 'float16', source: 'profiler' },
+    { dtype: 'float32', source: 'log' },
+  ]);
+});
+
+test('of logs the algorithms are shown, and why there is no time; --top cuts the table', () => {
+  const logged = [8, 16, 24].map((n) =>
+    gemm('log', n, { layout: 'TN', compute_type: 'COMPUTE_32F', made_by: [{ name: 'algo 66', calls: 1 }] }),
+  );
+  const [shapes, algorithms] = rows(logged, 2);
+  expect(shapes).toHaveLength(2);
+  expect(algorithms![0]).toEqual({
+    shape: '1×8×2048',
+    layout: 'TN',
+    compute_type: 'COMPUTE_32F',
+    algorithm: 'algo 66',
+  });
+  const text = terminalView(view(logged, 2), { width: 80, level: 2 });
+  expect(text).toContain('a log has no times');
+  expect(text).toContain('… and 1 more (gemm --top N)');
+});
+
+test.each([80, 120])('lines fit %i columns; hostile names are inert', (width) => {
+  const hostile = { ...timed, made_by: [{ name: hostileText, calls: 1 }], alignment_faults: [hostileText] };
+  const shown = view([hostile, gemm('log', 8, { layout: 'TN', made_by: hostile.made_by })]);
+  for (const line of terminalView(shown, { width, level: 2 }).split('\n'))
+    expect([...line].length, line).toBeLessThanOrEqual(width);
+  expect(pageOfView(shown, { clientScript: '' })).not.toContain('<img');
+});

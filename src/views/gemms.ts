@@ -1,0 +1,253 @@
+import type { Document } from '../model/document.js';
+import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
+import { type Figure, missing } from '../model/figure.js';
+import type { Block, Text, View } from './block.js';
+import { movedPerSecond, oncePerShape, shapeLabel, usedShare, worthALine } from './gemm-rows.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+/** Shapes in a table; the others are folded below it. */
+const shapesShown = 20;
+/** In a summary. */
+const briefShapes = 8;
+
+/** Matrix products by shape: how often, how fast, with which tiles. @param top shapes in the table */
+export function gemmsView(document: Document<GemmsResult>, top = shapesShown): View {
+  const { data } = document;
+  const { constant } = columnsOf(data.gemms);
+  return {
+    command: 'gemm',
+    title: [data.gpu ?? 'unknown GPU', ...(data.stage === undefined ? [] : [data.stage]), ...constant].join(
+      ' · ',
+    ),
+    document,
+    session: { id: null, started_at: '' },
+    lead: gemmBlocks(document, top),
+    sections: [],
+  };
+}
+
+/** The table of shapes, what its columns mean, and what another size would give. */
+export function gemmBlocks({ data, issues }: Document<GemmsResult>, top = shapesShown): Block[] {
+  const { rows, leftOut } = oncePerShape(data.gemms);
+  if (rows.length === 0) return [{ t: 'text', text: 'No matrix product has a known shape.' }];
+  const { columns, constant } = columnsOf(data.gemms);
+  const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
+  const title = `Matrix products by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
+  const rest = rows.slice(top);
+  return [
+    tableOf(title, columns, rows.slice(0, top), { brief: briefShapes, filter: true }),
+    ...(rest.length === 0
+      ? []
+      : ([
+          { t: 'text', level: 2, text: `… and ${rest.length} more (gemm --top N)` },
+          { t: 'fold', level: 3, title: `${rest.length} more`, blocks: [tableOf(title, columns, rest)] },
+        ] satisfies Block[])),
+    { t: 'notes', level: 2, items: [meaning(rows), ...leftOutNotes(leftOut)] },
+    ...faultNotes(rows.slice(0, top)),
+    ...changes(rows.slice(0, top)),
+    ...algorithms(rows.slice(0, top)),
+    { t: 'issues', level: 2, issues },
+  ];
+}
+
+const sourceLabels: Record<Gemm['source'], string> = {
+  profiler: 'profiler',
+  'cublas-log': 'cuBLAS log',
+  'cublaslt-log': 'cuBLASLt log',
+  log: 'log',
+};
+
+const tiled =
+  (of: (tiling: Gemm['tilings'][number]) => Text) =>
+  ({ tilings: [tiling] }: Gemm) =>
+    tiling ? of(tiling) : { missing: 'neither a kernel name nor a log has the tile' };
+const noRoof = missing('no_roof', 'no roof is known');
+
+/** What each row says of a product; what is the same of all rows is `constant` and has no column. */
+function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constant: string[] } {
+  const types = [...new Set(gemms.map(({ dtype }) => dtype ?? 'type unknown'))];
+  const sources = [...new Set(gemms.map(({ source }) => sourceLabels[source]))];
+  const number = { numeric: true } as const;
+  return {
+    constant: [types, sources].flatMap((values) => (values.length === 1 ? values : [])),
+    columns: [
+      { id: 'shape', head: 'M × N × K', wraps: true, of: shapeLabel },
+      ...(types.length > 1 ? [{ id: 'dtype', head: 'type', of: typeOf }] : []),
+      ...(sources.length > 1
+        ? [{ id: 'source', head: 'from', of: ({ source }: Gemm) => sourceLabels[source] }]
+        : []),
+      { id: 'stages', head: 'stages', drop: 0, of: stagesOf },
+      { id: 'calls', head: 'calls', ...number, of: ({ calls }) => ({ count: calls }) },
+      { id: 'total_ns', head: 'time', ...number, of: ({ total_time_ns: figure }) => ({ figure }) },
+      {
+        id: 'achieved_flops',
+        head: 'computes',
+        ...number,
+        drop: 5,
+        of: ({ achieved_flops: figure }) => ({ figure }),
+      },
+      {
+        id: 'moved_bytes_per_s',
+        head: 'moves',
+        ...number,
+        drop: 4,
+        of: (one) => ({ figure: movedPerSecond(one) }),
+      },
+      {
+        id: 'peak_share',
+        head: 'of peak',
+        ...number,
+        drop: 3,
+        of: ({ peak_share: figure }) => ({ figure, utilization: true }),
+      },
+      {
+        id: 'roof_share',
+        head: 'of roof',
+        ...number,
+        of: ({ roof }) => ({ figure: roof?.share ?? noRoof, utilization: true }),
+      },
+      { id: 'flop', head: 'FLOP a call', ...number, drop: 1, of: ({ flop }) => ({ n: flop, unit: 'FLOP' }) },
+      {
+        id: 'flop_per_byte',
+        head: 'FLOP/byte',
+        ...number,
+        drop: 2,
+        of: ({ arithmetic_intensity: figure }) => bare(figure),
+      },
+      { id: 'tile', head: 'tile', of: tiled(({ tile }) => tile) },
+      { id: 'waves', head: 'waves', ...number, of: tiled(({ waves }) => wavesOf(waves)) },
+      {
+        id: 'tile_efficiency',
+        head: 'tiles filled',
+        ...number,
+        drop: 2,
+        of: tiled(({ tile_efficiency: figure }) => ({ figure })),
+      },
+      { id: 'used', head: 'used', ...number, of: (one) => ({ figure: usedShare(one), utilization: true }) },
+      { id: 'made_by', head: 'made by', drop: 0, of: madeBy },
+    ],
+  };
+}
+
+const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+const wavesOf = (figure: Figure): Text =>
+  figure.value === null ? { figure } : { n: figure.value, unit: '', digits: figure.value < 0.1 ? 1 : 2 };
+const typeOf = ({ dtype }: Gemm): Text => dtype ?? { missing: 'the source does not name the type' };
+const stagesOf = ({ stages }: Gemm): Text =>
+  stages.length === 0 ? { missing: 'the source has no stages' } : stages.join(', ');
+const madeBy = ({ made_by: [first, ...more] }: Gemm): Text =>
+  first === undefined
+    ? { missing: 'the source names no operator or algorithm' }
+    : {
+        text: first.name,
+        hint: [first, ...more].map(({ name, calls }) => `${calls} × ${name}`).join('\n'),
+      };
+
+const roofNotes = {
+  measured: 'roofs measured on this GPU',
+  sheet: "the data sheet's peak and bandwidth",
+};
+
+function meaning(rows: readonly Gemm[]): string {
+  const from = rows.map(({ roof }) => roof?.from ?? null).find((one) => one !== null);
+  const roof =
+    from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
+      ? ''
+      : `of roof: max(FLOP / peak, bytes / bandwidth) over the time of a call (${roofNotes[from]}). `;
+  return `${roof}used: M×N over the area of its tiles × waves over whole waves; the rest up to 100 % is edge and idle SMs.`;
+}
+
+function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
+  if (leftOut.length === 0) return [];
+  const shapes = leftOut.map(
+    ([source, count]) => `${count} ${count === 1 ? 'shape' : 'shapes'} of the ${sourceLabels[source]}`,
+  );
+  return [
+    `${shapes.join(' and ')} left out: another source has the same shapes with more detail (cuBLAS calls cuBLASLt).`,
+  ];
+}
+
+/** Texts with the shapes that they are true of. */
+function byText(gemms: readonly Gemm[], textsOf: (gemm: Gemm) => readonly string[]): string[] {
+  const shapes = new Map<string, string[]>();
+  for (const gemm of worthALine(gemms))
+    for (const text of textsOf(gemm)) shapes.set(text, [...(shapes.get(text) ?? []), shapeLabel(gemm)]);
+  return [...shapes].map(([text, of]) => `${of.join(', ')}: ${text}`);
+}
+
+function faultNotes(gemms: readonly Gemm[]): Block[] {
+  const items = byText(gemms, ({ alignment_faults: faults }) =>
+    faults.length > 0 ? [faults.join('; ')] : [],
+  );
+  return items.length === 0
+    ? []
+    : [
+        { t: 'heading', level: 2, text: 'Not aligned for tensor cores' },
+        { t: 'notes', level: 2, items },
+      ];
+}
+
+/** What padding or another batch would give, by the models that are named. */
+function changes(gemms: readonly Gemm[]): Block[] {
+  const all = worthALine(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((change) => ({ gemm, change })));
+  if (all.length === 0) return [];
+  const models = all.flatMap(({ change: { time_ratio: time } }) =>
+    time.value === null ? [] : [time.source],
+  );
+  const ratio = (figure: Figure): Text =>
+    figure.value === null ? { figure } : [{ n: figure.value, unit: '' }, '×'];
+  return [
+    { t: 'heading', level: 2, text: 'What another size would give, by model, not measured' },
+    {
+      t: 'notes',
+      level: 2,
+      items: [
+        ...byText(gemms, ({ what_if: changed = [] }) => changed.map(({ text }) => text)),
+        ...[...new Set(models)].map((model) => `Model: ${model}.`),
+      ],
+    },
+    {
+      t: 'fold',
+      level: 3,
+      title: `Predicted times of ${all.length} other sizes`,
+      blocks: [
+        tableOf(
+          'Time of a call and useful work per second, against now',
+          [
+            { id: 'shape', head: 'M × N × K', of: ({ gemm }) => shapeLabel(gemm) },
+            { id: 'to', head: 'to', of: ({ change: { m, n, k } }) => `${m}×${n}×${k}` },
+            { id: 'time_ratio', head: 'time', numeric: true, of: ({ change }) => ratio(change.time_ratio) },
+            { id: 'rate_ratio', head: 'rate', numeric: true, of: ({ change }) => ratio(change.rate_ratio) },
+          ],
+          all,
+        ),
+      ],
+    },
+  ];
+}
+
+/** Layout and algorithm, where a log has them. */
+function algorithms(gemms: readonly Gemm[]): Block[] {
+  const logged = gemms.filter(({ source, layout }) => source !== 'profiler' && layout !== null);
+  if (logged.length === 0) return [];
+  return [
+    { t: 'heading', level: 2, text: 'Layouts and algorithms' },
+    {
+      ...tableOf(
+        'From the log',
+        [
+          { id: 'shape', head: 'M × N × K', of: shapeLabel },
+          { id: 'layout', head: 'layout', of: ({ layout }) => layout ?? '' },
+          {
+            id: 'compute_type',
+            head: 'accumulates',
+            of: ({ compute_type: type }) => type ?? { missing: 'the log does not name it' },
+          },
+          { id: 'algorithm', head: 'algorithm', wraps: true, of: madeBy },
+        ],
+        logged,
+      ),
+      level: 2,
+    },
+  ];
+}
