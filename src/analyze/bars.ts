@@ -1,6 +1,13 @@
 import type { Breakdown, StepBar } from '../model/documents/profile.js';
 import { kernelParts } from './waterfall/split.js';
 
+/** Of a stage, from which on the profiled pass and the clean one are not the same run. */
+export const doubtfulUnattributed = 0.1;
+
+/** Of the measured time that the bars leave unexplained, signed. */
+export const unattributedShare = (bars: readonly { id: string; ms: number }[], measuredMs: number): number =>
+  measuredMs > 0 ? (bars.find(({ id }) => id === 'unattributed')?.ms ?? 0) / measuredMs : 0;
+
 export interface BarInput {
   /** W of the clean execution, ms. */
   measuredMs: number;

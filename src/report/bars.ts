@@ -1,6 +1,5 @@
-import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import type { StageResult } from '../model/documents/profile.js';
 import { barShare } from '../model/figure.js';
-import { withheldWords } from '../model/withheld.js';
 import { formatPercent, noValue } from './format.js';
 import { barLabel, barMeaning } from './names.js';
 
@@ -46,11 +45,3 @@ export function barShareText(ms: number, measuredMs: number): string {
   const share = barShare(ms, measuredMs);
   return share === null ? noValue : formatPercent(share);
 }
-
-/** Why bars of a stage have no share; null where all have one. */
-export const noShareWords = ({ withheld = [] }: ProfileResult, stage: StageResult['kind']): string | null =>
-  withheldWords(
-    withheld
-      .filter((one) => one.kind === 'bar_share' && one.stage === stage)
-      .map(({ id, reason }) => ({ title: `share of ${barLabel(id)}`, stage: null, reason })),
-  );

@@ -77,32 +77,6 @@ export function testProfile(): Document<ProfileResult> {
     telemetry: telemetry(),
     timeline: timeline(),
     roofline: testRoofline(),
-    suggestions: [
-      {
-        stage: 'decode',
-        change: 'int4 weights',
-        flag: '--dtype int4',
-        what_if: 'int4',
-        before_ms: 2,
-        expected_ms: 1.28,
-        low_ms: 1.1,
-        high_ms: 1.5,
-        per: 'token',
-        assumption: 'weights are streamed at the int4 rate measured on this machine',
-      },
-      {
-        stage: 'decode',
-        change: 'batch 8',
-        flag: '--batch-size 8',
-        what_if: 'batch-size=8',
-        before_ms: 2,
-        expected_ms: 1.11,
-        low_ms: 0.9,
-        high_ms: 1.3,
-        per: 'token',
-        assumption: 'the weights are read once for eight sequences',
-      },
-    ],
     environment: [
       { id: 'cpu', label: 'CPU', value: 'Intel(R) Xeon(R) Processor @ 2.60GHz, 2 cores, AVX-512' },
       { id: 'l3', label: 'Last-level cache', value: '200 MiB' },
@@ -150,7 +124,6 @@ export function bareProfile(): Document<ProfileResult> {
       telemetry: null,
       timeline: null,
       roofline: null,
-      suggestions: [],
     },
     [
       {

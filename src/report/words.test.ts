@@ -5,13 +5,7 @@ import { figure, missing } from '../model/figure.js';
 import { formatFigure } from './format.js';
 import { collapsed, notices } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from './test-profile.js';
-import {
-  headlineSentences,
-  identityWords,
-  missingReasons,
-  stageSentence,
-  suggestionSentence,
-} from './words.js';
+import { headlineSentences, identityWords, missingReasons, stageSentence } from './words.js';
 
 const plain = (text: string | undefined): string => (text ?? '').replaceAll('\u00a0', ' ');
 
@@ -53,16 +47,11 @@ describe('headline sentences', () => {
   });
 });
 
-it('one line a stage, one a suggestion', () => {
+it('one line per stage', () => {
   const { data } = testProfile();
   expect(plain(stageSentence(data.stages[1]!))).toMatch(
     /^decode: .* tok\/s; MFU .* %, MBU .* %, memory-bound$/,
   );
-  expect(plain(suggestionSentence(data.suggestions[0]!))).toBe(
-    'int4 weights: 1.28 ms per token expected (1.10 ms to 1.50 ms) instead of 2.00 ms (try --dtype int4)',
-  );
-  const perStep = { ...data.suggestions[0]!, per: 'instance' as const };
-  expect(plain(suggestionSentence(perStep))).toContain('1.28 ms per step expected');
 });
 
 describe('notices', () => {

@@ -1,4 +1,4 @@
-import type { MemoryResult, ProfileResult, StageResult, Suggestion } from '../model/documents/profile.js';
+import type { MemoryResult, ProfileResult, StageResult } from '../model/documents/profile.js';
 import type { Figure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import {
@@ -6,7 +6,6 @@ import {
   formatFigure,
   formatFigureWithInterval,
   formatFigureWithSpread,
-  formatMs,
   formatNumber,
   formatQuantity,
   formatUtilization,
@@ -169,21 +168,6 @@ export function stageSentence(stage: StageResult): string {
   const time = `${formatFigureWithSpread(stage.duration_ms)}${rate}`;
   if (stage.kind === 'sampling') return `sampling: ${time}`;
   return `${stage.kind}: ${time}; MFU${nbsp}${formatUtilization(stage.mfu)}, MBU${nbsp}${formatUtilization(stage.mbu)}, ${boundWords(stage)}`;
-}
-
-/** "int4 weights: 2.53 ms per step expected (2.1 to 3.0 ms) instead of 7.82 ms (try --dtype int4)". */
-export function suggestionSentence({
-  change,
-  stage,
-  flag,
-  per,
-  before_ms,
-  expected_ms,
-  low_ms,
-  high_ms,
-}: Suggestion): string {
-  const unit = per === 'token' ? ' per token' : stage === 'decode' ? ' per step' : '';
-  return `${change}: ${formatMs(expected_ms)}${unit} expected (${formatMs(low_ms)} to ${formatMs(high_ms)}) instead of ${formatMs(before_ms)} (try ${flag.replaceAll(' ', nbsp)})`;
 }
 
 /** Reasons of the missing figures among `named`, one line a reason: "MFU, MBU: no roofline was measured". */

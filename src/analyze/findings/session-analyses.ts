@@ -70,7 +70,7 @@ function withoutSamples(error: unknown): null {
   throw error;
 }
 
-/** The embedded engine's own profile with its diagnosis. */
+/** The embedded engine's own profile. */
 export function profileOf(context: FindingContext): Promise<ProfileResult | null> {
   const known = of(context);
   known.profile ??=

@@ -18,7 +18,7 @@ export interface ExpectedGain {
 }
 
 /**
- * The one expectation of a change that `--what-if` has a word for: findings, suggestions and the check afterwards have it
+ * The one expectation of a change that `--what-if` has a word for: findings and the check afterwards have it
  * from here, so that one change has one gain and one interval.
  * @param word as `--what-if` takes it: int4, batch-size=8
  * @returns null where the stage lacks what a prediction needs

@@ -1,4 +1,6 @@
-import type { Diagnosis } from '../../model/documents/profile.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { barShare } from '../../model/figure.js';
+import { withheldReasons } from '../../model/withheld.js';
 import { holds } from '../../model/subjects.js';
 import { idleOf } from './answer-idle.js';
 import {
@@ -25,23 +27,62 @@ export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
   );
 }
 
-async function ofOperators({ session, question, captures }: StoredFacts): Promise<StoredPart[]> {
+async function ofOperators(facts: StoredFacts): Promise<StoredPart[]> {
+  const { session, question, captures } = facts;
+  if (holds(session.manifest, 'profile')) return ofEngine(facts);
   const asked = (stage: string | null) =>
     question.stages.length === 0 || stage === null || question.stages.includes(stage);
-  if (holds(session.manifest, 'profile')) {
-    const { analyzeProfile } = await import('../../analyze/profile.js');
-    const { diagnosis = [] } = (await analyzeProfile(session)).data;
-    const isVerdict = ({ id, stage }: Diagnosis) => id === 'verdict' && asked(stage);
-    // Decode is most of a run.
-    return diagnosis
-      .filter(isVerdict)
-      .toReversed()
-      .map(({ text }) => partFrom('profile diagnosis', text));
-  }
   const operators = (await captures()).trace?.data.operators;
   if (!operators?.verdict || !asked(operators.phase)) return [];
   const where = operators.phase === null ? '' : `${operators.phase}: `;
   return [partFrom('trace operators', `${where}${operators.text}`, operators.rows.length)];
+}
+
+/** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none. */
+const costs = [
+  { name: 'kernels', bars: /^(?:roofline|serial|inefficiency\..*|nonessential\..*)$/ },
+  { name: 'scheduling in the runtime', bars: /^host\.runtime_/ },
+  { name: 'sampling and the loop around it', bars: /^host\.(?:sampling|loop)$/ },
+] as const;
+
+function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
+  const asked = explained.stages.filter(
+    ({ kind, source }) =>
+      source === 'profile' &&
+      (kind === 'decode' || kind === 'prefill') &&
+      (question.stages.length === 0 || question.stages.includes(kind)),
+  );
+  // Decode is most of a run.
+  return asked.toSorted((a, b) => a.kind.localeCompare(b.kind)).map(engineVerdict);
+}
+
+function engineVerdict(stage: StageWaterfall): StoredPart {
+  const time = stage.measured_ms.value ?? 0;
+  const ranked = costs
+    .map(({ name, bars }) => ({
+      name,
+      ms: stage.bars.filter(({ id }) => bars.test(id)).reduce((sum, { ms }) => sum + ms, 0),
+    }))
+    .toSorted((a, b) => b.ms - a.ms);
+  const where = `${instanceOf(stage)} of ${msOf(time)}`;
+  if (ranked.some(({ ms }) => barShare(ms, time) === null))
+    return partFrom(
+      'waterfall',
+      `What costs most in ${where} is not known: ${withheldReasons.passes_differ.text}.`,
+      stage.bars.length,
+    );
+  const unattributed = stage.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0;
+  const [first, second] = ranked;
+  // What is unexplained could lie in any part, so it must not be able to change the order.
+  const clear = first!.ms >= 0.5 * time && first!.ms - second!.ms > Math.abs(unattributed);
+  const parts = [...ranked, { name: 'unattributed', ms: unattributed }].map(
+    ({ name, ms }) => `${name} ${msOf(ms)}`,
+  );
+  return partFrom(
+    'waterfall',
+    `In ${where} ${clear ? `most time is in ${first!.name} (${percentOf(first!.ms / time)})` : 'no single cost dominates'}: ${parts.join(', ')}; allocation has no events in this runtime's trace.`,
+    stage.bars.length,
+  );
 }
 
 /** Idle time is the host's: the device had nothing to run. */

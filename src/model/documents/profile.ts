@@ -3,7 +3,6 @@ import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
-import { withheldReasonSchema } from '../withheld.js';
 import { machineRooflineSchema } from './roofline.js';
 
 const opClass = z.enum(opClasses);
@@ -185,49 +184,6 @@ export const timelineSchema = z.object({
   ),
 });
 
-/** A change worth trying, with the time that `explain --what-if` expects after it. */
-export const suggestionSchema = z.object({
-  stage: z.enum(['prefill', 'decode']),
-  change: z.string(),
-  flag: z.string(),
-  /** The same change as `explain --what-if` takes it. */
-  what_if: z.string(),
-  /** Before and after the change, ms per stage instance, or per token where `per` says so. */
-  before_ms: z.number(),
-  expected_ms: z.number(),
-  /** Interval of expected_ms. */
-  low_ms: z.number(),
-  high_ms: z.number(),
-  per: z.enum(['instance', 'token']),
-  assumption: z.string(),
-});
-
-export const costs = ['kernels', 'scheduling', 'allocation', 'host'] as const;
-
-/** What costs in a stage, or a measured thing tied to a decision about model or runtime. */
-export const diagnosisSchema = z.object({
-  /** "verdict": one a stage. Every other id is an observation; "nothing_significant" says that there was none. */
-  id: z.string(),
-  /** null: of the whole run. */
-  stage: z.enum(['prefill', 'decode']).nullable(),
-  /** null: no single one, or not a matter of time. */
-  cost: z.enum(costs).nullable(),
-  /** Of the stage's measured time, unless its source says otherwise. */
-  share: figureSchema,
-  /** Of a verdict: what each cost takes of the stage. They and what is unattributed sum to 1. */
-  shares: z
-    .object({
-      kernels: figureSchema,
-      scheduling: figureSchema,
-      allocation: figureSchema,
-      host: figureSchema,
-    })
-    .optional(),
-  text: z.string(),
-  /** The decision about model or runtime that it hangs on; null where it names none. */
-  decision: z.string().nullable(),
-});
-
 export const profileResultSchema = z.object({
   session: z.object({
     id: z.string(),
@@ -242,25 +198,10 @@ export const profileResultSchema = z.object({
   telemetry: telemetryResultSchema.nullable(),
   timeline: timelineSchema.nullable(),
   roofline: machineRooflineSchema.nullable(),
-  suggestions: z.array(suggestionSchema),
-  /** Absent in documents written before there was one. */
-  diagnosis: z.array(diagnosisSchema).optional(),
-  /** Observations that are not in `diagnosis`, and bars whose share of the measured time is not shown. From 1.2 on. */
-  withheld: z
-    .array(
-      z.object({
-        kind: z.enum(['observation', 'bar_share']),
-        /** Of the observation or the bar. */
-        id: z.string(),
-        stage: z.enum(['prefill', 'decode']).nullable(),
-        reason: withheldReasonSchema,
-      }),
-    )
-    .optional(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
 });
 
-export const profileVersion = '1.2';
+export const profileVersion = '2.0';
 export const profileDocumentSchema = documentSchema('profile', profileVersion, profileResultSchema);
 
 export type ProfileResult = z.infer<typeof profileResultSchema>;
@@ -271,7 +212,4 @@ export type LatencyResult = z.infer<typeof latencySchema>;
 export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
 export type Timeline = z.infer<typeof timelineSchema>;
-export type Suggestion = z.infer<typeof suggestionSchema>;
-export type WithheldPart = NonNullable<ProfileResult['withheld']>[number];
-export type Diagnosis = z.infer<typeof diagnosisSchema>;
 export type StepBar = z.infer<typeof stepBarSchema>;

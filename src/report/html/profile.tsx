@@ -6,9 +6,7 @@ import { modelWords } from '../words.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
 import { definitionsSection } from './sections/definitions.js';
-import { diagnosisSection } from './sections/diagnosis.js';
 import { environmentSection } from './sections/environment.js';
-import { helpSection } from './sections/help.js';
 import { latencySection } from './sections/latency.js';
 import { layersSection } from './sections/layers.js';
 import { memorySection } from './sections/memory.js';
@@ -23,8 +21,6 @@ import { waterfallSection } from './sections/waterfall.js';
 /** In the order of reading: what someone in a hurry needs is first. */
 const sections: Section[] = [
   waterfallSection,
-  diagnosisSection,
-  helpSection,
   stagesSection,
   operatorsSection,
   layersSection,

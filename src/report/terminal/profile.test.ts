@@ -1,7 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { figure } from '../../model/figure.js';
-import { withheldReasons } from '../../model/withheld.js';
 import { testExplain } from '../test-explain.js';
 import { bareProfile, hostileProfile, testProfile } from '../test-profile.js';
 import { explanationTexts } from '../../render/terminal/view.js';
@@ -65,17 +64,6 @@ describe('profile summary', () => {
     ].map((one) => text.indexOf(one.replaceAll(/\s+/g, ' ')));
     expect(order.every((at) => at >= 0)).toBe(true);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
-  });
-
-  it('shows a bar that cannot be a share without one, and why', () => {
-    const made = testProfile();
-    const decode = made.data.stages.find(({ kind }) => kind === 'decode')!;
-    decode.bars.at(-1)!.ms = 2 * decode.duration_ms.value!;
-    const reason = withheldReasons.not_a_share;
-    made.data.withheld = [{ kind: 'bar_share', id: decode.bars.at(-1)!.id, stage: 'decode', reason }];
-    const text = stripVTControlCharacters(profileSummary(made, { reportPath, width: 80 }));
-    expect(text).toMatch(/^ {4}not explained +[\d.]+ ms +–/m);
-    expect(text.replaceAll(/\s+/g, ' ')).toContain(`Withheld: share of not explained: ${reason.text}.`);
   });
 
   it('calls MBU over 100 % an accounting fault and missing figures by their reason', () => {

@@ -11,19 +11,10 @@ import {
   isAccountingFault,
   nbsp,
 } from '../format.js';
-import { barShareText, noShareWords, shownBars } from '../bars.js';
+import { barShareText, shownBars } from '../bars.js';
 import { componentNames } from '../names.js';
-import { diagnosisTexts } from '../diagnosis.js';
 import { notices, timesOf } from '../notices.js';
-import {
-  boundWords,
-  identityWords,
-  memoryParts,
-  missingReasons,
-  stageNamed,
-  stageUnit,
-  suggestionSentence,
-} from '../words.js';
+import { boundWords, identityWords, memoryParts, missingReasons, stageNamed, stageUnit } from '../words.js';
 import { type Explanation, explanationLines } from './explanation.js';
 import { textTable } from './table.js';
 import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
@@ -97,7 +88,7 @@ function memoryWords(memory: MemoryResult): string {
   return `${formatFigure(memory.peak_bytes)}${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`;
 }
 
-function barLines(data: ProfileResult, stage: StageResult, width: number): string[] {
+function barLines(stage: StageResult, width: number): string[] {
   const bars = shownBars(stage);
   const measured = stage.duration_ms.value;
   const whole = measured === null ? [] : [{ label: 'measured', ms: measured }];
@@ -125,13 +116,7 @@ function barLines(data: ProfileResult, stage: StageResult, width: number): strin
     rows.map((row) => row.slice(0, columns.length)),
     { width, indent: 4 },
   );
-  const why = noShareWords(data, stage.kind);
-  return [
-    '',
-    ...hanging('  ', title, width).map((line) => colour.bold(line)),
-    table,
-    ...(why === null ? [] : hanging('    ', why, width)),
-  ];
+  return ['', ...hanging('  ', title, width).map((line) => colour.bold(line)), table];
 }
 
 const severityWords: Record<Issue['severity'], string> = {
@@ -189,7 +174,7 @@ export function profileSummary(
   ];
   const decode = stageNamed(data, 'decode');
   const shown = decode && decode.bars.length > 0 ? decode : stageNamed(data, 'prefill');
-  const waterfall = shown && shown.bars.length > 0 ? barLines(data, shown, width) : [];
+  const waterfall = shown && shown.bars.length > 0 ? barLines(shown, width) : [];
   // Sentences, waterfall, findings, then the evidence; without an explanation the figures come first.
   const lines = explanation
     ? [
@@ -200,21 +185,6 @@ export function profileSummary(
         ...figures,
       ]
     : [...wrap(title, width), ...figures, ...waterfall];
-  const costs = diagnosisTexts(data);
-  if (costs.length > 0) {
-    lines.push('', `  ${colour.bold('What costs')}`);
-    for (const { entry, text, decision } of costs) {
-      // A verdict is its shares; what decides stands in the observations below it.
-      const said = decision === null || entry.id === 'verdict' ? text : `${text} ${decision}`;
-      lines.push(...hanging('    ', inert(said), width));
-    }
-  }
-  if (data.suggestions.length > 0) {
-    lines.push('', `  ${colour.bold('What would help')}`);
-    for (const suggestion of data.suggestions) {
-      lines.push(...hanging('    ', suggestionSentence(suggestion), width));
-    }
-  }
   const said = noticeLines(document, width);
   if (said.length > 0) lines.push('', ...said);
   // The path is kept whole so that it can be copied, whatever its length.

@@ -21,7 +21,10 @@ import { rankStragglers } from './rank-stragglers.js';
 import { hostBound } from './host-bound.js';
 import { launchBound } from './launch-bound.js';
 import { synchronizationEveryStep } from './synchronization-every-step.js';
-import { profileObservations } from './profile-observations.js';
+import { idleCores } from './idle-cores.js';
+import { operatorCopies } from './operator-copies.js';
+import { runtimeOverhead } from './runtime-overhead.js';
+import { weightsEachStep } from './weights-each-step.js';
 import { idleRecording } from './idle-recording.js';
 import { benchmarkFlags } from './benchmark-flags.js';
 import { cpuByAccident } from './cpu-by-accident.js';
@@ -79,5 +82,8 @@ export const rules: readonly Rule[] = [
   cpuByAccident,
   benchmarkFlags,
   idleRecording,
-  profileObservations,
+  weightsEachStep,
+  operatorCopies,
+  runtimeOverhead,
+  idleCores,
 ];

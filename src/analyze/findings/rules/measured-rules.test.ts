@@ -7,7 +7,6 @@ import type { Session } from '../../../session/open.js';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../bench/test-bench.js';
-import { wholeRows } from '../../test-rows.js';
 import { repetitions, sessionOf } from '../../test-session.js';
 import { findingContext } from '../findings.js';
 import { expectEvidence } from '../test-evidence.js';
@@ -18,7 +17,6 @@ import { clientBound } from './client-bound.js';
 import { fewRepeats } from './few-repeats.js';
 import { prefixCacheArtefact } from './prefix-cache-artefact.js';
 import { requestsQueue } from './requests-queue.js';
-import { profileObservations } from './profile-observations.js';
 import { profilerOverhead } from './profiler-overhead.js';
 
 const home = testHome();
@@ -242,7 +240,7 @@ test("a load test's own doubts become findings, in its words", async () => {
   for (const rule of [clientBound, prefixCacheArtefact, answersNotAsAsked])
     expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
   const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
-  for (const rule of [clientBound, answersNotAsAsked, benchmarkFlags, profileObservations])
+  for (const rule of [clientBound, answersNotAsAsked, benchmarkFlags])
     expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
 });
 
@@ -256,16 +254,4 @@ test('an overloaded server is a finding: how long requests queue, or that no loa
   const [missed] = fired(await outcome(requestsQueue, await served(false, 0, 'ok', { slo })));
   expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });
   expect(await outcome(requestsQueue, await served(false, 0))).toMatchObject({ outcome: 'not_fired' });
-});
-
-test("an embedded engine's observations keep their words and take their bars", async () => {
-  const session = await sessionOf(home, wholeRows());
-  const { analyzeProfile } = await import('../../profile.js');
-  const told = (await analyzeProfile(session)).data.diagnosis!.filter(
-    ({ id }) => id !== 'verdict' && id !== 'nothing_significant',
-  );
-  const found = await outcome(profileObservations, session);
-  expect(found.outcome === 'fired' ? found.findings.map(({ title }) => `${title}.`) : []).toEqual(
-    told.map(({ text }) => text),
-  );
 });

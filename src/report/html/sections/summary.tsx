@@ -4,14 +4,7 @@ import type { ProfileResult, StageResult } from '../../../model/documents/profil
 import { missing, type Figure } from '../../../model/figure.js';
 import { figureParts, formatFigure, isAccountingFault } from '../../format.js';
 import { notices } from '../../notices.js';
-import {
-  boundWords,
-  headlineSentences,
-  identityWords,
-  sentence,
-  stageNamed,
-  suggestionSentence,
-} from '../../words.js';
+import { boundWords, headlineSentences, identityWords, stageNamed } from '../../words.js';
 import { Behind, Missing, Notice } from '../parts.js';
 
 interface CardData {
@@ -99,7 +92,6 @@ export const Summary: FC<{
 }> = ({ document, sentences }) => {
   const { data } = document;
   const identity = identityWords(data.workload);
-  const [suggestion] = data.suggestions;
   const [run, bounds, memory] = headlineSentences(data);
   const all = notices(document);
   const errors = all.filter(({ severity }) => severity === 'error');
@@ -127,14 +119,6 @@ export const Summary: FC<{
           <dt>Memory</dt>
           <dd>{memory}</dd>
         </div>
-        {suggestion && (
-          <div>
-            <dt>
-              <a href="#help">Try</a>
-            </dt>
-            <dd>{sentence(suggestionSentence(suggestion))}</dd>
-          </div>
-        )}
       </dl>
       <ul class="cards" aria-label="Headline figures">
         {cardsOf(data).map((card) => (

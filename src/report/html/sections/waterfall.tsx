@@ -2,7 +2,7 @@ import type { FC } from 'hono/jsx';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import type { Figure } from '../../../model/figure.js';
 import { formatFigure, formatMsColumn, formatPercent } from '../../format.js';
-import { barShareText, noShareWords } from '../../bars.js';
+import { barShareText } from '../../bars.js';
 import { barLabel, barMeaning } from '../../names.js';
 import { boundWords, missingReasons, stageSentence } from '../../words.js';
 import { causesOf } from '../../notices.js';
@@ -13,7 +13,6 @@ const title = (stage: StageResult): string => (stage.kind === 'decode' ? 'One de
 
 const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result }) => {
   const measured = stage.duration_ms.value ?? 0;
-  const why = noShareWords(result, stage.kind);
   const times = formatMsColumn([...stage.bars.map((bar) => bar.ms), measured]);
   return (
     <div>
@@ -49,7 +48,6 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
           ]}
         />
       </ChartBox>
-      {why !== null && <p>{why}</p>}
     </div>
   );
 };

@@ -1,0 +1,42 @@
+import { doubt } from '../doubt.js';
+import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
+import { profileOf } from '../session-analyses.js';
+
+/** Only where compute bounds prefill: more threads need not help where memory does. */
+export const idleCores = engineRule(
+  { id: 'idle_cores', title: 'Idle cores', references: [], noise: true },
+  async (context, { kind }) => {
+    if (kind !== 'prefill') return [];
+    const { workload, hardware } = context.manifest;
+    const cores = hardware['cpu_usable_cores'];
+    const threads = workload?.threads ?? null;
+    const profile = await profileOf(context);
+    const bound = profile?.stages.find((stage) => stage.kind === kind)?.bound ?? null;
+    if (threads === null || typeof cores !== 'number') return ['threads or usable cores are not known'];
+    if (bound !== 'compute') return ['not compute-bound'];
+    if (threads >= cores) return [`all ${cores} usable cores compute`];
+    const { evidence } = await context.evidence(
+      stageSql(kind),
+      () => `${threads} of ${cores} usable cores compute`,
+    );
+    return [
+      doubt({
+        stage: kind,
+        title: `Idle cores: prefill is compute-bound, and ${threads} of ${cores} usable cores compute`,
+        cause:
+          threads === cores - 1
+            ? 'One core is left to the system by default, so that times are steady.'
+            : `--threads ${threads} leaves the others idle.`,
+        change: {
+          kind: 'flag',
+          text: `Try --threads ${cores}, and compare the spread as well as the time.`,
+          example: `--threads ${cores}`,
+        },
+        confidence: 'medium',
+        bars: [],
+        evidence: [evidence],
+        check: checkProfile,
+      }),
+    ];
+  },
+);

@@ -1,0 +1,51 @@
+import { type EngineStage, checkProfile, engineRule, mostOf } from '../engine-rule.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { leastShare } from '../stage-rule.js';
+import { count, everyStage, ms, part } from '../words.js';
+
+const causes = [
+  {
+    bar: 'host.runtime_call',
+    what: 'Time in the runtime before the first and after the last operator',
+    cause: 'Inputs and outputs (KV cache tensors, logits) are bound again in every call.',
+    change: 'Keep inputs and outputs bound between calls, so that they are not passed again each time.',
+  },
+  {
+    bar: 'host.runtime_dispatch',
+    what: 'Time in the runtime between operators',
+    cause: 'The runtime schedules and starts every operator of the graph on its own.',
+    change: 'Export a graph with fused operators: it has fewer operators to start.',
+  },
+] as const;
+
+/** The runtime takes a large part of a step outside of its operators. */
+export const runtimeOverhead = engineRule(
+  { id: 'runtime_overhead', title: 'Runtime overhead', references: [], noise: true, profiledParts: true },
+  (context, stage) => Promise.all(causes.map((one) => finding(context, stage, one))),
+);
+
+async function finding(
+  context: FindingContext,
+  { kind, wall_ms: wall, waterfall }: EngineStage,
+  { bar, what, cause, change }: (typeof causes)[number],
+): Promise<FoundDraft | string> {
+  const own = waterfall.bars.find(({ id }) => id === bar);
+  const time = own?.ms ?? 0;
+  if (!own?.sql || time < leastShare * wall) return `${bar} takes ${part(time, wall)}`;
+  const { evidence } = await context.evidence<{ what: string; count: number | null; ms: number }>(
+    own.sql,
+    ([first]) => `${count(first?.count ?? 0)} stretches of it in ${everyStage(kind)}, ${ms(time)}`,
+  );
+  return {
+    stage: kind,
+    title: `${what}: ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: time,
+    cause,
+    change: { kind: 'config', text: change, example: null },
+    gain: mostOf(time, wall),
+    confidence: 'medium',
+    bars: [bar],
+    evidence: [evidence],
+    check: checkProfile,
+  };
+}
