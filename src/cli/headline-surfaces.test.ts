@@ -16,13 +16,13 @@ import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model
 import { traceReport } from '../report/html/trace.js';
 import { compareSummary } from '../report/terminal/compare.js';
 import { traceSummary } from '../report/terminal/trace.js';
-import { utilizationText } from '../report/terminal/utilization.js';
 import { explanationParts, pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession, type Session } from '../session/open.js';
 import { explainView } from '../views/explain.js';
+import { utilizationView } from '../views/utilization.js';
 
 const step = stage(1, 'decode', 0, 100, { step_index: 0 });
 const clean = {
@@ -91,7 +91,7 @@ test('without a clean execution the first sentence says that the time is the pro
   expect(utilization.data.stages).toMatchObject([
     { kind: 'decode', profiled: true, time_ms: { value: 0.1 } },
   ]);
-  expect(utilizationText(utilization, { width: 80, explain: false })).toContain('under the profiler');
+  expect(terminalView(utilizationView(utilization, false), { width: 80 })).toContain('under the profiler');
 });
 
 describe('a real clean and nsys pair: eager decode on an H200', () => {

@@ -54,7 +54,10 @@ export function defineUtilization(command: Command): void {
         printDocument(found);
         return;
       }
-      const { utilizationText } = await import('../report/terminal/utilization.js');
-      print(utilizationText(found, { width: terminalWidth(), explain: options.explain === true }));
+      const [{ utilizationView }, { terminalView }] = await Promise.all([
+        import('../views/utilization.js'),
+        import('../render/terminal/view.js'),
+      ]);
+      print(terminalView(utilizationView(found, options.explain === true), { width: terminalWidth() }));
     });
 }

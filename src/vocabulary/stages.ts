@@ -1,4 +1,5 @@
 import type { WaterfallKind } from '../model/documents/explain.js';
+import type { PhaseKind } from '../model/documents/trace-phase.js';
 
 /** One instance of each kind of stage, in words. */
 export const stageLabels: Readonly<Partial<Record<WaterfallKind, string>>> = {
@@ -12,3 +13,7 @@ export const stageLabels: Readonly<Partial<Record<WaterfallKind, string>>> = {
   load: 'loading',
   warmup: 'warm-up',
 };
+
+/** A phase of a timeline; null is the whole capture, outside what ran in no phase. */
+export const phaseLabel = (kind: PhaseKind | null): string =>
+  kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);

@@ -1,0 +1,260 @@
+import type { Document } from '../model/document.js';
+import type {
+  Utilization,
+  UtilizationResult,
+  UtilizationStage,
+  UtilizationStep,
+} from '../model/documents/utilization.js';
+import type { Figure } from '../model/figure.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Section, Table, Text, View } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+const stepsShown = 8;
+const number = { numeric: true } as const;
+
+/** MFU and MBU of every stage and step. @param formulas with every input, its source and the formula in numbers */
+export function utilizationView(document: Document<UtilizationResult>, formulas: boolean): View {
+  const { data, issues } = document;
+  const { model, device, session } = data;
+  const name = device.name ?? `unknown ${device.kind.toUpperCase()}`;
+  return {
+    command: 'utilization',
+    title: [
+      model ? `${model.name} ${model.dtype}` : 'no model',
+      `${name}${device.devices > 1 ? ` × ${device.devices}` : ''}`,
+      session.title,
+    ].join(' · '),
+    document,
+    session: { id: session.id, started_at: '' },
+    lead: [
+      ...stageBlocks(data),
+      { t: 'issues', issues },
+      ...data.stages.flatMap((stage, at): Block[] => [
+        ...stepBlocks(stage, data.steps[at] ?? [], data.stages),
+        ...(formulas ? formulaBlocks(stage, data) : []),
+      ]),
+    ],
+    sections: [],
+  };
+}
+
+/** MFU and MBU of a timeline's stages; null where it has none. */
+export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
+  if (!utilization) return null;
+  const { model, device, stages } = utilization;
+  const on = `${device.name ?? 'an unknown device'}${device.devices > 1 ? ` × ${device.devices}` : ''}`;
+  return {
+    id: 'utilization',
+    title: 'MFU and MBU',
+    // Times alone are in other tables.
+    level: model ? 2 : 3,
+    blocks: model
+      ? [
+          {
+            t: 'text',
+            level: 3,
+            text: `${model.name} in ${model.dtype} (${model.from}) on ${on}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; refined MFU is of the matrix products that ran.`,
+          },
+          ...stageBlocks(utilization),
+          {
+            t: 'fold',
+            level: 3,
+            title: 'Inputs of the formulas',
+            blocks: stages.flatMap((stage) => formulaBlocks(stage, utilization)),
+          },
+        ]
+      : [
+          {
+            t: 'missing',
+            what: 'No utilisation is known.',
+            why: 'The session does not say which model it ran: inferscope import --model, or inferscope session utilization --model, names it.',
+          },
+        ],
+  };
+}
+
+function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly UtilizationStage[]): string {
+  const label = phaseLabel(kind);
+  if (point !== null) return `${label} ${point}`;
+  const same = stages.filter((one) => one.kind === kind);
+  return same.length > 1 && batch_size !== null ? `${label}, batch ${batch_size}` : label;
+}
+
+const share = (figure: Figure): Text => ({ figure, utilization: true });
+
+/** A mean step of each stage, and below it what the figures hold. */
+function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
+  const columns: ColumnOf<UtilizationStage>[] = [
+    { id: 'stage', head: 'stage', wraps: true, of: (stage) => labelOf(stage, stages) },
+    { id: 'steps', head: 'n', ...number, drop: 2, of: ({ steps }) => ({ count: steps }) },
+    { id: 'time_ms', head: 'time', ...number, of: ({ time_ms: figure }) => ({ figure }) },
+    { id: 'tokens_per_s', head: 'tok/s', ...number, of: ({ tokens_per_s: rate }) => bare(rate) },
+    { id: 'flops', head: 'FLOPs', ...number, drop: 1, of: ({ flops: figure }) => ({ figure }) },
+    { id: 'bytes', head: 'bytes', ...number, drop: 1, of: ({ bytes: figure }) => ({ figure }) },
+    { id: 'mfu', head: 'MFU', ...number, of: ({ mfu }) => share(mfu) },
+    { id: 'refined_mfu', head: 'refined', ...number, of: ({ executed }) => share(executed.mfu) },
+    {
+      id: 'executed_over_necessary',
+      head: 'executed / necessary',
+      ...number,
+      drop: 0,
+      of: ({ executed: { over_necessary: over } }) =>
+        over.value === null ? { figure: over } : [{ n: over.value, unit: '' }, '×'],
+    },
+    { id: 'mbu', head: 'MBU', ...number, of: ({ mbu }) => share(mbu) },
+    { id: 'roof_share', head: 'of roof', ...number, of: ({ roof_share: roof }) => share(roof) },
+    { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? { missing: 'no roof is known' } },
+  ];
+  const notes = stages.flatMap((stage) => {
+    const label = labelOf(stage, stages);
+    return [
+      ...(stage.profiled ? [`${label}: the time is that under the profiler.`] : []),
+      ...(stage.executed.text === null ? [] : [`${label}: ${stage.executed.text}`]),
+    ];
+  });
+  return [
+    tableOf('A mean step; of roof: of what this machine was measured to reach', columns, stages),
+    { t: 'notes', items: notes },
+  ];
+}
+
+const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+
+function stepBlocks(
+  stage: UtilizationStage,
+  steps: readonly UtilizationStep[],
+  stages: readonly UtilizationStage[],
+): Block[] {
+  if (steps.length < 2) return [];
+  const ratio = (n: number | null, of: Figure): Text =>
+    n === null ? { figure: of } : share({ value: n, unit: 'ratio', source: '' });
+  const table: Table = tableOf(
+    'The first steps',
+    [
+      {
+        id: 'step',
+        head: 'step',
+        wraps: true,
+        of: ({ iteration, step_index: index }) =>
+          [iteration, index].filter((one) => one !== null).join('.') || { missing: 'steps are not numbered' },
+      },
+      { id: 'wall_ns', head: 'time', ...number, of: ({ wall_ns: n }) => ({ n, unit: 'ns' }) },
+      { id: 'new_tokens', head: 'tokens', ...number, of: ({ new_tokens: count }) => ({ count }) },
+      {
+        id: 'context_tokens',
+        head: 'context',
+        ...number,
+        of: ({ context_tokens_sum: count }) => ({ count }),
+      },
+      { id: 'flops', head: 'FLOPs', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+      { id: 'bytes', head: 'bytes', ...number, of: ({ bytes: n }) => ({ n, unit: 'B' }) },
+      { id: 'mfu', head: 'MFU', ...number, of: ({ mfu }) => ratio(mfu, stage.mfu) },
+      { id: 'mbu', head: 'MBU', ...number, of: ({ mbu }) => ratio(mbu, stage.mbu) },
+    ],
+    steps.slice(0, stepsShown),
+  );
+  const rest = stage.steps - table.rows.length;
+  return [
+    { t: 'heading', text: `Steps of ${labelOf(stage, stages)}` },
+    table,
+    ...(rest > 0
+      ? [{ t: 'text', text: `… and ${rest} more (--json has ${steps.length})` } satisfies Block]
+      : []),
+  ];
+}
+
+/** Every input with its source, then the formulas with these numbers in them. */
+function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization): Block[] {
+  const { flops, bytes, time_ms: time, executed } = stage;
+  const label = labelOf(stage, stages);
+  const sized = (n: number, unit: string): Text => [
+    Number.isInteger(n) ? { count: n } : { n, unit: '' },
+    ` ${unit}`,
+  ];
+  const sizes = [
+    ...(stage.batch_size === null ? [] : [`batch ${stage.batch_size}`]),
+    ...(stage.new_tokens === null ? [] : [sized(stage.new_tokens, 'new tokens')]),
+    ...(stage.context_tokens_sum === null ? [] : [sized(stage.context_tokens_sum, 'tokens attended to')]),
+  ];
+  const inputs: [name: string, figure: Figure][] = [
+    ['t', time],
+    ['FLOPs', flops],
+    ['bytes', bytes],
+    ['peak', stage.peak_flops_per_s],
+    ['bandwidth', stage.peak_bandwidth_bytes_per_s],
+    // Without them the refined MFU says why.
+    ...(executed.mfu.value === null
+      ? []
+      : ([
+          ['GEMMs', executed.gemm_flops],
+          ['attention', executed.attention_flops],
+        ] satisfies [string, Figure][])),
+  ];
+  const formula = (name: string, how: string, result: Figure, terms: Text): { name: string; text: Text } => ({
+    name,
+    text: [
+      `${how} = `,
+      ...(result.value === null
+        ? [`missing: ${result.reason.text}`]
+        : [...[terms].flat(), ' = ', ...[share(result)].flat()]),
+    ],
+  });
+  const over = (...all: Figure[]): Text =>
+    all.flatMap((figure, index) => [...(index === 0 ? [] : [' / ']), { figure }]);
+  return [
+    { t: 'heading', text: `Formulas of ${label}` },
+    {
+      t: 'facts',
+      items: [
+        ...(model ? [{ name: 'model', text: `${model.name} in ${model.dtype} (${model.from})` }] : []),
+        {
+          name: 'mean step',
+          text: [
+            ...(sizes.length === 0
+              ? ['sizes unknown']
+              : sizes.flatMap((size, index) => [...(index === 0 ? [] : [', ']), ...[size].flat()])),
+            ` (from ${stage.sizes_from || 'nothing'})`,
+          ],
+        },
+        ...inputs.map(([name, figure]) => ({
+          name,
+          text: (figure.value === null
+            ? `missing: ${figure.reason.text}`
+            : [{ figure, spread: 'interval' }, ` — ${figure.source}`]) satisfies Text,
+        })),
+        formula('MFU', 'FLOPs / t / peak', stage.mfu, over(flops, time, stage.peak_flops_per_s)),
+        formula(
+          'MBU',
+          'bytes / t / bandwidth',
+          stage.mbu,
+          over(bytes, time, stage.peak_bandwidth_bytes_per_s),
+        ),
+        formula('of roof', 'roof / t', stage.roof_share, over(stage.roof_ms, time)),
+        formula('refined MFU', '(GEMMs + attention) / t / peak', executed.mfu, [
+          '(',
+          { figure: executed.gemm_flops },
+          ' + ',
+          { figure: executed.attention_flops },
+          ') / ',
+          ...[over(time, stage.peak_flops_per_s)].flat(),
+        ]),
+      ],
+    },
+    ...(stage.work.length === 0
+      ? []
+      : [
+          tableOf(
+            `Operations of ${label}, a mean step`,
+            [
+              { id: 'operation', head: 'operation', wraps: true, of: ({ name }) => name },
+              { id: 'ops', head: 'times', ...number, of: ({ ops }) => ({ count: ops }) },
+              { id: 'dtype', head: 'in', of: ({ dtype }) => dtype },
+              { id: 'flops', head: 'FLOPs', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+              { id: 'bytes', head: 'bytes', ...number, of: ({ bytes: n }) => ({ n, unit: 'B' }) },
+            ],
+            stage.work,
+          ),
+        ]),
+  ];
+}
