@@ -11,6 +11,7 @@ import { analyzeTrace } from './trace/trace.js';
 
 /** Everything other tools' captures in a session answer; null where the session has no rows for it. */
 export interface CapturesResult {
+  session: { id: string; kind: string; title: string; started_at: string };
   trace: Document<TraceResult> | null;
   counters: Document<CountersResult> | null;
   gemms: Document<GemmsResult> | null;
@@ -19,7 +20,9 @@ export interface CapturesResult {
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
   const { manifest } = session;
   const products = holds(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops'));
+  const { id, kind, title, started_at } = manifest;
   return {
+    session: { id, kind, title, started_at },
     // Operators alone are a timeline of a program that uses no GPU.
     trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
     counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,

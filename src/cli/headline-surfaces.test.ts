@@ -13,14 +13,13 @@ import { verified } from '../analyze/verify/verify.js';
 import { whatIf } from '../analyze/what-if/what-if.js';
 import { storedAnswer } from '../ask/stored/stored-answer.js';
 import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model/headline-time.js';
-import { traceReport } from '../report/html/trace.js';
 import { compareSummary } from '../report/terminal/compare.js';
-import { traceSummary } from '../report/terminal/trace.js';
-import { explanationParts, pageOfView } from '../render/html/view.js';
+import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession, type Session } from '../session/open.js';
+import { capturesView } from '../views/captures.js';
 import { explainView } from '../views/explain.js';
 import { utilizationView } from '../views/utilization.js';
 
@@ -121,13 +120,12 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   }, 60_000);
 
   test('one time on all surfaces', async () => {
-    const { trace } = await analyzeCaptures(session);
+    const captures = await analyzeCaptures(session);
+    const { trace } = captures;
+    const view = capturesView(captures);
     const other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
     const compared = await compareSessions([session, other]);
-    const page = traceReport(
-      { trace, counters: null, gemms: null, explanation: explanationParts(explain) },
-      { clientScript: '' },
-    );
+    const page = pageOfView(view, { clientScript: '', explain });
     const { data: asked } = await whatIf(session, ['no-sync']);
     const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
     const { stages } = (await utilizationOf(session)).data;
@@ -145,7 +143,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const texts = {
       sentence: [explain.data.sentences[0]!, /takes ([\d.]+) ms/],
       list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
-      summary: [traceSummary(trace!, { width: 120, reportPath: null }), /^ +decode +6 +([\d.]+) ms/m],
+      summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
       card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
       trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and is idle/],
       compare: [compareSummary(compared, 80), /^ +decode +([\d.]+) ms/m],
@@ -156,7 +154,8 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   });
 
   test('one idle share on all surfaces', async () => {
-    const { trace } = await analyzeCaptures(session);
+    const captures = await analyzeCaptures(session);
+    const { trace } = captures;
     const [phase] = trace!.data.phases;
     const idle = 1 - busy_ms / clean_ms;
     expect(phase!.idle_share).toBeCloseTo(idle, 4);
@@ -166,10 +165,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const compared = await compareSessions([session, session]);
     expect(compared.data.stages[0]!.values[0]!.idle_share).toBeCloseTo(idle, 4);
     const percent = Math.round(100 * idle).toString();
-    const page = traceReport(
-      { trace, counters: null, gemms: null, explanation: explanationParts(explain) },
-      { clientScript: '' },
-    );
+    const page = pageOfView(capturesView(captures), { clientScript: '', explain });
     const answer = await storedAnswer(session, 'Is the GPU idle?');
     const texts = {
       finding: [explain.data.findings[0]!.title, /idles (\d+) %/],

@@ -33,7 +33,7 @@ export type Analysed =
   | { kind: 'monitor'; document: Document<MonitorResult> }
   | { kind: 'kernels'; document: Document<KernelsResult> }
   | { kind: 'roofline'; document: GpuRooflineDocument; session: Session['manifest'] }
-  | ({ kind: 'captures' } & CapturesResult);
+  | { kind: 'captures'; document: CapturesResult };
 
 /** What a session is mainly about, analysed; captures without any where it holds nothing to sum up. */
 export async function analyzeSession(session: Session): Promise<Analysed> {
@@ -76,7 +76,7 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
     }
     default: {
       const { analyzeCaptures } = await import('../analyze/captures.js');
-      return { kind: 'captures', ...(await analyzeCaptures(session)) };
+      return { kind: 'captures', document: await analyzeCaptures(session) };
     }
   }
 }
@@ -84,7 +84,7 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
 /** The documents there are, the most telling first. */
 export function documentsOf(analysed: Analysed): Document<unknown>[] {
   if (analysed.kind !== 'captures') return [analysed.document];
-  const { trace, counters, gemms } = analysed;
+  const { trace, counters, gemms } = analysed.document;
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
@@ -140,14 +140,7 @@ export async function writeAnalysed(
     const { pageOfView } = await import('../render/html/view.js');
     return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
   }
-  if (analysed.kind === 'profile') return writeReport(analysed.document, path, explain);
-  const { explanationParts, sectionParts } = await import('../render/html/view.js');
-  const { captureSections } = await import('../views/captures.js');
-  const explanation = explanationParts(explain);
-  const between = sectionParts(captureSections(analysed));
-  const { traceReport } = await import('../report/html/trace.js');
-  const title = explain?.data.session.title;
-  return writePage(path, (parts) => traceReport({ ...analysed, explanation, between, title }, parts));
+  return writeReport(analysed.document, path, explain);
 }
 
 /**
@@ -222,7 +215,7 @@ export async function showSession(
   // On a full disk the page is lost, and the summary is not.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
   if (!json) {
-    print(await analysedText(id, analysed, path, explain));
+    print(await analysedText(analysed, path, explain));
     const { narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
     if (narrative !== null) print(`\n${narrative}`);
@@ -242,7 +235,6 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
 }
 
 async function analysedText(
-  id: string,
   analysed: Analysed,
   path: string,
   explain: Document<ExplainResult> | null,
@@ -253,25 +245,9 @@ async function analysedText(
     const { terminalView } = await import('../render/terminal/view.js');
     return `${terminalView(view, how)}\n\n  report: ${path}`;
   }
-  const { explanationTexts, sectionTexts, terminalView } = await import('../render/terminal/view.js');
-  const explanation = explanationTexts(explain, how.width);
-  if (analysed.kind === 'profile') {
-    const { profileSummary } = await import('../report/terminal/profile.js');
-    return profileSummary(analysed.document, { ...how, explanation });
-  }
-  const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
-  const { captureSections } = await import('../views/captures.js');
-  const { trace, counters } = analysed;
-  const between = sectionTexts(captureSections(analysed), how.width);
-  if (trace) return traceSummary(trace, { ...how, explanation, between });
-  const { explainView } = await import('../views/explain.js');
-  const notices = noticeLines(counters?.issues ?? [], how.width);
-  return [
-    ...(explain ? [terminalView(explainView(explain), how)] : []),
-    ...between,
-    ...(notices.length > 0 ? [notices.join('\n')] : []),
-    `  Session ${id} kept · report:\n  ${path}`,
-  ].join('\n\n');
+  const { explanationTexts } = await import('../render/terminal/view.js');
+  const { profileSummary } = await import('../report/terminal/profile.js');
+  return profileSummary(analysed.document, { ...how, explanation: explanationTexts(explain, how.width) });
 }
 
 /** A program that used no GPU, or one that no profiler was around. */

@@ -176,7 +176,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
     [
       'launch',
       known([
-        ['registers per thread', kernel.registers_per_thread],
+        ['registers per thread', kernel.registers_per_thread, bare],
         ['shared memory per block', kernel.shared_memory_per_block],
         ['waves of blocks', kernel.waves, wavesOf],
       ]),

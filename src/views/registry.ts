@@ -10,25 +10,28 @@ import type { RooflineData } from '../model/documents/roofline.js';
 import type { ServingResult } from '../model/documents/serving.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
+import type { Captures } from './captures.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
-  bench: BenchResult;
-  'estimate-fits': EstimateFits;
-  kernels: KernelsResult;
-  memory: MemoryResult;
-  'memory-compare': MemoryCompareResult;
-  monitor: MonitorResult;
-  results: BenchmarkResults;
-  roofline: RooflineData;
-  serving: ServingResult;
-  validate: Validation;
-  'validate-history': ValidationHistory;
+  bench: Document<BenchResult>;
+  captures: Captures;
+  'estimate-fits': Document<EstimateFits>;
+  kernels: Document<KernelsResult>;
+  memory: Document<MemoryResult>;
+  'memory-compare': Document<MemoryCompareResult>;
+  monitor: Document<MonitorResult>;
+  results: Document<BenchmarkResults>;
+  roofline: Document<RooflineData>;
+  serving: Document<ServingResult>;
+  validate: Document<Validation>;
+  'validate-history': Document<ValidationHistory>;
 }
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
-const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
+const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) => View> } = {
   bench: async () => (await import('./bench.js')).benchView,
+  captures: async () => (await import('./captures.js')).capturesView,
   'estimate-fits': async () => (await import('./estimate-fits.js')).estimateFitsView,
   kernels: async () => (await import('./kernels.js')).kernelsView,
   memory: async () => (await import('./memory.js')).memoryView,
@@ -45,7 +48,7 @@ type Kind = keyof DocumentOf;
 type Shown = {
   [K in Kind]: {
     kind: K;
-    document: Document<DocumentOf[K]>;
+    document: DocumentOf[K];
     /** Of documents that do not name theirs. */
     session?: View['session'];
   };
@@ -57,6 +60,6 @@ export const hasView = <A extends { kind: string }>(analysed: A): analysed is Ex
 
 /** How a document looks. */
 export async function viewOf({ kind, document, session }: Shown): Promise<View> {
-  const view = (await views[kind]()) as (document: Document<unknown>) => View;
+  const view = (await views[kind]()) as (document: unknown) => View;
   return { ...view(document), ...(session && { session }) };
 }

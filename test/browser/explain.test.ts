@@ -9,9 +9,9 @@ import { verified } from '../../src/analyze/verify/verify.js';
 import { document } from '../../src/model/document.js';
 import { type ExplainResult, explainVersion, verifyVersion } from '../../src/model/documents/explain.js';
 import { childEntry } from '../../src/model/installation.js';
-import { explanationParts, pageOfView } from '../../src/render/html/view.js';
+import { pageOfView } from '../../src/render/html/view.js';
+import { capturesView } from '../../src/views/captures.js';
 import { verifyView } from '../../src/views/verify.js';
-import { traceReport } from '../../src/report/html/trace.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
 import { desktop, open, phone } from './opened.js';
@@ -27,14 +27,14 @@ beforeAll(async () => {
   ]);
   const explain = await explainSession(session);
   result = explain.data;
-  const inputs = {
+  const view = capturesView({
+    session: session.manifest,
     trace: await analyzeTrace(session),
     counters: null,
     gemms: null,
-    explanation: explanationParts(explain),
-  };
+  });
   const clientScript = readFileSync(childEntry('report-client'), 'utf8');
-  writeFileSync(path, traceReport(inputs, { clientScript }));
+  writeFileSync(path, pageOfView(view, { clientScript, explain }));
   browser = await launchBrowser();
 });
 afterAll(async () => {

@@ -7,10 +7,8 @@ import { analyzeCounters } from '../../src/analyze/counters/counters.js';
 import { analyzeGemms } from '../../src/analyze/gemms/gemms.js';
 import { analyzeTrace } from '../../src/analyze/trace/trace.js';
 import { childEntry } from '../../src/model/installation.js';
-import { traceReport } from '../../src/report/html/trace.js';
-import type { TraceReportInputs } from '../../src/report/html/trace/inputs.js';
-import { sectionParts } from '../../src/render/html/view.js';
-import { captureSections } from '../../src/views/captures.js';
+import { pageOfView } from '../../src/render/html/view.js';
+import { type Captures, capturesView } from '../../src/views/captures.js';
 import { hostileText } from '../../src/report/test-profile.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
@@ -19,12 +17,12 @@ import { desktop, open, phone } from './opened.js';
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-trace-report-'));
 const clientScript = readFileSync(childEntry('report-client'), 'utf8');
 let browser: Browser;
-let inputs: TraceReportInputs;
+let inputs: Captures;
 let whole: string;
 
-function write(name: string, of: TraceReportInputs): string {
+function write(name: string, of: Captures): string {
   const path = join(folder, `${name}.html`);
-  writeFileSync(path, traceReport({ ...of, between: sectionParts(captureSections(of)) }, { clientScript }));
+  writeFileSync(path, pageOfView(capturesView(of), { clientScript }));
   return path;
 }
 
@@ -36,6 +34,7 @@ beforeAll(async () => {
     { importer: 'cublaslt-log', path: 'test/fixtures/cublas-cuda13.0-h200/cublaslt-tiny-llm.log' },
   ]);
   inputs = {
+    session: { ...session.manifest },
     trace: await analyzeTrace(session),
     counters: await analyzeCounters(session),
     gemms: await analyzeGemms(session),
@@ -121,17 +120,17 @@ describe('the report of a GPU session in Chromium', () => {
     const table = page.locator('#kernels table').first();
     const shares = () =>
       table
-        .locator('tbody tr td:nth-child(6)')
+        .locator('tbody tr td:nth-child(5)')
         .evaluateAll((cells) =>
           cells.map((cell) =>
             Number((cell as unknown as { dataset: Record<string, string> }).dataset['sort']),
           ),
         );
-    await table.locator('th:nth-child(6) button').click();
+    await table.locator('th:nth-child(5) button').click();
     const descending = await shares();
     expect(descending).toEqual(descending.toSorted((a, b) => b - a));
     expect(new Set(descending).size).toBeGreaterThan(5);
-    await table.locator('th:nth-child(6) button').click();
+    await table.locator('th:nth-child(5) button').click();
     expect(await shares()).toEqual(descending.toReversed().toSorted((a, b) => a - b));
     await page.locator('#kernels .filter input').first().fill('nvjet');
     const left = await table.locator('tbody tr:visible td:first-child').allInnerTexts();
@@ -162,7 +161,7 @@ describe('the report of a GPU session in Chromium', () => {
   it('hostile names stay text in tables, titles, tooltips and data', async () => {
     const hostile = structuredClone(inputs);
     const { data } = hostile.trace!;
-    data.session.title = hostileText;
+    hostile.session.title = hostileText;
     for (const kernel of data.kernels) Object.assign(kernel, { name: hostileText, short_name: hostileText });
     for (const row of data.launches.kernels)
       Object.assign(row, { kernel: hostileText, short_name: hostileText });

@@ -19,7 +19,7 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 
 describe('explain', () => {
   test('the summary of import leads with sentences, waterfall and findings', () => {
-    const places = ['A decode step takes', 'launch_overhead', 'change:', 'Kernels by time'].map((text) =>
+    const places = ['A decode step takes', 'launch_overhead', 'change:', 'report:'].map((text) =>
       imported.indexOf(text),
     );
     expect(places.every((place) => place > 0)).toBe(true);

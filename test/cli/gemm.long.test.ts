@@ -112,11 +112,12 @@ describe('session utilization', () => {
     ]);
   });
 
-  test('the summary of an import with a model has it too', () => {
+  test('the report of an import with a model has it too', () => {
     const ran = inferscope(at, ['import', captures.kineto, '--model', model, '--quiet']);
     expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('Utilisation, a mean step');
-    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('computes 1.18× the necessary FLOPs');
+    const text = inferscope(at, ['report', '--format', 'text']).stdout.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('MFU and MBU');
+    expect(text).toContain('computes 1.18× the necessary FLOPs');
     const json = inferscope(at, ['report', '--json']);
     const { data } = traceDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.utilization?.stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);

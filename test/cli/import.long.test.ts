@@ -66,7 +66,7 @@ test('--json is a document of the published schema; without it a summary that en
   const { traceDocumentSchema } = await import('../../src/model/documents/trace.js');
   traceDocumentSchema.parse(JSON.parse(run(captures.sqlite, '--json').stdout));
   const { stdout } = run(captures.sqlite);
-  const report = stdout.trimEnd().split('\n').at(-1)!.trim();
+  const report = stdout.trimEnd().split('report: ').at(-1)!;
   expect(report).toMatch(/report\.html$/);
   expect(readFileSync(report, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
 });
@@ -213,7 +213,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
     const { status, stdout, stderr } = run(path);
     expect(status, stderr).toBe(0);
     expect(stdout).not.toMatch(/\p{Cc}(?<!\n)/u);
-    const page = readFileSync(stdout.trimEnd().split('\n').at(-1)!.trim(), 'utf8');
+    const page = readFileSync(stdout.trimEnd().split('report: ').at(-1)!, 'utf8');
     expect(page.includes('<script>alert(1)')).toBe(false);
     expect(
       Number((await rows("SELECT count(*) FROM kernels WHERE name LIKE '%DROP TABLE%'"))[0]![0]),

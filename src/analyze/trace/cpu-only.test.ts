@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Document } from '../../model/document.js';
 import { type TraceResult, traceDocumentSchema } from '../../model/documents/trace.js';
-import { traceSummary } from '../../report/terminal/trace.js';
+import { terminalView } from '../../render/terminal/view.js';
+import { capturesView } from '../../views/captures.js';
 import { testHome } from '../../session/test-folder.js';
 import { analyzeCaptures } from '../captures.js';
 import { fixture, imported } from './test-import.js';
@@ -64,9 +65,10 @@ describe('a program that uses no GPU', () => {
   });
 
   test('in the terminal: operators, no word of idle, at most 80 columns', () => {
-    const text = traceSummary(trace, { reportPath: null, width: 80 });
+    const session = { id: 'cpu', kind: 'import', title: 'cpu', started_at: '' };
+    const view = capturesView({ session, trace, counters: null, gemms: null });
+    const text = terminalView(view, { width: 80, level: 2 });
     expect(text).toContain('no GPU used');
-    expect(text).toContain('Operators by CPU time of their own');
     expect(text).toContain('aten::addmm');
     expect(text).not.toMatch(/idle|launch/);
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);

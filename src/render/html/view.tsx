@@ -4,16 +4,15 @@ import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
 import { documentPage, type Explanation } from '../../report/html/document-page.js';
-import { LineKey } from '../../report/html/line-key.js';
+import { ColorKey, LineKey } from '../../report/html/line-key.js';
 import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
 import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
-import { ColorKey } from '../../report/html/trace/trace-parts.js';
 import type { KeyEntry } from '../../report/charts/chart.js';
 import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
 import { themes, type Theme } from '../../report/palette.js';
 import { inlineJson } from '../../report/html/inline.js';
-import type { Bars, Block, FindingItem, Section, Table, Text, Value, View } from '../../views/block.js';
+import type { Bars, Block, FindingItem, Table, Text, Value, View } from '../../views/block.js';
 import { explanationBlocks } from '../../views/explain-blocks.js';
 import { waterfallData } from '../../views/explain-series.js';
 import { withExplanation } from '../../views/explain.js';
@@ -70,16 +69,13 @@ export function explanationParts(explain: Document<ExplainResult> | null): Expla
         <Sources sources={sources} />
       </>
     ),
-    sections: sectionParts(explanationBlocks(explain.data), page),
+    sections: explanationBlocks(explain.data).map(({ id, title, blocks }) => ({
+      id,
+      title,
+      body: <Blocks blocks={blocks} page={page} />,
+    })),
   };
 }
-
-/** Sections for a page that is not drawn from blocks. */
-export const sectionParts = (
-  sections: readonly Section[],
-  page: Drawn = { data: null, sources: {} },
-): Explanation['sections'] =>
-  sections.map(({ id, title, blocks }) => ({ id, title, body: <Blocks blocks={blocks} page={page} /> }));
 
 /** What charts are drawn from: the page's document, and other data by the name of their source. */
 interface Drawn {

@@ -75,12 +75,6 @@ export function explanationTexts(
   return { sentences: text(lead), waterfall: of('waterfall'), findings: of('findings') };
 }
 
-/** Sections for a summary that is not drawn from blocks. */
-export const sectionTexts = (sections: readonly Section[], columns: number): string[] =>
-  sections.map((section) =>
-    withPlainSpaces(sectionLines(section, readingWidth(columns), 1).slice(1).join('\n')),
-  );
-
 const emptyView = (document: Document<ExplainResult>): View => ({
   command: '',
   title: '',

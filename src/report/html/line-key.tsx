@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { LineMark } from '../charts/lines.js';
+import { themes, type Theme } from '../palette.js';
 
 interface Entry extends LineMark {
   name: string;
@@ -28,3 +29,27 @@ export const LineKey: FC<{ label: string; entries: Entry[] }> = ({ label, entrie
     ))}
   </ul>
 );
+
+/** Names of a chart's colours, those of the reader's theme. */
+export const ColorKey: FC<{
+  label: string;
+  entries: (theme: Theme) => { name: string; color: string }[];
+}> = ({ label, entries }) => {
+  const dark = entries(themes.dark);
+  return (
+    <ul class="legend" aria-label={label}>
+      {entries(themes.light).map(({ name, color }, index) => (
+        <li>
+          <span class="class-name">
+            <span
+              class="swatch"
+              style={`background:light-dark(${color},${dark[index]?.color ?? color})`}
+              aria-hidden="true"
+            />
+            {name}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+};

@@ -3,7 +3,7 @@ import { formatMsColumn } from '../../format.js';
 import { shortName, shownBars, stageKey, type WaterfallData } from '../../../views/explain-series.js';
 import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
-import { causes } from '../trace/words.js';
+import { idleCauses } from '../../../vocabulary/idle-causes.js';
 import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
@@ -31,7 +31,7 @@ function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
 
 /** Idle time as the phases of a timeline show its causes: in one hue, none of them is a class. */
 const colorOf = (id: string, theme: Theme): string =>
-  causes[id]?.color ?? (id.startsWith('host.') ? causes['host']!.color : barColor(id, theme));
+  idleCauses[id]?.colour ?? (id.startsWith('host.') ? idleCauses['host']!.colour : barColor(id, theme));
 
 /** From the roofline to the measured time: each bar starts where the one before ended. `part`: stageKey. */
 export const waterfallChart: Chart<WaterfallData> = {

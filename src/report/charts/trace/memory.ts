@@ -3,16 +3,20 @@ import { formatBytes } from '../../format.js';
 import { classColors } from '../../palette.js';
 import { base, byteAxis, type Chart } from '../chart.js';
 import { memoryLinesOption } from '../memory-lines.js';
-import { phaseName } from './words.js';
+import { phaseLabel } from '../../../vocabulary/stages.js';
 
 /** Bands behind the lines; a capture may have thousands of decode steps. */
 const mostPhases = 200;
 
-export const traceMemoryColors = { allocated: classColors.gemm, reserved: classColors.sampling } as const;
+const colors = { allocated: classColors.gemm, reserved: classColors.sampling } as const;
 
-/** What the allocator gave out and what it had reserved, over the capture; the peak is marked. */
+/** Allocated and reserved memory, over the capture; the peak is marked. */
 export const traceMemoryChart: Chart<TraceResult> = {
   height: () => 280,
+  key: () => [
+    { name: 'allocated', color: colors.allocated },
+    { name: 'reserved (dashed)', color: colors.reserved },
+  ],
   build: (input) => {
     const { memory, timeline } = input.result;
     if (!memory) return base(input);
@@ -25,14 +29,14 @@ export const traceMemoryChart: Chart<TraceResult> = {
       lines: [
         {
           name: 'reserved',
-          color: traceMemoryColors.reserved,
+          color: colors.reserved,
           dashed: true,
           points: seconds(memory.reserved),
         },
-        { name: 'given out', color: traceMemoryColors.allocated, points: seconds(memory.allocated) },
+        { name: 'allocated', color: colors.allocated, points: seconds(memory.allocated) },
       ].filter(({ points }) => points.length > 0),
       phases: (timeline?.density.phases ?? []).slice(0, mostPhases).map(({ kind, start_ns, dur_ns }) => ({
-        label: phaseName(kind),
+        label: phaseLabel(kind),
         start_s: start_ns / 1e9,
         end_s: (start_ns + dur_ns) / 1e9,
       })),

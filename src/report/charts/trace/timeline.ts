@@ -1,10 +1,13 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { TraceResult, TraceTimeline } from '../../../model/documents/trace.js';
-import { nbsp } from '../../format.js';
+import { formatQuantity, nbsp } from '../../format.js';
 import { classLabels } from '../../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../../palette.js';
-import { axisStyle, base, isNarrow, textOn, tip, type Chart } from '../chart.js';
-import { causeName, causes, formatNs, phaseColor } from './words.js';
+import { axisStyle, base, isNarrow, textOn, tip, type Chart, type KeyEntry } from '../chart.js';
+import { idleCauseLabel, idleCauses } from '../../../vocabulary/idle-causes.js';
+import { phaseLabel } from '../../../vocabulary/stages.js';
+import { opClasses } from '../../../model/classes.js';
+import { phaseColor } from './colours.js';
 
 const laneHeight = 26;
 
@@ -27,7 +30,7 @@ export const laneLabels = (timeline: TraceTimeline): string[] => [
 
 export function timelineSpans(timeline: TraceTimeline, theme: Theme): Span[] {
   const above = depths(timeline);
-  const from = (ns: number): string => `from ${formatNs(ns)}`;
+  const from = (ns: number): string => `from ${formatQuantity(ns, 'ns')}`;
   return [
     ...timeline.stages.map(({ depth, kind, label, start_ns, dur_ns }) => ({
       lane: depth,
@@ -35,7 +38,7 @@ export function timelineSpans(timeline: TraceTimeline, theme: Theme): Span[] {
       dur_ns,
       color: phaseColor(kind, theme),
       label,
-      tip: () => tip(label, formatNs(dur_ns), from(start_ns)),
+      tip: () => tip(label, formatQuantity(dur_ns, 'ns'), from(start_ns)),
     })),
     ...timeline.events.map((event) => {
       const { start_ns, dur_ns } = event;
@@ -47,13 +50,13 @@ export function timelineSpans(timeline: TraceTimeline, theme: Theme): Span[] {
         start_ns,
         dur_ns,
         color: colorOf(lane?.what, name, event.class, theme),
-        label: idle ? causeName(name) : name,
+        label: idle ? idleCauseLabel(name) : name,
         tip: () =>
           tip(
-            idle ? `idle: ${causeName(name)}` : name,
+            idle ? `idle: ${idleCauseLabel(name)}` : name,
             ...(event.class === null ? [] : [classLabels[event.class]]),
-            ...(idle && causes[name] ? [causes[name].meaning] : []),
-            formatNs(dur_ns),
+            ...(idle && idleCauses[name] ? [idleCauses[name].meaning] : []),
+            formatQuantity(dur_ns, 'ns'),
             from(start_ns),
           ),
       };
@@ -72,7 +75,7 @@ function colorOf(
   const tone = theme.dark ? 'dark' : 'light';
   if (opClass !== null) return classColors[opClass];
   if (what === 'copies') return classColors.copy;
-  if (what === 'idle') return causes[name.split('.')[0] ?? '']?.color ?? barColors.idle[tone];
+  if (what === 'idle') return idleCauses[name.split('.')[0] ?? '']?.colour ?? barColors.idle[tone];
   return barColors.serial[tone];
 }
 
@@ -121,9 +124,32 @@ function series(all: Span[]): CustomSeriesOption {
   };
 }
 
+/** Classes of kernels, then stages and causes of idle time. */
+function keyOf(timeline: TraceTimeline, theme: Theme): KeyEntry[] {
+  const { events, lanes, names, stages } = timeline;
+  const idle = new Set(
+    events
+      .filter(({ lane }) => lanes[lane]?.what === 'idle')
+      .map(({ name }) => (names[name] ?? '').split('.')[0] ?? ''),
+  );
+  return [
+    ...opClasses
+      .filter((name) => events.some((event) => event.class === name))
+      .map((name) => ({ name: classLabels[name], color: classColors[name] })),
+    ...[...new Set(stages.map(({ kind }) => kind))].map((kind) => ({
+      name: phaseLabel(kind),
+      color: phaseColor(kind, theme),
+    })),
+    ...Object.entries(idleCauses)
+      .filter(([id]) => idle.has(id))
+      .map(([, { label, colour }]) => ({ name: `idle: ${label}`, color: colour })),
+  ];
+}
+
 /** Ranges, API calls, streams and idle time of one prefill and a few steps. */
 export const gpuTimelineChart: Chart<TraceResult> = {
   height: ({ timeline }) => (timeline ? laneLabels(timeline).length * laneHeight + 84 : 0),
+  key: ({ timeline }, _, theme) => (timeline ? keyOf(timeline, theme) : []),
   zooms: true,
   renderer: 'canvas',
   build: (input) => {

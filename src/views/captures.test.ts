@@ -1,0 +1,157 @@
+import { beforeAll, expect, test } from 'vitest';
+import { analyzeTrace } from '../analyze/trace/trace.js';
+import { fixture, imported } from '../analyze/trace/test-import.js';
+import { phaseTime } from '../model/headline-time.js';
+import { pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { terminalView } from '../render/terminal/view.js';
+import { rawValue } from '../render/value.js';
+import { hostileText } from '../report/test-profile.js';
+import { testHome } from '../session/test-folder.js';
+import type { Block, Table } from './block.js';
+import { type Captures, capturesView } from './captures.js';
+import { phaseParts } from './trace-series.js';
+
+const session = { id: 's', kind: 'import', title: 'tiny', started_at: '2026-11-21T04:58:00.000Z' };
+let captures: Captures;
+let data: NonNullable<Captures['trace']>['data'];
+
+// A decode loop on an H200 with loading and warm-up.
+beforeAll(async () => {
+  const trace = await analyzeTrace(
+    await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite')),
+  );
+  captures = { session, trace, counters: null, gemms: null };
+  data = trace.data;
+}, 60_000);
+
+const tablesIn = (blocks: readonly Block[]): Table[] =>
+  blocks.flatMap((block) =>
+    block.t === 'table'
+      ? [block]
+      : block.t === 'fold'
+        ? tablesIn(block.blocks)
+        : block.t === 'chart'
+          ? tablesIn([block.behind])
+          : [],
+  );
+/** Rows of a section's tables, by the column's id. */
+const rows = (id: string) =>
+  tablesIn(capturesView(captures).sections.find((one) => one.id === id)!.blocks).map((table) =>
+    table.rows.map(({ cells }) =>
+      Object.fromEntries(table.columns.map((column, index) => [column.id, rawValue(cells[index] ?? '')])),
+    ),
+  );
+
+test('sections in the order of reading; details are not in a summary', () => {
+  const { sections } = capturesView(captures);
+  expect(sections.map(({ id }) => id)).toEqual([
+    'phases',
+    'utilization',
+    'timeline',
+    'idle',
+    'kernels',
+    'classes',
+    'launches',
+    'copies',
+    'overlap',
+    'losses',
+    'environment',
+    'next',
+    'definitions',
+  ]);
+  expect(sections.every(({ level }) => (level ?? 1) > 1)).toBe(true);
+});
+
+test('phases: their times, and parts that sum to them', () => {
+  const [parts, phases] = rows('phases');
+  expect(phases).toMatchObject(
+    data.phases.map((phase) => ({
+      instances: phase.instances,
+      mean_ms: phaseTime(phase).ms,
+      busy_ns: phase.busy_ns,
+      idle_ns: phase.idle_ns,
+      idle_share: phase.idle_share,
+      kernels: phase.kernels,
+      launches: phase.launches,
+      median_ns: phase.wall.median_ns,
+    })),
+  );
+  const decode = data.phases.find(({ kind }) => kind === 'decode')!;
+  expect(phaseParts(decode).reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(phaseTime(decode).ms, 6);
+  const shown = parts!.filter(({ phase }) => phase === 'decode step');
+  expect(shown.reduce((sum, { mean_ms: ms }) => sum + Number(ms), 0)).toBeCloseTo(phaseTime(decode).ms, 6);
+});
+
+test('kernels, gaps, launches, calls and copies with every number of the document', () => {
+  expect(rows('kernels').flat()).toMatchObject(
+    data.kernels.map((one) => ({
+      count: one.count,
+      total_ns: one.total_ns,
+      share: one.share,
+      median_ns: one.median_ns,
+      mean_ns: one.mean_ns,
+      min_ns: one.min_ns,
+      max_ns: one.max_ns,
+      sd_ns: one.sd_ns,
+    })),
+  );
+  const gaps = rows('idle').slice(0, 2).flat();
+  expect(gaps.map(({ total_ns: n }) => n)).toEqual(data.idle.waits.map(({ total_ns: n }) => n));
+  const [launches, , kernels, calls] = rows('launches');
+  expect(launches).toMatchObject(
+    data.launches.phases.map((one) => ({
+      launches: one.launches,
+      kernels: one.kernels,
+      graph_launches: one.graph_launches,
+      call_mean_ns: one.api?.mean_ns ?? null,
+      queue_median_ns: one.queue?.median_ns ?? null,
+    })),
+  );
+  expect(kernels).toHaveLength(data.launches.kernels.length);
+  expect(calls!.map(({ total_ns: n }) => n)).toEqual(data.api_calls.map(({ total_ns: n }) => n));
+  const [whole, byPhase] = rows('copies');
+  expect(whole!.length + byPhase!.length).toBe(data.copies.length);
+  expect(whole!.map(({ bytes }) => bytes)).toEqual(
+    data.copies.filter(({ phase }) => phase === null).map(({ bytes }) => bytes),
+  );
+});
+
+test('kernel classes: a table per phase on the page, the mean instance in a text', () => {
+  const all = rows('classes');
+  const mean = all.at(-1)!;
+  const decode = data.classes.find(({ kind }) => kind === 'decode')!;
+  expect(all).toHaveLength(data.classes.filter((one) => one.rows.length > 0).length + 1);
+  expect(mean.find((row) => row['class'] === 'GEMM')!['decode_ns']).toBe(
+    decode.rows.find((row) => row.class === 'gemm')!.per_instance_ns,
+  );
+});
+
+test('the page has its charts, with a table behind each', () => {
+  const page = pageOfView(capturesView(captures), { clientScript: '' });
+  for (const name of ['phases', 'gpu_timeline', 'density', 'trace_classes'])
+    expect(page, name).toContain(`data-chart="${name}"`);
+});
+
+test.each([80, 120])('lines fit %i columns', (width) => {
+  const lines = terminalView(capturesView(captures), { width, level: 2 }).split('\n');
+  // Commands are whole.
+  for (const line of lines.filter((one) => !/^ {4}inferscope /.test(one)))
+    expect([...line].length, line).toBeLessThanOrEqual(width);
+});
+
+test('hostile names are inert on every medium', () => {
+  const hostile = structuredClone(captures);
+  hostile.session.title = hostileText;
+  const { kernels, headlines, launches, timeline } = hostile.trace!.data;
+  for (const one of kernels) Object.assign(one, { name: hostileText, short_name: hostileText });
+  for (const one of headlines) one.text = hostileText;
+  for (const one of launches.kernels) Object.assign(one, { kernel: hostileText, api_name: hostileText });
+  timeline!.names = timeline!.names.map(() => hostileText);
+  const view = capturesView(hostile);
+  const page = pageOfView(view, { clientScript: '' });
+  expect(page).not.toContain('<img');
+  expect(markdownView(view)).not.toContain('<img');
+  // oxlint-disable-next-line no-control-regex
+  expect(terminalView(view, { width: 80, level: 2 })).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+});

@@ -1,0 +1,238 @@
+import type { TraceResult } from '../model/documents/trace.js';
+import type { Figure } from '../model/figure.js';
+import { idleCauseLabel } from '../vocabulary/idle-causes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Section, Text, Value } from './block.js';
+import { tableOf } from './table-of.js';
+import { bare, codeOr, counted, kernelNamed, ns, number, ratio, spread } from './trace-values.js';
+
+/** Rows of a table without a click. */
+const atOnce = 15;
+const noOperator = 'the capture has no operator there';
+const noCall = 'a call has no part in it';
+
+/** Gaps by cause and by what ended them, and the longest of them. */
+export function idleSection({ idle: { waits, longest } }: TraceResult): Section {
+  const table = (title: string, rows: typeof waits): Block =>
+    tableOf(
+      title,
+      [
+        { id: 'phase', head: 'phase', of: ({ phase }) => phaseLabel(phase) },
+        { id: 'cause', head: 'cause', wraps: true, of: ({ cause }) => idleCauseLabel(cause) },
+        {
+          id: 'operator',
+          head: 'ended by operator',
+          drop: 0,
+          of: ({ operator }) => codeOr(operator, noOperator),
+        },
+        { id: 'api_call', head: 'API call', drop: 1, of: ({ api_name: name }) => codeOr(name, noCall) },
+        { id: 'gaps', head: 'gaps', ...number, of: ({ count }) => ({ count }) },
+        { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+        { id: 'longest_ns', head: 'longest', ...number, of: ({ longest_ns: n }) => ns(n) },
+      ],
+      rows,
+    );
+  return {
+    id: 'idle',
+    title: 'Why the GPU was idle',
+    level: 2,
+    blocks:
+      waits.length === 0
+        ? [
+            {
+              t: 'missing',
+              what: 'No idle time was found.',
+              why: 'The GPU had work all the time between its first and last.',
+            },
+          ]
+        : [
+            {
+              t: 'text',
+              level: 3,
+              text: 'A gap is time in which no kernel or copy ran. It is split by what the host and the queue did in it: one gap can count under several causes, each with its part of the time.',
+            },
+            table('By cause and what ended the gap', waits.slice(0, atOnce)),
+            ...(waits.length > atOnce
+              ? [more(waits.length - atOnce, table('Further causes', waits.slice(atOnce)))]
+              : []),
+            ...(longest.length > 0 ? [longestGaps(longest)] : []),
+          ],
+  };
+}
+
+const more = (count: number, table: Block): Block => ({
+  t: 'fold',
+  level: 3,
+  title: `${count} more`,
+  blocks: [table],
+});
+
+const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
+  t: 'fold',
+  level: 3,
+  title: 'The longest gaps',
+  blocks: [
+    tableOf(
+      'Single gaps by length, with their parts',
+      [
+        { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
+        { id: 'dur_ns', head: 'length', ...number, of: ({ dur_ns: n }) => ns(n) },
+        {
+          id: 'causes',
+          head: 'causes',
+          of: ({ parts }): Text =>
+            parts.flatMap(({ id, ns: n }, index) => [
+              `${index === 0 ? '' : ', '}${idleCauseLabel(id)} `,
+              ns(n),
+            ]),
+        },
+        { id: 'phase', head: 'phase', of: ({ phase }) => phaseLabel(phase) },
+        { id: 'operator', head: 'ended by', of: ({ operator }) => codeOr(operator, noOperator) },
+        { id: 'api_call', head: 'API call', of: ({ api_name: name }) => codeOr(name, noCall) },
+      ],
+      longest,
+    ),
+  ],
+});
+
+/** Launches of a mean instance, of each kernel, and the API calls. */
+export function launchesSection({ launches, short_kernels: short, api_calls: calls }: TraceResult): Section {
+  const section = { id: 'launches', title: 'Launches', level: 2 as const };
+  if (launches.phases.length === 0) {
+    const why = 'The capture has no API calls, or none that launched a kernel.';
+    return { ...section, blocks: [{ t: 'missing', what: 'No launch was found.', why }] };
+  }
+  return {
+    ...section,
+    blocks: [
+      launchTable(launches),
+      ...(short.phases.length > 0 ? [shortTable(short)] : []),
+      kernelLaunches(launches.kernels),
+      callTable(calls),
+    ],
+  };
+}
+
+const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
+  tableOf(
+    'A mean instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
+    [
+      { id: 'phase', head: 'phase', wraps: true, of: ({ kind }) => phaseLabel(kind) },
+      { id: 'launches', head: 'launches', ...number, of: ({ launches: n }) => bare(n) },
+      {
+        id: 'launches_range',
+        head: 'min–max',
+        ...number,
+        drop: 0,
+        of: ({ launches_min: min, launches_max: max }) => [bare(min), '–', bare(max)],
+      },
+      { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: n }) => bare(n) },
+      { id: 'graph_launches', head: 'graphs', ...number, of: ({ graph_launches: n }) => bare(n) },
+      {
+        id: 'kernels_per_layer',
+        head: 'kernels per layer',
+        ...number,
+        drop: 1,
+        of: ({ kernels_per_layer: one }) => perLayer(one, layers),
+      },
+      {
+        id: 'launches_per_layer',
+        head: 'per layer',
+        ...number,
+        drop: 4,
+        of: ({ launches_per_layer: one }) => perLayer(one, layers),
+      },
+      { id: 'call_mean_ns', head: 'call, mean', ...number, of: ({ api }) => spread(api, 'mean_ns') },
+      {
+        id: 'call_median_ns',
+        head: 'call, median',
+        ...number,
+        drop: 3,
+        of: ({ api }) => spread(api, 'median_ns'),
+      },
+      {
+        id: 'queue_mean_ns',
+        head: 'queue, mean',
+        ...number,
+        drop: 2,
+        of: ({ queue }) => spread(queue, 'mean_ns'),
+      },
+      {
+        id: 'queue_median_ns',
+        head: 'queue, median',
+        ...number,
+        of: ({ queue }) => spread(queue, 'median_ns'),
+      },
+    ],
+    phases,
+  );
+
+function perLayer(one: Figure, layers: Figure): Value {
+  if (layers.value === null) return { figure: layers };
+  return one.value === null
+    ? { missing: 'its instances are not one pass through the layers' }
+    : bare(one.value);
+}
+
+const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kernels']): Block => ({
+  level: 3,
+  ...tableOf(
+    ['Kernels shorter than ', ns(threshold)],
+    [
+      { id: 'phase', head: 'phase', of: ({ kind }) => phaseLabel(kind) },
+      { id: 'kernels', head: 'kernels', ...number, of: ({ kernels }) => counted(kernels) },
+      { id: 'short', head: 'short', ...number, of: ({ short }) => counted(short) },
+      { id: 'count_share', head: 'of the kernels', ...number, of: ({ count_share: n }) => ratio(n) },
+      { id: 'time_share', head: 'of their time', ...number, of: ({ time_share: n }) => ratio(n) },
+    ],
+    phases,
+  ),
+});
+
+const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => ({
+  t: 'fold',
+  level: 3,
+  title: 'Launches of each kernel',
+  blocks: [
+    tableOf(
+      'Mean of API call, queue and kernel; total from the start of the call to the end of the kernel',
+      [
+        { id: 'kernel', head: 'kernel', of: ({ kernel, short_name: short }) => kernelNamed(kernel, short) },
+        { id: 'api_call', head: 'API call', of: ({ api_name: name }) => codeOr(name, noCall) },
+        { id: 'count', head: 'n', ...number, of: ({ count }) => ({ count }) },
+        { id: 'total_ns', head: 'total', ...number, of: ({ total }) => spread(total, 'mean_ns') },
+        { id: 'call_ns', head: 'call', ...number, of: ({ api }) => spread(api, 'mean_ns') },
+        { id: 'queue_ns', head: 'queue', ...number, of: ({ queue }) => spread(queue, 'mean_ns') },
+        {
+          id: 'kernel_ns',
+          head: 'kernel',
+          ...number,
+          of: ({ kernel_spread: own }) => spread(own, 'mean_ns'),
+        },
+      ],
+      kernels,
+      { filter: true },
+    ),
+  ],
+});
+
+const callTable = (calls: TraceResult['api_calls']): Block => ({
+  t: 'fold',
+  level: 3,
+  title: 'API calls',
+  blocks: [
+    tableOf(
+      'Runtime and driver calls, by total time',
+      [
+        { id: 'call', head: 'call', of: ({ name }) => ({ code: name }) },
+        { id: 'count', head: 'n', ...number, of: ({ count }) => ({ count }) },
+        { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
+        { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+        { id: 'mean_ns', head: 'mean', ...number, of: ({ mean_ns: n }) => ns(n) },
+        { id: 'median_ns', head: 'median', ...number, of: ({ median_ns: n }) => ns(n) },
+        { id: 'max_ns', head: 'max', ...number, of: ({ max_ns: n }) => ns(n) },
+      ],
+      calls,
+    ),
+  ],
+});

@@ -1,0 +1,373 @@
+import type { PhaseKind, TraceCopy, TraceKernel, TraceResult } from '../model/documents/trace.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Row, Section, Text } from './block.js';
+import { tableOf } from './table-of.js';
+import { classTables } from './trace-series.js';
+import { bare, counted, kernelNamed, ns, number, ratio } from './trace-values.js';
+
+/** Kernels without a click, and in a text. */
+const atOnce = 25;
+
+export function kernelsSection({ kernels, kernels_total: total }: TraceResult): Section {
+  const rest = kernels.slice(atOnce);
+  return {
+    id: 'kernels',
+    title: 'Kernels',
+    level: 2,
+    blocks:
+      kernels.length === 0
+        ? [{ t: 'missing', what: 'There is no kernel.', why: 'The capture recorded none.' }]
+        : [
+            {
+              t: 'text',
+              text: [
+                counted(total.count),
+                ' kernels of ',
+                counted(total.names),
+                ' names, ',
+                ns(total.total_ns),
+                ' in all. “Per phase” is how many run in a mean instance.',
+              ],
+            },
+            kernelTable(
+              `By total time${rest.length > 0 ? `, the first ${atOnce}` : ''}`,
+              kernels.slice(0, atOnce),
+            ),
+            ...(rest.length > 0
+              ? [
+                  {
+                    t: 'fold',
+                    level: 3,
+                    title: `${rest.length} more${kernels.length < total.names ? ` of ${total.names - atOnce}` : ''}`,
+                    blocks: [kernelTable('Further kernels, by total time', rest)],
+                  } satisfies Block,
+                ]
+              : []),
+          ],
+  };
+}
+
+const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
+  tableOf(
+    title,
+    [
+      {
+        id: 'kernel',
+        head: 'kernel',
+        wraps: true,
+        of: ({ name, short_name: short, tile }) => kernelNamed(name, short, tile),
+      },
+      { id: 'class', head: 'class', of: (kernel) => classLabels[kernel.class] },
+      { id: 'count', head: 'count', ...number, of: ({ count }) => ({ count }) },
+      { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+      { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
+      { id: 'median_ns', head: 'median', ...number, of: ({ median_ns: n }) => ns(n) },
+      { id: 'mean_ns', head: 'mean', ...number, drop: 4, of: ({ mean_ns: n }) => ns(n) },
+      { id: 'min_ns', head: 'min', ...number, drop: 3, of: ({ min_ns: n }) => ns(n) },
+      { id: 'max_ns', head: 'max', ...number, drop: 3, of: ({ max_ns: n }) => ns(n) },
+      {
+        id: 'sd_ns',
+        head: 'sd',
+        ...number,
+        drop: 2,
+        of: ({ sd_ns: n }) => (n === null ? { missing: 'of one call there is no spread' } : ns(n)),
+      },
+      { id: 'per_phase', head: 'per phase', drop: 1, of: perPhase },
+      { id: 'tile', head: 'tile', drop: 0, of: ({ tile }) => tile ?? { missing: 'the name has no tile' } },
+      { id: 'dtype', head: 'type', drop: 0, of: ({ dtype }) => dtype ?? { missing: 'the name has no type' } },
+    ],
+    kernels,
+    { filter: true, reasons: false },
+  );
+
+const perPhase = ({ phases }: TraceKernel): Text =>
+  phases
+    .filter(({ per_instance: n }) => n > 0)
+    .flatMap(({ kind, per_instance: n }, index) => [
+      `${index === 0 ? '' : ', '}${phaseLabel(kind)} `,
+      bare(n),
+    ]);
+
+/** Few columns fit a terminal: those of a served model first. */
+const phaseOrder: readonly (PhaseKind | null)[] = [
+  'decode',
+  'prefill',
+  'mixed',
+  'sampling',
+  'load',
+  'warmup',
+  'other',
+  'outside',
+  null,
+];
+const columnsOfText = 3;
+
+/** Kernel time by class: of a mean instance of each phase, and every number of each phase on the page. */
+export function classesSection(data: TraceResult): Section | null {
+  const tables = classTables(data);
+  if (tables.length === 0) return null;
+  const detailed: Block[] = tables.map(({ kind, instances, rows }) =>
+    tableOf(
+      kind === null
+        ? 'Whole capture'
+        : `${phaseLabel(kind)}: share of its kernel time, and a mean of ${instances} instances`,
+      [
+        { id: 'class', head: 'class', of: (row) => classLabels[row.class] },
+        { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
+        { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+        { id: 'exclusive_ns', head: 'counted once', ...number, of: ({ exclusive_ns: n }) => ns(n) },
+        { id: 'count', head: 'kernels', ...number, of: ({ count }) => ({ count }) },
+        { id: 'per_instance_ns', head: 'per instance', ...number, of: ({ per_instance_ns: n }) => ns(n) },
+        { id: 'per_instance', head: 'kernels per instance', ...number, of: ({ per_instance: n }) => bare(n) },
+      ],
+      rows,
+    ),
+  );
+  return {
+    id: 'classes',
+    title: 'Kernel classes by phase',
+    level: 2,
+    blocks: [
+      {
+        t: 'chart',
+        level: 3,
+        name: 'trace_classes',
+        label: 'Share of each kernel class in kernel time, by phase',
+        behind: { t: 'fold', title: 'Every class of every phase', blocks: detailed },
+      },
+      instanceTable(data, tables),
+    ],
+  };
+}
+
+function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>): Block {
+  const shown = tables
+    .filter(({ kind }) => (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'))
+    .toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))
+    .slice(0, columnsOfText);
+  const classes = (tables[0]?.rows ?? [])
+    .map((row) => row.class)
+    .filter((name) => shown.some(({ rows }) => rows.some((row) => row.class === name)));
+  return {
+    t: 'table',
+    title: 'Kernel time of a mean instance, and its share',
+    columns: [
+      { id: 'class', head: 'class' },
+      ...shown.flatMap(({ kind }) => [
+        { id: `${kind ?? 'all'}_ns`, head: phaseLabel(kind), ...number },
+        { id: `${kind ?? 'all'}_share`, head: '', ...number },
+      ]),
+    ],
+    rows: classes.map((name): Row => ({
+      cells: [
+        classLabels[name],
+        ...shown.flatMap(({ rows }): Text[] => {
+          const row = rows.find((one) => one.class === name);
+          return row ? [ns(row.per_instance_ns), ratio(row.share)] : ['', ''];
+        }),
+      ],
+    })),
+  };
+}
+
+export function copiesSection({ copies }: TraceResult): Section {
+  const whole = copies.filter(({ phase }) => phase === null);
+  return {
+    id: 'copies',
+    title: 'Copies',
+    level: 2,
+    blocks:
+      copies.length === 0
+        ? [{ t: 'missing', what: 'There is no copy.', why: 'The capture recorded no copy or memset.' }]
+        : [
+            copyTable('Whole capture; exposed: time in which nothing else ran', whole),
+            {
+              t: 'fold',
+              level: 3,
+              title: 'By phase',
+              blocks: [
+                copyTable(
+                  'By phase, direction and memory',
+                  copies.filter(({ phase }) => phase !== null),
+                ),
+              ],
+            },
+          ],
+  };
+}
+
+const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
+  tableOf(
+    title,
+    [
+      ...(copies.some(({ phase }) => phase !== null)
+        ? [{ id: 'phase', head: 'phase', of: ({ phase }: TraceCopy) => phaseLabel(phase) }]
+        : []),
+      { id: 'kind', head: 'direction', of: ({ kind }) => kind },
+      {
+        id: 'memory',
+        head: 'memory',
+        of: ({ memory }) => memory ?? { missing: 'the memory was not recorded' },
+      },
+      { id: 'count', head: 'count', ...number, of: ({ count }) => ({ count }) },
+      { id: 'bytes', head: 'bytes', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+      { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+      { id: 'exclusive_ns', head: 'exposed', ...number, of: ({ exclusive_ns: n }) => ns(n) },
+      {
+        id: 'bytes_per_s',
+        head: 'bandwidth',
+        ...number,
+        of: ({ bandwidth_bytes_per_s: figure }) => ({ figure }),
+      },
+      { id: 'mean_ns', head: 'mean', ...number, drop: 1, of: ({ mean_ns: n }) => ns(n) },
+      { id: 'max_ns', head: 'max', ...number, drop: 0, of: ({ max_ns: n }) => ns(n) },
+    ],
+    copies,
+  );
+
+export const overlapSection = ({ overlap }: TraceResult): Section => ({
+  id: 'overlap',
+  title: 'Streams and overlap',
+  level: 2,
+  blocks: [
+    { t: 'text', text: overlap.text },
+    tableOf(
+      'Of the whole capture',
+      [
+        { id: 'what', head: '', of: ([what]) => what },
+        { id: 'time_ns', head: 'time', ...number, of: ([, time]) => ns(time) },
+        {
+          id: 'overlapped_ns',
+          head: 'overlapped by something else',
+          ...number,
+          of: ([, , hidden]) => ns(hidden),
+        },
+      ],
+      [
+        ['compute kernels', overlap.compute_ns, overlap.compute_beside_compute_ns],
+        ['communication', overlap.comm_ns, overlap.comm_hidden_ns],
+        ['copies', overlap.copy_ns, overlap.copy_hidden_ns],
+      ] satisfies [string, number, number][],
+    ),
+    {
+      level: 3,
+      ...tableOf(
+        'Streams',
+        [
+          { id: 'stream', head: 'stream', of: ({ stream }) => idOf(stream) },
+          { id: 'context', head: 'context', of: ({ context }) => idOf(context) },
+          { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
+          { id: 'kernel_ns', head: 'kernel time', ...number, of: ({ kernel_ns: n }) => ns(n) },
+          { id: 'copies', head: 'copies', ...number, of: ({ copies: count }) => ({ count }) },
+          { id: 'copy_ns', head: 'copy time', ...number, of: ({ copy_ns: n }) => ns(n) },
+          { id: 'start_ns', head: 'first', ...number, of: ({ start_ns: n }) => ns(n) },
+          { id: 'end_ns', head: 'last', ...number, of: ({ end_ns: n }) => ns(n) },
+        ],
+        overlap.streams,
+      ),
+    },
+  ],
+});
+
+const idOf = (id: number | null): Text => (id === null ? { missing: 'not recorded' } : String(id));
+
+const verdictLabels = {
+  scheduling: 'scheduling',
+  kernels: 'kernels',
+  allocation: 'allocation',
+  cpu: 'computing on the CPU',
+};
+
+/** Operators of the capture, of the CPU alone where no GPU was used. */
+export function operatorsSection({ operators, source }: TraceResult): Section | null {
+  if (!operators) return null;
+  const { rows, text, phase, self_cpu_total_ns: all } = operators;
+  return {
+    id: 'operators',
+    title: 'Operators',
+    level: 2,
+    blocks: [
+      { t: 'text', text },
+      tableOf(
+        `Operators of ${phaseLabel(phase)}: “costs” says whether its own host time, its kernels or the allocator takes most`,
+        [
+          { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
+          { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },
+          { id: 'self_cpu_ns', head: 'host, own', ...number, of: ({ self_cpu_ns: n }) => ns(n) },
+          ...(all
+            ? [
+                {
+                  id: 'self_cpu_share',
+                  head: 'share',
+                  ...number,
+                  drop: 6,
+                  of: ({ self_cpu_ns: n }: (typeof rows)[number]) => ratio(n / all),
+                },
+              ]
+            : []),
+          ...(source.gpu_used
+            ? [
+                {
+                  id: 'device_ns',
+                  head: 'device',
+                  ...number,
+                  of: ({ device_ns: n }: (typeof rows)[number]) => ns(n),
+                },
+                {
+                  id: 'costs',
+                  head: 'costs',
+                  of: ({ verdict }: (typeof rows)[number]) => verdictLabels[verdict],
+                },
+                {
+                  id: 'kernels',
+                  head: 'kernels',
+                  ...number,
+                  drop: 4,
+                  of: ({ kernels: count }: (typeof rows)[number]) => ({ count }),
+                },
+              ]
+            : []),
+          { id: 'cpu_ns', head: 'host, with children', ...number, drop: 3, of: ({ cpu_ns: n }) => ns(n) },
+          {
+            id: 'allocated_bytes',
+            head: 'allocated',
+            ...number,
+            drop: 2,
+            of: ({ allocated_bytes: n }) =>
+              n === null ? { missing: 'memory was not recorded' } : { n, unit: 'B' },
+          },
+          {
+            id: 'allocation_ns',
+            head: 'in allocator calls',
+            ...number,
+            drop: 1,
+            of: ({ allocation_ns: n }) => ns(n),
+          },
+          { id: 'shapes', head: 'most frequent shapes', drop: 5, of: shapes },
+          { id: 'called_from', head: 'called from', drop: 0, of: calledFrom },
+        ],
+        rows,
+        { filter: true, reasons: false },
+      ),
+    ],
+  };
+}
+
+type Operator = NonNullable<TraceResult['operators']>['rows'][number];
+
+const shapes = ({ shapes: all }: Operator): Text =>
+  all[0]
+    ? {
+        text: all[0].input_shapes.slice(0, 60),
+        hint: all
+          .slice(0, 6)
+          .map(({ input_shapes: own, count }) => `${count} × ${own}`)
+          .join('\n'),
+      }
+    : { missing: 'shapes were not recorded' };
+
+const calledFrom = ({ call_path: path }: Operator): Text =>
+  path.length > 0
+    ? { text: path.slice(-2).join(' › '), hint: path.join(' › ') }
+    : { missing: 'no caller was recorded' };

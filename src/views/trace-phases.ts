@@ -1,0 +1,209 @@
+import { phaseTime } from '../model/headline-time.js';
+import type { TracePhase, TraceResult } from '../model/documents/trace.js';
+import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Section, Text } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+import { phaseParts, shownPhases } from './trace-series.js';
+import { ns, number } from './trace-values.js';
+
+/** Rows below this share of a phase are on the page only. */
+const smallShare = 0.005;
+
+/** A mean instance of each phase: what the GPU did, and why it was idle when it did nothing. */
+export function phasesSection(data: TraceResult): Section {
+  const phases = shownPhases(data);
+  return {
+    id: 'phases',
+    title: data.source.gpu_used ? 'Phases: busy and idle' : 'Phases',
+    level: 2,
+    blocks:
+      phases.length === 0
+        ? [noPhase]
+        : data.source.gpu_used
+          ? gpuBlocks(phases)
+          : [phaseTable(phases, false)],
+  };
+}
+
+const noPhase: Block = {
+  t: 'missing',
+  what: 'No phase was found.',
+  why: 'The capture has no range whose name says prefill, decode or another phase: NVTX ranges or record_function marks make them.',
+};
+
+const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
+  {
+    t: 'text',
+    level: 3,
+    text: `A mean instance of each phase; 100 % is its time ${
+      phases.some(isClean) ? 'without the profiler where that is known' : 'under the profiler'
+    }, and the parts sum to it.`,
+  },
+  {
+    t: 'chart',
+    name: 'phases',
+    label: `Busy and idle shares of ${phases.map(({ kind }) => phaseLabel(kind)).join(', ')}`,
+    behind: partTable(phases),
+  },
+  phaseTable(phases, true),
+  {
+    t: 'notes',
+    level: 3,
+    items: phases.map(
+      ({ kind, clock, clock_why: why }) => `${phaseLabel(kind)}: timed by the ${clock}: ${why}`,
+    ),
+  },
+  {
+    t: 'fold',
+    level: 3,
+    title: 'What the causes mean',
+    blocks: [
+      {
+        t: 'facts',
+        items: Object.values(idleCauses).map(({ label, meaning }) => ({ name: label, text: meaning })),
+      },
+    ],
+  },
+  ...phases.filter(({ rows }) => rows.length > 1).map(instances),
+];
+
+const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
+
+function partTable(phases: readonly TracePhase[]): Block {
+  return {
+    t: 'table',
+    title: 'Time of a mean instance',
+    columns: [
+      { id: 'phase', head: 'phase' },
+      { id: 'part', head: 'what the GPU did', wraps: true },
+      { id: 'mean_ms', head: 'mean', ...number },
+      { id: 'share', head: 'of the phase', ...number },
+    ],
+    rows: phases.flatMap((phase) =>
+      phaseParts(phase)
+        .filter(({ ms }) => ms > 0)
+        .map(({ name, ms, share }) => ({
+          level: share < smallShare ? (3 as const) : (1 as const),
+          cells: [
+            phaseLabel(phase.kind),
+            name,
+            { n: ms, unit: 'ms' },
+            { n: share, unit: 'ratio' },
+          ] satisfies Text[],
+        })),
+    ),
+  };
+}
+
+type Size = TracePhase['by_batch'][number];
+type Line = { label: string; of: TracePhase | Size; n: number; cause: string | null; median_ns: number };
+
+/** Phases with their batch sizes below them: a mean over several sizes is of none of them. */
+function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
+  const lines = phases.flatMap((phase): Line[] => [
+    {
+      label: phaseLabel(phase.kind),
+      of: phase,
+      n: phase.instances,
+      cause: phase.main_cause,
+      median_ns: phase.wall.median_ns,
+    },
+    ...phase.by_batch.map((size) => ({
+      label: `  batch ${size.batch_size}`,
+      of: size,
+      n: size.wall.count,
+      cause: null,
+      median_ns: size.wall.median_ns,
+    })),
+  ]);
+  const clean = phases.some(isClean);
+  const gpu: ColumnOf<Line>[] = [
+    { id: 'busy_ns', head: 'busy', ...number, of: ({ of }) => ns(of.busy_ns) },
+    { id: 'idle_ns', head: 'idle', ...number, of: ({ of }) => ns(of.idle_ns) },
+    {
+      id: 'idle_share',
+      head: 'idle share',
+      ...number,
+      of: ({ of }) => ({ n: of.idle_share, unit: 'ratio' }),
+    },
+    {
+      id: 'main_cause',
+      head: 'main cause',
+      drop: 1,
+      of: ({ cause }) =>
+        cause === null ? { missing: 'it was never idle, or is split by batch size' } : idleCauseLabel(cause),
+    },
+    { id: 'kernels', head: 'kernels', ...number, of: ({ of }) => mean(of.kernels) },
+    { id: 'launches', head: 'launches', ...number, of: ({ of }) => mean(of.launches) },
+  ];
+  return tableOf(
+    'sd and median are of the times under the profiler; launches are API calls that launched kernels, fewer than kernels with CUDA graphs',
+    [
+      { id: 'phase', head: 'phase', wraps: true, of: ({ label }) => label },
+      { id: 'instances', head: 'n', ...number, of: ({ n }) => ({ count: n }) },
+      { id: 'mean_ms', head: 'mean', ...number, of: ({ of }) => ({ n: phaseTime(of).ms, unit: 'ms' }) },
+      ...(gpuUsed ? gpu : []),
+      ...(clean
+        ? [
+            {
+              id: 'profiled_ns',
+              head: 'under the profiler',
+              ...number,
+              drop: 3,
+              of: ({ of }: Line) => ns(of.wall.mean_ns),
+            },
+          ]
+        : []),
+      {
+        id: 'sd_ns',
+        head: 'sd',
+        ...number,
+        drop: 2,
+        of: ({ of: { wall } }) =>
+          wall.sd_ns === null ? { missing: 'of one instance there is no spread' } : ns(wall.sd_ns),
+      },
+      { id: 'median_ns', head: 'median', ...number, drop: 0, of: ({ median_ns: n }) => ns(n) },
+      {
+        id: 'clean',
+        head: 'without the profiler',
+        ...number,
+        drop: -1,
+        of: ({ of }) => ({ figure: of.clean_ms, spread: true }),
+      },
+    ],
+    lines,
+  );
+}
+
+/** Of a mean instance: 219, 24.5. */
+const mean = (n: number): Text => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
+
+const instances = (phase: TracePhase): Block => ({
+  t: 'fold',
+  level: 3,
+  title: `${phase.rows.length} instances of ${phaseLabel(phase.kind)}${
+    phase.rows.length < phase.instances ? ` of ${phase.instances}` : ''
+  }`,
+  blocks: [
+    tableOf(
+      'Under the profiler, in time',
+      [
+        { id: 'instance', head: 'instance', of: ({ label }) => label },
+        { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
+        { id: 'wall_ns', head: 'wall', ...number, of: ({ wall_ns: n }) => ns(n) },
+        { id: 'busy_ns', head: 'busy', ...number, of: ({ busy_ns: n }) => ns(n) },
+        { id: 'idle_ns', head: 'idle', ...number, of: ({ idle_ns: n }) => ns(n) },
+        {
+          id: 'idle_share',
+          head: 'idle share',
+          ...number,
+          of: ({ idle_share: n }) => ({ n, unit: 'ratio' }),
+        },
+        { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
+        { id: 'copies', head: 'copies', ...number, of: ({ copies: count }) => ({ count }) },
+      ],
+      phase.rows,
+    ),
+  ],
+});

@@ -1,0 +1,43 @@
+import { phaseTime } from '../model/headline-time.js';
+import type { PhaseClasses, TracePhase, TraceResult } from '../model/documents/trace.js';
+import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
+
+export const shownPhases = ({ phases }: Pick<TraceResult, 'phases'>): TracePhase[] =>
+  phases.filter(({ wall }) => wall.mean_ns > 0);
+
+/** What a GPU did in a mean instance. */
+export interface PhasePart {
+  /** compute, communication, copies, or the cause of idle time. */
+  id: string;
+  name: string;
+  ms: number;
+  /** Of the phase's time. */
+  share: number;
+}
+
+/** Compute, exposed communication and copies, then idle time by cause: they sum to the headline time of a mean instance. */
+export function phaseParts(phase: TracePhase): PhasePart[] {
+  const whole = phaseTime(phase).ms;
+  const idle = new Map(phase.idle_by_cause.map(({ id, ns }) => [id, ns]));
+  const part = (id: string, name: string, ns: number): PhasePart => ({
+    id,
+    name,
+    ms: ns / 1e6,
+    share: whole > 0 ? ns / 1e6 / whole : 0,
+  });
+  return [
+    part('compute', 'compute kernels', phase.compute_ns),
+    part('communication', 'exposed communication', phase.exposed_comm_ns),
+    part('copies', 'exposed copies', phase.exposed_copy_ns),
+    ...Object.keys(idleCauses).map((id) => part(id, `idle: ${idleCauseLabel(id)}`, idle.get(id) ?? 0)),
+  ];
+}
+
+/** Kernel classes of the whole capture, then of each phase that has kernels. */
+export const classTables = ({ classes }: Pick<TraceResult, 'classes'>): PhaseClasses[] =>
+  classes.filter(({ rows }) => rows.length > 0);
+
+/** Kinds of phases that telemetry has means of. */
+export const sampledPhases = ({ telemetry }: Pick<TraceResult, 'telemetry'>) => [
+  ...new Set((telemetry?.series ?? []).flatMap(({ phases }) => phases.map(({ kind }) => kind))),
+];

@@ -1,0 +1,232 @@
+import { thinned } from '../model/thinned.js';
+import type { TraceResult } from '../model/documents/trace.js';
+import { idleCauseLabel } from '../vocabulary/idle-causes.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Section, Text } from './block.js';
+import { samplesTable } from './samples.js';
+import { tableOf } from './table-of.js';
+import { sampledPhases } from './trace-series.js';
+import { counted, ns, number, ratio } from './trace-values.js';
+
+/** Events in the table behind the chart; the session's tables have all of them. */
+const longest = 200;
+
+const mean = (shares: readonly number[]): number =>
+  shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
+
+/** One prefill and a few steps, event by event, and how busy the GPU was over the whole capture. */
+export function timelineSection({ timeline }: TraceResult): Section {
+  const section = { id: 'timeline', title: 'GPU timeline', level: 3 as const };
+  if (!timeline) {
+    const why = 'The capture has no kernel or copy with a time.';
+    return { ...section, blocks: [{ t: 'missing', what: 'There is no timeline.', why }] };
+  }
+  const { density, events, lanes, names, dropped } = timeline;
+  const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, longest);
+  return {
+    ...section,
+    blocks: [
+      {
+        t: 'text',
+        text: [
+          ns(timeline.dur_ns),
+          ' of the capture, from ',
+          ns(timeline.origin_ns),
+          ' on: ranges of the program, API calls, streams, and why the GPU was idle. ',
+          counted(events.length),
+          ' events',
+          ...(dropped > 0
+            ? ['; ', counted(dropped), ' more are left out (inferscope export --format chrome-trace has all)']
+            : []),
+          '. What is narrower than a pixel is drawn 0.7 pixels wide: zoom in to distinguish such events.',
+        ],
+      },
+      {
+        t: 'chart',
+        name: 'gpu_timeline',
+        label: `Timeline of ${events.length} events on ${lanes.length} lanes`,
+        behind: tableOf(
+          events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
+          [
+            { id: 'lane', head: 'lane', of: ({ lane }) => lanes[lane]?.label ?? { missing: 'no lane' } },
+            {
+              id: 'event',
+              head: 'event',
+              of: ({ lane, name }) => {
+                const text = names[name] ?? '';
+                return lanes[lane]?.what === 'idle' ? idleCauseLabel(text) : { code: text };
+              },
+            },
+            {
+              id: 'class',
+              head: 'class',
+              of: (event) =>
+                event.class === null ? { missing: 'it is not a kernel' } : classLabels[event.class],
+            },
+            { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
+            { id: 'dur_ns', head: 'duration', ...number, of: ({ dur_ns: n }) => ns(n) },
+          ],
+          shown,
+          { reasons: false },
+        ),
+      },
+      {
+        t: 'chart',
+        name: 'density',
+        title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
+        label: 'How busy the GPU was over the capture, by class',
+        behind: tableOf(
+          'Share of time over the capture',
+          [
+            {
+              id: 'class',
+              head: 'class',
+              of: (one) => (one.class === 'copies' ? 'copies' : classLabels[one.class]),
+            },
+            { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
+            {
+              id: 'highest_share',
+              head: 'highest',
+              ...number,
+              of: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
+            },
+          ],
+          density.classes,
+        ),
+      },
+    ],
+  };
+}
+
+const shownOperators = 15;
+const shownPoints = 150;
+
+/** What the framework's allocator held over the capture. */
+export function memorySection({ memory, source, operators }: TraceResult): Section | null {
+  if (!memory) return null;
+  const { peak, unused_share: unused, max_reserved_bytes: reserved } = memory;
+  const allocating = (operators?.rows ?? [])
+    .flatMap(({ name, count, allocated_bytes: bytes }) => (bytes ? [{ name, count, bytes }] : []))
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, shownOperators);
+  const size = (n: number): Text => ({ n, unit: 'B' });
+  return {
+    id: 'memory',
+    title: 'Memory of the allocator',
+    level: 2,
+    blocks: [
+      {
+        t: 'text',
+        text: [
+          `${memory.source} of capture ${memory.capture_id}: at most `,
+          ...[size(peak.allocated_bytes)].flat(),
+          ` allocated${peak.phase === null ? '' : `, in ${phaseLabel(peak.phase)}`}`,
+          ...(reserved === null ? [] : ['; ', ...[size(reserved)].flat(), ' reserved']),
+          ...(reserved === null || unused === null ? [] : [', ', ratio(unused), ' of it never allocated']),
+          '.',
+          memory.capture_id === source.attribution.capture_id
+            ? ''
+            : ' It is another run of the program than the timeline.',
+        ],
+      },
+      {
+        t: 'chart',
+        level: 3,
+        name: 'trace_memory',
+        label: 'Memory allocated and reserved over the capture',
+        behind: tableOf(
+          `At most ${shownPoints} of ${memory.allocated.length} points`,
+          [
+            { id: 'time_ns', head: 'time', ...number, of: ([time]) => ns(time) },
+            { id: 'allocated_bytes', head: 'allocated', ...number, of: ([, bytes]) => size(bytes) },
+          ],
+          thinned(memory.allocated, shownPoints),
+        ),
+      },
+      ...(allocating.length > 0
+        ? [
+            tableOf(
+              'Operators by what their own code allocated over the capture, freed memory included',
+              [
+                { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
+                { id: 'allocated_bytes', head: 'allocated', ...number, of: ({ bytes }) => size(bytes) },
+                { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },
+                {
+                  id: 'bytes_per_call',
+                  head: 'per call',
+                  ...number,
+                  of: ({ bytes, count }) => size(bytes / count),
+                },
+              ],
+              allocating,
+            ),
+          ]
+        : []),
+    ],
+  };
+}
+
+/** Power, clocks and utilisation over the capture, and what throttled them. */
+export function telemetrySection(data: TraceResult): Section | null {
+  const { telemetry } = data;
+  if (!telemetry || telemetry.series.length === 0) return null;
+  const kinds = sampledPhases(data);
+  return {
+    id: 'telemetry',
+    title: 'Telemetry',
+    level: 2,
+    blocks: [
+      {
+        t: 'notes',
+        items: telemetry.events.map(({ text, start_ns: start, end_ns: end, phases }): Text => [
+          { text, tone: 'fault' },
+          ' (',
+          ns(start),
+          ' to ',
+          ns(end),
+          `${phases.length === 0 ? '' : `, in ${phases.map(phaseLabel).join(', ')}`})`,
+        ]),
+      },
+      {
+        t: 'chart',
+        level: 3,
+        name: 'gpu_telemetry',
+        label: 'Power, clocks and utilisation over time',
+        behind: samplesTable(
+          telemetry.series.map(({ scope, metric, unit, points }) => ({
+            scope,
+            metric,
+            unit,
+            points: points.map(([time, value]) => [time / 1e6, value] as const),
+          })),
+          { scope: scopeLabel, metric: metricLabel },
+        ),
+      },
+      tableOf(
+        'Over the whole capture, and means within the phases',
+        [
+          { id: 'scope', head: 'scope', of: ({ scope }) => scopeLabel(scope) },
+          { id: 'metric', head: 'metric', wraps: true, of: ({ metric }) => metricLabel(metric) },
+          { id: 'mean', head: 'mean', ...number, of: ({ mean: n, unit }) => ({ n, unit }) },
+          { id: 'min', head: 'min', ...number, of: ({ min: n, unit }) => ({ n, unit }) },
+          { id: 'max', head: 'max', ...number, of: ({ max: n, unit }) => ({ n, unit }) },
+          ...kinds.map((kind, index) => ({
+            id: `${kind}_mean`,
+            head: phaseLabel(kind),
+            ...number,
+            drop: kinds.length - index,
+            of: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
+              const own = phases.find((one) => one.kind === kind);
+              return own && own.samples > 0
+                ? [{ n: own.mean, unit }, ' (n = ', counted(own.samples), ')']
+                : { missing: 'the phase was too short for a sample' };
+            },
+          })),
+        ],
+        telemetry.series,
+      ),
+    ],
+  };
+}

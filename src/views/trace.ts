@@ -1,0 +1,284 @@
+import type { Document } from '../model/document.js';
+import { phaseTime } from '../model/headline-time.js';
+import type { TraceResult } from '../model/documents/trace.js';
+import type { Workload } from '../model/manifest.js';
+import { factOf } from '../vocabulary/facts.js';
+import { idleCauseLabel } from '../vocabulary/idle-causes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Section, Text } from './block.js';
+import { tableOf } from './table-of.js';
+import { idleSection, launchesSection } from './trace-idle.js';
+import {
+  classesSection,
+  copiesSection,
+  kernelsSection,
+  operatorsSection,
+  overlapSection,
+} from './trace-kernels.js';
+import { phasesSection } from './trace-phases.js';
+import { memorySection, telemetrySection, timelineSection } from './trace-timeline.js';
+import { counted, ns, number, ratio } from './trace-values.js';
+import { utilizationSection } from './utilization.js';
+
+/** What a timeline adds to what explains its session. */
+export function traceLead({ data }: Document<TraceResult>): Block[] {
+  return [
+    { t: 'text', level: 2, text: identity(data) },
+    {
+      t: 'fold',
+      level: 2,
+      title: `${data.headlines.length} sentences of the timeline`,
+      blocks: [
+        {
+          t: 'notes',
+          items: data.headlines.map(({ text, at_stake_ms: atStake, phase }): Text =>
+            atStake === null
+              ? text
+              : [
+                  `${text} (`,
+                  { n: atStake, unit: 'ms' },
+                  phase === null ? ' at stake)' : ` per ${phaseLabel(phase)} at stake)`,
+                ],
+          ),
+        },
+      ],
+    },
+    { t: 'cards', level: 3, cards: cards(data) },
+  ];
+}
+
+const isSection = (section: Section | null): section is Section => section !== null;
+
+/** In the order of reading: what someone in a hurry needs is first. */
+export function workSections({ data }: Document<TraceResult>): Section[] {
+  const utilization = utilizationSection(data.utilization);
+  const all = data.source.gpu_used
+    ? [
+        phasesSection(data),
+        utilization,
+        timelineSection(data),
+        idleSection(data),
+        kernelsSection(data),
+        classesSection(data),
+        launchesSection(data),
+        copiesSection(data),
+        overlapSection(data),
+        operatorsSection(data),
+      ]
+    : [phasesSection(data), utilization, operatorsSection(data)];
+  return all.filter(isSection);
+}
+
+/** Around the work: memory, telemetry, what was used and lost, the machine, definitions, what to type next. */
+export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
+  [
+    memorySection(data),
+    telemetrySection(data),
+    lossesSection(data),
+    environmentSection(data),
+    nextSection(data),
+    definitions,
+  ].filter(isSection);
+
+/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 → 64 tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
+function identity({ workload, devices, source, session }: TraceResult): string {
+  const device = devices.find(({ focus }) => focus);
+  const { attribution, focus, gpu_used: used } = source;
+  return [
+    ...workloadTexts(workload),
+    used ? (device?.name ?? 'unknown GPU') : 'no GPU used',
+    ...(devices.length > 1 ? [`rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`] : []),
+    `${attribution.tool} capture ${attribution.capture_id}`,
+    ...(session.status === 'complete' ? [] : [session.status]),
+  ].join(' · ');
+}
+
+function workloadTexts(workload: Workload | null): string[] {
+  if (!workload) return [];
+  const { model, engine, batch_size: batch, input_len: input, output_len: output } = workload;
+  return [
+    ...(model ? [[model.name, model.dtype, model.quantization].filter(Boolean).join(' ')] : []),
+    `${engine.name} ${engine.version ?? ''}`.trim(),
+    [
+      ...(batch === null ? [] : [`batch ${batch}`]),
+      ...(input === null && output === null ? [] : [`${input ?? '?'} → ${output ?? '?'} tokens`]),
+    ].join(', '),
+  ].filter((text) => text !== '');
+}
+
+const cards = ({ phases, source }: TraceResult): { label: string; value: Text; note: Text }[] =>
+  phases
+    .filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0)
+    .slice(0, 8)
+    .map((phase) => {
+      const { ms, profiled } = phaseTime(phase);
+      return {
+        label: phaseLabel(phase.kind),
+        value: { n: ms, unit: 'ms' },
+        note: [
+          'n = ',
+          counted(phase.instances),
+          ...(profiled ? [', under the profiler'] : [', ', ns(phase.wall.mean_ns), ' under the profiler']),
+          ...(source.gpu_used ? ['; idle ', ratio(phase.idle_share)] : []),
+          phase.main_cause === null ? '' : `, mostly ${idleCauseLabel(phase.main_cause)}`,
+        ],
+      };
+    });
+
+const methodLabels: Record<string, string> = {
+  api: 'the API call that launched it',
+  process_range: 'a range of the whole process around that call',
+  thread: 'the thread that launched it',
+  time: 'its time alone',
+};
+
+function lossesSection({ attribution, source }: TraceResult): Section {
+  const total = attribution.methods.reduce((sum, { kernel_ns: n }) => sum + n, 0);
+  return {
+    id: 'losses',
+    title: 'What was used, and what was lost',
+    level: 2,
+    blocks: [
+      { t: 'notes', items: source.why },
+      tableOf(
+        'Executions and their captures; nothing is summed over them',
+        [
+          { id: 'execution', head: 'execution', of: ({ execution_id: id }) => id },
+          { id: 'purpose', head: 'purpose', of: ({ purpose }) => purpose },
+          {
+            id: 'captures',
+            head: 'captures',
+            wraps: true,
+            of: ({ captures }): Text =>
+              captures.flatMap(({ capture_id: id, tool, kernels }, index) => [
+                `${index === 0 ? '' : ', '}${id} (${tool}, `,
+                counted(kernels),
+                ' kernels)',
+              ]),
+          },
+          { id: 'used_for', head: 'used for', of: ({ used_for: use }) => use ?? 'nothing here' },
+        ],
+        source.executions,
+      ),
+      {
+        level: 3,
+        ...tableOf(
+          'How kernels found their phase',
+          [
+            {
+              id: 'how',
+              head: 'by',
+              of: ({ how }) => (how === null ? 'in no range' : (methodLabels[how] ?? how)),
+            },
+            { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
+            { id: 'kernel_ns', head: 'time', ...number, of: ({ kernel_ns: n }) => ns(n) },
+            {
+              id: 'share',
+              head: 'share',
+              ...number,
+              of: ({ kernel_ns: n }) => (total > 0 ? ratio(n / total) : { missing: 'no kernel has a time' }),
+            },
+          ],
+          attribution.methods,
+        ),
+      },
+      {
+        t: 'text',
+        level: 3,
+        text: [
+          counted(attribution.orphans),
+          ' kernels have no launching API call in the capture. Classified by name: ',
+          { figure: attribution.classified_share },
+          attribution.classified_share.value === null
+            ? ` (${attribution.classified_share.reason.text}).`
+            : ' of kernel time.',
+        ],
+      },
+    ],
+  };
+}
+
+const environmentSection = ({ devices, environment }: TraceResult): Section => ({
+  id: 'environment',
+  title: 'Environment',
+  level: 3,
+  blocks: [
+    tableOf(
+      'Devices; the page is about the one in focus',
+      [
+        {
+          id: 'device',
+          head: 'device',
+          of: ({ device, focus }) => `${device ?? '–'}${focus ? ' (focus)' : ''}`,
+        },
+        {
+          id: 'rank',
+          head: 'rank',
+          of: ({ rank }) => (rank === null ? { missing: 'no rank was recorded' } : String(rank)),
+        },
+        { id: 'name', head: 'name', of: ({ name }) => name ?? { missing: 'no name was recorded' } },
+        { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
+        { id: 'copies', head: 'copies', ...number, of: ({ copies: count }) => ({ count }) },
+        { id: 'streams', head: 'streams', ...number, of: ({ streams: count }) => ({ count }) },
+        { id: 'busy_ns', head: 'busy', ...number, of: ({ busy_ns: n }) => ns(n) },
+        { id: 'span_ns', head: 'first to last', ...number, of: ({ span_ns: n }) => ns(n) },
+        {
+          id: 'peak_bandwidth_bytes_per_s',
+          head: 'bandwidth, data sheet',
+          ...number,
+          of: ({ peak_bandwidth_bytes_per_s: figure }) => ({ figure }),
+        },
+        {
+          id: 'peak_flops_per_s',
+          head: 'peak, data sheet',
+          ...number,
+          of: ({ peak_flops_per_s: figure }) => ({ figure }),
+        },
+      ],
+      devices,
+    ),
+    {
+      t: 'facts',
+      items: environment.map((one) => {
+        const { name, value } = factOf(one);
+        return { name, text: value };
+      }),
+    },
+  ],
+});
+
+const nextSection = ({ next_steps: steps }: TraceResult): Section | null =>
+  steps.length === 0
+    ? null
+    : { id: 'next', title: 'Next captures', level: 2, blocks: [{ t: 'commands', items: steps }] };
+
+/** Kept in step with docs/measurement.md. */
+const meanings: readonly [name: string, text: string][] = [
+  [
+    'Wall time of a phase',
+    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. By the host’s ranges where the program waits for the device in every step, else from the first device activity of one to that of the next.',
+  ],
+  ['Busy', 'At least one kernel or copy ran on the device. Time in which several ran is counted once.'],
+  [
+    'Idle, by cause',
+    'Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronisation where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device’s usual one, the rest is a device dependency.',
+  ],
+  [
+    'Total and counted once',
+    'Total is the sum of durations. Counted once (exclusive) leaves out what another kernel of the same moment is counted for.',
+  ],
+  ['Queue', 'From the return of the launching call to the kernel’s start, of kernels that started after it.'],
+  ['Exposed', 'Copies or communication while no compute kernel ran: what hiding them could save.'],
+  [
+    'With and without profiler',
+    'Kernel times hold under a profiler; host times grow. “Without profiler” is a clean run of the same workload where the session has one.',
+  ],
+  ['n, sd', 'Number of instances and their sample standard deviation.'],
+];
+
+const definitions: Section = {
+  id: 'definitions',
+  title: 'How it was measured',
+  level: 3,
+  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+};
