@@ -1,21 +1,20 @@
 import { basename, dirname } from 'node:path';
+import { traceScope } from '../../src/analyze/derived/scope.js';
 import { attribution } from '../../src/analyze/trace/attribution.js';
 import { classes } from '../../src/analyze/trace/classes.js';
 import { copies } from '../../src/analyze/trace/copies.js';
 import { devices } from '../../src/analyze/trace/devices.js';
 import { idle } from '../../src/analyze/trace/idle.js';
 import { startSpreads } from '../../src/analyze/trace/kernel-spreads.js';
-import { makeKernelCells } from '../../src/analyze/trace/kernel-cells.js';
 import { kernels } from '../../src/analyze/trace/kernels.js';
 import { launches } from '../../src/analyze/trace/launches.js';
 import { operators } from '../../src/analyze/trace/operators.js';
 import { overlap } from '../../src/analyze/trace/overlap.js';
 import { phases } from '../../src/analyze/trace/phases.js';
-import { traceScope } from '../../src/analyze/trace/scope.js';
 import { shortKernels } from '../../src/analyze/trace/short-kernels.js';
 import { telemetry } from '../../src/analyze/trace/telemetry.js';
 import { timeline } from '../../src/analyze/trace/timeline.js';
-import { makeWindows } from '../../src/analyze/trace/windows.js';
+import { windowClocks } from '../../src/analyze/trace/windows.js';
 import { homeFolders } from '../../src/session/home.js';
 import { openSession } from '../../src/session/open.js';
 
@@ -40,9 +39,12 @@ async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 const scope = await timed('scope and views', () => traceScope(database, manifest));
-const windows = await timed('windows', () => makeWindows(scope));
+const windows = await timed('windows', async () => {
+  await scope.need('windows');
+  return windowClocks(scope);
+});
 const found = await timed('phases', () => phases(scope, windows));
-await timed('kernel cells', () => makeKernelCells(scope));
+await timed('kernel cells', () => scope.need('kernel_cells'));
 await timed('devices', () => devices(scope, manifest));
 const spreads = await timed('medians', async () => {
   const started = await startSpreads(session, scope);

@@ -1,4 +1,5 @@
 import type { ExplainResult } from '../model/documents/explain.js';
+import { derivedOf } from '../analyze/derived/queries.js';
 import { sessionTables, type Session } from '../session/open.js';
 import { runSql } from '../session/sql-run.js';
 import type { Allowed } from './allowable.js';
@@ -24,7 +25,7 @@ export function sessionContext(
   const explained = new Map<string, Promise<ExplainResult>>();
   return {
     sessions,
-    query: (sql) => runSql(sqlChild, tables, sql, limits),
+    query: (sql) => runSql(sqlChild, tables, sql, limits, derivedOf(sessions)),
     explain(session) {
       const known = explained.get(session.id) ?? explanationOf(session);
       explained.set(session.id, known);

@@ -83,14 +83,14 @@ function rowCount(rows: number): string {
 
 /** Every table with its columns, the meanings wrapped to the width. */
 export function schemaText(tables: DescribedTable[], width: number): string {
-  const blocks = tables.map(({ name, doc, columns }) => {
+  const blocks = tables.map(({ name, doc, derived, columns }) => {
     const wide = Math.max(...columns.map((column) => column.name.length), 'session_id'.length);
     const row = (column: string, type: string, meaning: string): string[] =>
       hanging(`  ${column.padEnd(wide)}  ${type.padEnd(8)} `, meaning, width);
     return [
       colour.bold(name),
       ...hanging('  ', doc, width),
-      ...row('session_id', 'VARCHAR', 'session the row belongs to'),
+      ...(derived ? [] : row('session_id', 'VARCHAR', 'session the row belongs to')),
       ...columns.flatMap((column) => row(column.name, column.type, column.doc)),
     ].join('\n');
   });

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
 import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
+import type { ScopeOptions } from '../analyze/trace/scope.js';
 import { childEntry } from '../model/installation.js';
 import { nearest } from '../model/nearest.js';
+import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
+import { wholeNumber } from './numbers.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
 
 interface SqlOptions {
@@ -14,6 +17,8 @@ interface SqlOptions {
   maxRows: number;
   memoryLimit: number;
   schema?: string | true;
+  rank?: number;
+  device?: number;
 }
 
 export function define(command: Command): void {
@@ -26,6 +31,8 @@ export function define(command: Command): void {
     .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
     .option('--max-rows <n>', 'cut the result after this many rows', number('--max-rows', 1e9), 100_000)
     .option('--memory-limit <size>', "DuckDB's memory before it spills, e.g. 4GiB", size, 2 ** 30)
+    .option('--rank <n>', 'derived tables of this rank; by default the slowest', wholeNumber('--rank', 0, 0))
+    .option('--device <n>', 'derived tables of this device', wholeNumber('--device', 0, 0))
     .option('--schema [table]', 'print the tables and their columns, or those of one table')
     .addHelpText(
       'after',
@@ -35,8 +42,8 @@ export function define(command: Command): void {
           'ns by operator class in one session; the newest where none is named',
         ],
         [
-          'inferscope sql -s llm-b1 -s @last --format csv "SELECT * FROM iterations"',
-          'two sessions at once, for a spreadsheet',
+          'inferscope sql "SELECT kind, median(end_ns - start_ns) / 1e6 AS ms FROM windows GROUP BY ALL"',
+          'a derived table: measured time of every step, as explain has it',
         ],
       ),
     )
@@ -68,16 +75,20 @@ async function runQuery(
   }
   const { openSession, sessionTables } = await import('../session/open.js');
   const { runSql } = await import('../session/sql-run.js');
-  const sessions = new Map<string, ReturnType<typeof sessionTables>>();
+  const { derivedOf } = await import('../analyze/derived/queries.js');
+  const sessions = new Map<string, Session>();
   for (const selector of options.session.length > 0 ? options.session : ['@last']) {
     const session = await openSession(selector);
-    sessions.set(session.id, sessionTables(session));
+    sessions.set(session.id, session);
   }
-  const result = await runSql(childEntry('sql-child'), [...sessions.values()], query, {
-    timeoutS: options.timeoutS,
-    maxRows: options.maxRows,
-    memoryLimitBytes: options.memoryLimit,
-  });
+  const opened = [...sessions.values()];
+  const result = await runSql(
+    childEntry('sql-child'),
+    opened.map(sessionTables),
+    query,
+    { timeoutS: options.timeoutS, maxRows: options.maxRows, memoryLimitBytes: options.memoryLimit },
+    derivedOf(opened, scopeOf(options)),
+  );
   if (chosen === 'json') {
     printDocument(document('sql', '1.0', { sessions: [...sessions.keys()], ...result }));
   } else {
@@ -88,6 +99,11 @@ async function runQuery(
   if (result.rows.length === 0) talk(`no rows in ${[...sessions.keys()].join(', ')}`);
   if (result.truncated) talk(`cut after ${options.maxRows} rows: --max-rows takes more`);
 }
+
+const scopeOf = ({ rank, device }: SqlOptions): ScopeOptions => ({
+  ...(rank === undefined ? {} : { rank }),
+  ...(device === undefined ? {} : { device }),
+});
 
 async function printSchema(table: string | undefined, chosen: SqlOptions['format']): Promise<void> {
   const { describedTables } = await import('../session/table-schema.js');
@@ -103,7 +119,7 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
     });
   }
   const { schemaText, csvText } = await import('./sql-text.js');
-  if (chosen === 'json') printDocument(document('sql-schema', '1.0', { tables }));
+  if (chosen === 'json') printDocument(document('sql-schema', '1.1', { tables }));
   else if (chosen === 'table') print(schemaText(tables, terminalWidth()));
   else {
     const columns = ['table', 'column', 'type', 'meaning'].map((name) => ({ name, type: 'VARCHAR' }));

@@ -27,9 +27,10 @@ const refusedFunctions = new Set([
 /**
  * Lets one SELECT through (WITH, FROM-first, VALUES, DESCRIBE and SUMMARIZE are SELECTs to DuckDB) and nothing
  * with an effect. Works on DuckDB's own syntax tree, which it gives for SELECTs only.
+ * @returns names of the tables that it reads, and of its own CTEs
  * @throws E_SQL_STATEMENT, E_SQL_QUERY for text that does not parse
  */
-export async function checkStatement(connection: DuckDBConnection, sql: string): Promise<void> {
+export async function checkStatement(connection: DuckDBConnection, sql: string): Promise<Set<string>> {
   const reader = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [sql]);
   const tree = JSON.parse(String(reader.getRowsJson()[0]?.[0])) as SerializedSql;
   if (tree.error) {
@@ -43,7 +44,9 @@ export async function checkStatement(connection: DuckDBConnection, sql: string):
   }
   const count = tree.statements?.length ?? 0;
   if (count !== 1) throw refused('give exactly one statement', `The text has ${count}.`);
-  visit(tree.statements);
+  const tables = new Set<string>();
+  visit(tree.statements, tables);
+  return tables;
 }
 
 interface SerializedSql {
@@ -53,20 +56,27 @@ interface SerializedSql {
   statements?: unknown[];
 }
 
-function visit(node: unknown): void {
+function visit(node: unknown, tables: Set<string>): void {
   if (Array.isArray(node)) {
-    for (const child of node) visit(child);
+    for (const child of node) visit(child, tables);
     return;
   }
   if (typeof node !== 'object' || node === null) return;
-  const { type, class: kind, function: call, function_name: name } = node as Record<string, unknown>;
+  const {
+    type,
+    class: kind,
+    function: call,
+    function_name: name,
+    table_name: table,
+  } = node as Record<string, unknown>;
+  if (type === 'BASE_TABLE') tables.add(String(table).toLowerCase());
   if (type === 'TABLE_FUNCTION') {
     const called = String((call as Record<string, unknown> | undefined)?.['function_name']).toLowerCase();
     if (!allowedTableFunctions.has(called)) throw refusedCall(called);
   }
   if (kind === 'FUNCTION' && refusedFunctions.has(String(name).toLowerCase()))
     throw refusedCall(String(name));
-  for (const child of Object.values(node)) visit(child);
+  for (const child of Object.values(node)) visit(child, tables);
 }
 
 function refusedCall(name: string): InferscopeError {

@@ -1,22 +1,25 @@
 import type { DuckDBConnection, DuckDBValueConverter, Json } from '@duckdb/node-api';
 import { tmpdir } from 'node:os';
 import process from 'node:process';
-import { text } from 'node:stream/consumers';
+import { createInterface } from 'node:readline';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { openDatabase, quote } from './database.js';
 import { duckdb } from './duckdb.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
+import { makeTables } from './made-tables.js';
 import { asStorageFailure } from './storage-failure.js';
-import type { SqlMessage, SqlRequest } from './sql-message.js';
+import type { SqlDefinitions, SqlMessage, SqlRequest } from './sql-message.js';
 import { createViews } from './views.js';
 
 /**
  * Runs one query for `inferscope sql` in a process of its own, so that the parent can end it after its time and
- * its memory is not ours. stdin: one SqlRequest; stdout: SqlMessage lines.
+ * its memory is not ours. stdin: a line with the SqlRequest, and one with SqlDefinitions after a `needs`; stdout: SqlMessage lines.
  */
 async function main(): Promise<void> {
-  const request = JSON.parse(await text(process.stdin)) as SqlRequest;
+  const lines = createInterface({ input: process.stdin, crlfDelay: Infinity })[Symbol.asyncIterator]();
+  const line = async () => JSON.parse(String((await lines.next()).value));
+  const request = (await line()) as SqlRequest;
   // The parent kills us at its time limit; this is for one that does not come to it. exit() would wait for the query.
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), (request.timeoutS + 10) * 1000).unref();
   const database = await openDatabase({
@@ -29,11 +32,17 @@ async function main(): Promise<void> {
   } catch (error) {
     throw asDamage(error, request.sessions.map(({ id }) => id).join(', '));
   }
-  await checkStatement(connection, request.sql);
+  const named = await checkStatement(connection, request.sql);
+  const names = request.made.filter((name) => named.has(name));
+  if (names.length > 0) {
+    await send({ type: 'needs', names });
+    const tables = (await line()) as SqlDefinitions;
+    await makeTables({ query: (sql) => connection.run(sql) }, tables);
+  }
   const result = await connection.stream(request.sql);
-  const names = result.deduplicatedColumnNames();
+  const columns = result.deduplicatedColumnNames();
   const types = result.columnTypes().map(String);
-  await send({ type: 'columns', columns: names.map((name, i) => ({ name, type: types[i] ?? '' })) });
+  await send({ type: 'columns', columns: columns.map((name, i) => ({ name, type: types[i] ?? '' })) });
 
   const { JsonDuckDBValueConverter } = duckdb();
   const convert: DuckDBValueConverter<Json> = (value, type, converter) =>

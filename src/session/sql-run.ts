@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline';
 import { InferscopeError } from '../model/errors.js';
 import { notStarted, startOwn } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
-import type { SqlColumn, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
+import type { Makes } from './made-tables.js';
+import type { SqlColumn, SqlDefinitions, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
 import { formatBytes } from './storage-failure.js';
 import type { SessionTables } from './views.js';
 
@@ -31,6 +32,7 @@ export interface SqlResult {
 /**
  * Runs one SELECT over the sessions' tables in a child process; each view begins with a session_id column.
  * @param childEntry the built sql-child.js
+ * @param makes tables beyond the sessions' own
  * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
  */
 export async function runSql(
@@ -38,24 +40,29 @@ export async function runSql(
   sessions: SessionTables[],
   sql: string,
   limits: SqlLimits,
+  makes: Makes = noTables,
 ): Promise<SqlResult> {
   const spill = createScratchFolder();
   try {
-    return await runApart(childEntry, {
+    const request = {
       ...limits,
       sql,
       sessions,
+      made: makes.names,
       maxBytes: maxResultBytes,
       spillFolder: spill.path,
-    });
+    };
+    return await runApart(childEntry, request, makes);
   } finally {
     spill.remove();
   }
 }
 
+const noTables: Makes = { names: [], make: async () => [] };
+
 const work = 'runs the query';
 
-async function runApart(entry: string, request: SqlRequest): Promise<SqlResult> {
+async function runApart(entry: string, request: SqlRequest, makes: Makes): Promise<SqlResult> {
   // The child needs nothing of our environment, and a query could show what is in it.
   const child = await startOwn(work, entry, () =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {
@@ -81,7 +88,8 @@ async function runApart(entry: string, request: SqlRequest): Promise<SqlResult> 
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
   // A child that dies early closes the pipe; its end is reported below.
   child.stdin.on('error', () => {});
-  child.stdin.end(JSON.stringify(request));
+  const say = (message: SqlRequest | SqlDefinitions) => child.stdin.write(`${JSON.stringify(message)}\n`);
+  say(request);
 
   try {
     const result: SqlResult = { columns: [], rows: [], truncated: false };
@@ -92,6 +100,7 @@ async function runApart(entry: string, request: SqlRequest): Promise<SqlResult> 
       // Killed in the middle of a line: what follows says why.
       if (message === null) break;
       begun = true;
+      if (message.type === 'needs') say(await makes.make(message.names));
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
       if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);

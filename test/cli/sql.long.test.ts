@@ -5,6 +5,7 @@ import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sqlDocumentSchema, sqlSchemaDocumentSchema } from '../../src/model/documents/session.js';
 import { packageRoot } from '../../src/model/installation.js';
+import { derivedTables } from '../../src/model/derived-tables.js';
 import { tableNames } from '../../src/model/tables.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
@@ -67,10 +68,16 @@ test('a table fits 80 columns; one that cannot is printed a value a line', () =>
   for (const line of wide.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('--schema lists every table', () => {
+test('--schema lists every table, those that a query makes behind those that a session holds', () => {
   const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', '--json').stdout));
-  expect(data.tables.map(({ name }) => name)).toEqual(tableNames);
+  const named = (of: boolean) => data.tables.filter(({ derived }) => derived === of).map(({ name }) => name);
+  expect([named(false), named(true)]).toEqual([tableNames, Object.keys(derivedTables)]);
   for (const line of sql('--schema').stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test('tables that a query makes are of one session: ids of windows are the same in others', () => {
+  const { status, stderr } = sql('-s', 'base', '-s', '@last', 'SELECT * FROM windows');
+  expect([status, stderr.split('\n')[0]]).toEqual([2, 'error: windows is made of one session (E_USAGE)']);
 });
 
 test('--schema TABLE prints one; an unknown one names the nearest', () => {

@@ -5,9 +5,10 @@ import type { TracePhase } from '../../model/documents/trace.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import type { Session } from '../../session/open.js';
 import { phases } from '../trace/phases.js';
-import { type TraceScope, traceScope } from '../trace/scope.js';
+import { traceScope } from '../derived/scope.js';
+import type { TraceScope } from '../trace/scope.js';
 import { telemetry } from '../trace/telemetry.js';
-import { makeWindows } from '../trace/windows.js';
+import { windowClocks } from '../trace/windows.js';
 import { studentT975 } from '../statistics.js';
 import { utilizationOfTrace } from '../utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
@@ -20,7 +21,7 @@ export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
     const scope = await traceScope(database, session.manifest);
-    const clocks = await makeWindows(scope);
+    const clocks = await windowClocks(scope);
     const found = await phases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;

@@ -1,5 +1,4 @@
 import { callNames } from '../trace/call-names.js';
-import { makeKernelCells } from '../trace/kernel-cells.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 /**
@@ -41,7 +40,7 @@ const level = "kind <> 'sampling'";
  * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
  * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
  * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the one inside which it passed before that
- * launched, null outside of all and where none were recorded). Needs windows and window_idle.
+ * launched, null outside of all and where none were recorded).
  */
 export async function makeFindingTables(scope: TraceScope): Promise<void> {
   const { database } = scope;
@@ -49,7 +48,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
     "SELECT count(*) AS n FROM windows WHERE kind = 'outside'",
   );
   const whole = (unmarked?.n ?? 0) > 0;
-  await makeKernelCells(scope);
+  await scope.need('kernel_cells', 'window_idle', 'instances');
   const [cells] = await database.query<{ unplaced: number; graphs: number }>(
     "SELECT count_if(step_kind IS NULL) AS unplaced, count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
   );

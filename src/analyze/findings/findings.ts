@@ -11,9 +11,7 @@ import { machineLoad } from '../machine-load.js';
 import { workloadModel } from '../model-work.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
-import { makeWindows, type PhaseClock } from '../trace/windows.js';
-import { standaloneSql } from '../waterfall/standalone.js';
-import { makeWindowSums } from '../waterfall/window-sums.js';
+import { windowClocks } from '../trace/windows.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
 import { type Found, ranked } from './ranking.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
@@ -24,7 +22,7 @@ import { stageTimes } from './stage-times.js';
 const rowsKept = 10;
 
 /**
- * What the rules may look at. Makes the windows and their sums where the caller has not.
+ * What the rules may look at.
  * @param scope null for a session without a GPU timeline
  */
 export async function findingContext(
@@ -34,7 +32,8 @@ export async function findingContext(
   waterfalls: readonly StageWaterfall[],
 ): Promise<FindingContext> {
   const { manifest } = session;
-  const clocks = scope ? await windowsOf(scope) : [];
+  const clocks = scope ? await windowClocks(scope) : [];
+  await scope?.need('windows', 'window_kernels', 'window_copies', 'window_idle');
   const onGpu = scope?.source.gpu_used ?? false;
   return {
     manifest,
@@ -52,10 +51,9 @@ export async function findingContext(
     has: (table: TableName) => hasRows(manifest, table),
     async evidence(sql, text) {
       const rows = await database.query(sql);
-      const kept = scope ? standaloneSql(sql, scope.source, clocks) : sql;
       const evidence = {
         text: text(rows as never),
-        sql: kept,
+        sql: plainSql(sql),
         rows: rows.slice(0, rowsKept) as Finding['evidence'][number]['rows'],
         row_count: rows.length,
       };
@@ -64,24 +62,8 @@ export async function findingContext(
   };
 }
 
-async function windowsOf(scope: TraceScope): Promise<PhaseClock[]> {
-  const made = await scope.database.query<{ table_name: string }>(
-    "SELECT table_name FROM duckdb_tables() WHERE table_name IN ('windows', 'window_idle')",
-  );
-  const has = (name: string) => made.some(({ table_name }) => table_name === name);
-  const clocks = has('windows') ? await clocksOf(scope) : await makeWindows(scope);
-  if (!has('window_idle')) await makeWindowSums(scope, clocks);
-  return clocks;
-}
-
-/** Windows on the device's clock begin with the device's first activity, not with the range. */
-async function clocksOf({ database }: TraceScope): Promise<PhaseClock[]> {
-  const kinds = await database.query<PhaseClock & { moved: number }>(
-    `SELECT w.kind, count_if(w.start_ns IS DISTINCT FROM i.start_ns) AS moved
-     FROM windows w LEFT JOIN instances i USING (stage_id) GROUP BY w.kind ORDER BY w.kind`,
-  );
-  return kinds.map(({ kind, moved }) => ({ kind, clock: moved > 0 ? 'device' : 'host', why: '' }));
-}
+/** Indentation of our sources says nothing to a reader of the query. */
+const plainSql = (sql: string): string => sql.replaceAll(/\n\s+/g, '\n').trim();
 
 async function roofsOf(session: Session, scope: TraceScope | null) {
   const { manifest } = session;

@@ -1,6 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
-import { makeKernelCells } from '../trace/kernel-cells.js';
 import { makeFindingTables } from './finding-tables.js';
 import { programOf } from './framework.js';
 import { closeAll, contextOf, stepRows } from './test-steps.js';
@@ -33,7 +32,6 @@ test.each([
   );
   rows.stages[0]!.raw_name = range;
   const context = await contextOf({ ...rows, ops: operators.map(op) });
-  await makeKernelCells(context.scope!);
   await makeFindingTables(context.scope!);
   expect((await programOf(context)).framework).toBe(framework);
 });

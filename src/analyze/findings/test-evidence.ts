@@ -1,3 +1,4 @@
+import { userDatabase } from '../derived/test-queries.js';
 import { expect } from 'vitest';
 import type { Finding } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
@@ -18,7 +19,7 @@ export async function expectEvidence(
   findings: readonly Pick<Finding, 'title' | 'evidence'>[],
 ): Promise<void> {
   if (findings.length === 0) return;
-  const database = await session.connect();
+  const database = await userDatabase(session);
   try {
     for (const { title, evidence } of findings) {
       expect(evidence.length, title).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 import type { Row } from '../../model/tables.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
-import { traceScope } from '../trace/scope.js';
+import { traceScope } from '../derived/scope.js';
 import { findingContext } from './findings.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 

@@ -1,5 +1,5 @@
 import { cutColumns, cutKey, cutTimes } from './cut-activities.js';
-import type { SteppedQuery } from './stepped-query.js';
+import type { SteppedQuery } from '../../session/stepped-query.js';
 
 /** Rows of a table inside inner windows, which may overlap: each is cut at the window's edges. */
 export const within = (table: string, windows: string): string => `${table} a JOIN ${windows} w

@@ -3,7 +3,9 @@ import type { TraceScope } from './scope.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 /** Runtime and driver calls of the rank by total time. A runtime call contains the driver calls it makes. */
-export async function apiCalls({ database }: TraceScope): Promise<ApiCall[]> {
+export async function apiCalls(scope: TraceScope): Promise<ApiCall[]> {
+  const { database } = scope;
+  await scope.need('own_api');
   const rows = await queryDurations<{ name: string | null; api: string | null; total_ns: number }>(
     database,
     (type) =>

@@ -3,11 +3,10 @@ import { figure, missing } from '../../model/figure.js';
 import type { TraceAttribution } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. Needs `kernel_cells`. */
-export async function attribution(
-  { database }: TraceScope,
-  issues: readonly Issue[],
-): Promise<TraceAttribution> {
+/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. */
+export async function attribution(scope: TraceScope, issues: readonly Issue[]): Promise<TraceAttribution> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(
     `SELECT attributed_by AS how, sum(kernels)::BIGINT AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
      FROM kernel_cells GROUP BY attributed_by ORDER BY kernels DESC`,

@@ -1,12 +1,10 @@
-import { scopeKey, type TraceScope } from './scope.js';
+import type { TraceScope } from './scope.js';
+
+export const callNamesSql = 'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL';
 
 /** Names of the API calls of the rank, read once however many questions sort them. */
-export async function callNames({ database, source }: TraceScope): Promise<string[]> {
-  await database.once(
-    'call_names',
-    scopeKey(source),
-    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
-  );
-  const rows = await database.query<{ name: string }>('FROM call_names ORDER BY name');
+export async function callNames(scope: TraceScope): Promise<string[]> {
+  await scope.need('call_names');
+  const rows = await scope.database.query<{ name: string }>('FROM call_names ORDER BY name');
   return rows.map(({ name }) => name);
 }

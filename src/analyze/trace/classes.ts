@@ -12,11 +12,10 @@ interface ClassRow {
   exclusive_ns: number;
 }
 
-/** Kernel time by class: of the whole capture, then of each phase. Needs `kernel_cells`. */
-export async function classes(
-  { database }: TraceScope,
-  phases: readonly TracePhase[],
-): Promise<PhaseClasses[]> {
+/** Kernel time by class: of the whole capture, then of each phase. */
+export async function classes(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const rows = await database.query<ClassRow>(
     `SELECT phase, coalesce(class, 'other') AS class, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns,
             coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM kernel_cells GROUP BY 1, 2`,

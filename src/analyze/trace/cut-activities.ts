@@ -1,4 +1,4 @@
-import type { SteppedQuery } from './stepped-query.js';
+import type { SteppedQuery } from '../../session/stepped-query.js';
 
 /** What an activity that a window cuts is found again by: alike ones share what they have. */
 export const cutKey = 'e_start, e_end, e_priority, e_stream';

@@ -1,7 +1,8 @@
 import type { ApiCall, PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import { apiCalls } from './api-calls.js';
-import { createViews, type TraceScope } from './scope.js';
+import type { TraceScope } from './scope.js';
+import { scopeOn } from '../derived/scope.js';
 import { queryDurations, spreadColumns } from './spread.js';
 
 /** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
@@ -36,13 +37,12 @@ const worthConnecting = 500_000;
  */
 export async function startSpreads(
   session: Session,
-  { database, source }: TraceScope,
+  scope: TraceScope,
 ): Promise<{ spreads: () => Promise<Spreads>; close: () => Promise<void> }> {
   const kernels = (session.manifest.tables['kernels'] ?? []).reduce((sum, { rows }) => sum + rows, 0);
-  if (kernels < worthConnecting)
-    return { spreads: () => spreadsOf({ database, source }), close: async () => {} };
+  if (kernels < worthConnecting) return { spreads: () => spreadsOf(scope), close: async () => {} };
   const own = await session.connect();
-  const made = createViews(own, source).then(() => spreadsOf({ database: own, source }));
+  const made = spreadsOf(scopeOn(own, scope.source));
   const ended = made.then(
     () => own.close(),
     () => own.close(),
@@ -52,6 +52,7 @@ export async function startSpreads(
 
 async function spreadsOf(scope: TraceScope): Promise<Spreads> {
   const { database } = scope;
+  await scope.need('own_kernels', 'focus_kernels');
   const launched = await queryDurations<LaunchedRow>(
     database,
     (

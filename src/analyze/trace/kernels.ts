@@ -18,15 +18,16 @@ interface KernelRow {
 }
 
 /**
- * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. Needs
- * `kernel_cells`.
+ * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own.
  * @param launched of startSpreads
  */
 export async function kernels(
-  { database }: TraceScope,
+  scope: TraceScope,
   phases: readonly TracePhase[],
   launched: readonly LaunchedRow[],
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );

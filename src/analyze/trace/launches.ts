@@ -15,11 +15,13 @@ const kernelsShown = 30;
  * @param spreads of startSpreads
  */
 export async function launches(
-  { database }: TraceScope,
+  scope: TraceScope,
   phases: readonly TracePhase[],
   workload: Workload | null,
   { launched, phases: spreads }: Pick<Spreads, 'launched' | 'phases'>,
 ): Promise<Launches> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const layers = decoderLayers(workload);
   const [graph] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",

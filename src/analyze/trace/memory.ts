@@ -14,7 +14,9 @@ interface Held {
  * Running totals of the framework's allocator on the device in focus: of the attributed capture, else of another one of
  * the session that recorded them, one of the same execution first. Null without any. Points keep the highest of their span, so that no peak is lost.
  */
-export async function memory({ database, source }: TraceScope): Promise<TraceMemory | null> {
+export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
+  const { database, source } = scope;
+  await scope.need('windows');
   const { attribution, focus } = source;
   const rank = focus.rank === null ? 'true' : `(rank IS NULL OR rank = ${focus.rank})`;
   const [held] = await database.query<Held>(

@@ -7,9 +7,11 @@ const hardlyAny = 0.01;
 /**
  * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
  * (docs/measurement.md). So communication was hidden behind compute in the time in which any communication ran, less its
- * exclusive time: two collectives at once do not hide each other. Likewise copies behind kernels. Needs `kernel_cells`.
+ * exclusive time: two collectives at once do not hide each other. Likewise copies behind kernels.
  */
-export async function overlap({ database }: TraceScope): Promise<Overlap> {
+export async function overlap(scope: TraceScope): Promise<Overlap> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const streams = await database.query<Overlap['streams'][number]>(
     `SELECT context, stream, sum(kernels)::BIGINT AS kernels, coalesce(sum(kernel_ns), 0)::DOUBLE AS kernel_ns, sum(copies)::BIGINT AS copies,
             coalesce(sum(copy_ns), 0)::DOUBLE AS copy_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns

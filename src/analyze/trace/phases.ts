@@ -4,9 +4,9 @@ import { withoutProfiler } from '../without-profiler.js';
 import { activitiesInside } from './activities-inside.js';
 import { batches } from './batches.js';
 import { cleanTimeOf } from './clean-time.js';
-import { literal, placeKey, scopeKey, type TraceScope } from './scope.js';
+import { literal, placeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
-import { createFrom } from './stepped-query.js';
+import { createFrom } from '../../session/stepped-query.js';
 import type { PhaseClock } from './windows.js';
 
 /** Parts of a gap, in the order in which they follow each other (model/tables.ts). */
@@ -46,7 +46,7 @@ export const phaseOrder: readonly PhaseKind[] = [
 /**
  * Time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time before the
  * first and after the last activity of the capture is the host's. busy = wall − idle; what the profiler added is idle
- * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall. Needs the table `windows`; leaves the table `window_split` with one row a window.
+ * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall. Leaves the table `window_split` with one row a window.
  */
 export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
   const { database } = scope;
@@ -122,11 +122,11 @@ function split(wall: number, row: Record<string, number | string | null>) {
   };
 }
 
-async function splitWindows({ database, source }: TraceScope): Promise<void> {
+async function splitWindows(scope: TraceScope): Promise<void> {
+  const { database, source } = scope;
+  await scope.need('windows', 'gap_span', 'step_gaps');
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
-  await makeGapSpan({ database, source });
-  await makeStepGaps({ database, source });
   await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel, 'windows', stepGaps)}`);
   if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
   // Communication and copies: their exclusive time inside, swept again where a window cuts them.
@@ -172,24 +172,22 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
 /** Far beyond any stage's id and any time of a session. */
 const beginKey = 2n ** 60n;
 
-/** Makes `gap_span`, one row as if the focus had one gap from the first one's begin to the last one's end. */
-export async function makeGapSpan({ database, source }: TraceScope): Promise<void> {
-  await database.once(
-    'gap_span',
-    scopeKey(source),
-    'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM own_gaps',
-  );
-}
+/** One row as if the focus had one gap from the first one's begin to the last one's end. */
+export const gapSpanSql =
+  'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM own_gaps';
 
 /**
- * Makes `step_gaps`, the first pass of gapsOfWindows over the windows of steps, which the split of phases and the waterfall
- * have in common: millions of gaps become a row a window, and one of each gap that lies in none.
+ * The first pass of gapsOfWindows over the windows of steps, which the split of phases and the waterfall have in common:
+ * millions of gaps become a row a window, and one of each gap that lies in none.
  */
-export async function makeStepGaps({ database, source }: TraceScope): Promise<void> {
-  await database.once('step_gaps', scopeKey(source), gapsByWindow(stepsLevel, 'windows'));
-}
+export const stepGapsSql = (unmarked: boolean): string =>
+  unmarked ? `SELECT 0::BIGINT AS key, ${sumsOfParts} FROM own_gaps` : gapsByWindow(stepsLevel, 'windows');
 
 export const stepGaps = 'SELECT * FROM step_gaps';
+
+const sumsOfParts = gapParts
+  .map((part) => `coalesce(sum(coalesce(${part}_ns, 0)), 0)::BIGINT AS ${part}`)
+  .join(', ');
 
 const windowsOf = (level: string, table: string): string =>
   `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
@@ -198,9 +196,8 @@ const windowsOf = (level: string, table: string): string =>
 function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, or grouping millions of rows takes twice as long. Gaps of a device do not overlap and
   // their parts sum to them, so the begin stands for the gap.
-  const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::BIGINT AS ${part}`);
   return `WITH likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
-      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sums.join(', ')}
+      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sumsOfParts}
       FROM own_gaps g JOIN likely ON likely.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
@@ -208,7 +205,7 @@ function gapsByWindow(level: string, table: string): string {
  * Idle time by part of each window of a level, whose windows do not overlap. One pass: nearly every gap lies inside the
  * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
  * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
- * @param table of windows; others than those of makeWindows are of the level of steps
+ * @param table of windows; others than `windows` are of the level of steps
  */
 export function gapsOfWindows(
   level: string,

@@ -5,8 +5,10 @@ import type { TraceScope } from './scope.js';
 /** Below this a kernel takes no longer than launching the next one costs (5 to 10 µs on today's hosts). */
 export const shortKernelNs = 10_000;
 
-/** How much of the kernels, and of their time, is in kernels too short to hide a launch. Needs `kernel_cells`. */
-export async function shortKernels({ database }: TraceScope): Promise<ShortKernels> {
+/** How much of the kernels, and of their time, is in kernels too short to hide a launch. */
+export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
+  const { database } = scope;
+  await scope.need('kernel_cells');
   const rows = await database.query<{
     phase: PhaseKind;
     kernels: number;

@@ -23,7 +23,9 @@ interface Series {
  * Power, clocks and utilisation over the attributed execution: over all and by phase, with throttling and clock drops
  * tied to the phases they hit. Samples of a window are those taken in it. Null without samples.
  */
-export async function telemetry({ database, source }: TraceScope): Promise<TraceTelemetry | null> {
+export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | null> {
+  const { database, source } = scope;
+  await scope.need('windows');
   const samples = `(SELECT scope, metric, t_ns, value FROM telemetry WHERE ${shownScopes} AND value IS NOT NULL
     AND execution_id = '${source.attribution.execution_id.replaceAll("'", "''")}')`;
   const series = await database.query<Series>(

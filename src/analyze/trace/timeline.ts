@@ -22,6 +22,7 @@ interface EventRow {
 
 /** One prefill and the first decode steps after it, event by event, and the whole capture as a density by class. */
 export async function timeline(scope: TraceScope): Promise<TraceTimeline | null> {
+  await scope.need('windows');
   const { database, source } = scope;
   const span = await detailSpan(scope);
   const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;

@@ -1,3 +1,4 @@
+import { traceScope } from '../derived/scope.js';
 import { environmentFacts } from '../environment.js';
 import { document, type Document } from '../../model/document.js';
 import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
@@ -9,7 +10,6 @@ import { copies } from './copies.js';
 import { devices } from './devices.js';
 import { headlines } from './headlines.js';
 import { idle } from './idle.js';
-import { makeKernelCells } from './kernel-cells.js';
 import { type Spreads, startSpreads } from './kernel-spreads.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
@@ -18,11 +18,11 @@ import { nextSteps } from './next-steps.js';
 import { operators } from './operators.js';
 import { overlap } from './overlap.js';
 import { phases } from './phases.js';
-import { type ScopeOptions, traceScope, type TraceScope } from './scope.js';
+import type { ScopeOptions, TraceScope } from './scope.js';
 import { shortKernels } from './short-kernels.js';
 import { telemetry } from './telemetry.js';
 import { timeline } from './timeline.js';
-import { makeWindows } from './windows.js';
+import { windowClocks } from './windows.js';
 import { sessionIdentity } from '../session-identity.js';
 
 /**
@@ -53,9 +53,8 @@ async function documentOf(
   whenSpread: () => Promise<Spreads>,
 ): Promise<Document<TraceResult>> {
   const { manifest } = session;
-  const clocks = await makeWindows(scope);
+  const clocks = await windowClocks(scope);
   const found = await phases(scope, clocks);
-  await makeKernelCells(scope);
   const utilization = await utilizationOfTrace(session, scope, clocks);
   const identity: TraceResult['session'] = sessionIdentity(session);
   const rest = {

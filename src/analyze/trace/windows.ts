@@ -1,5 +1,5 @@
-import type { PhaseKind } from '../../model/documents/trace.js';
-import { scopeKey, type TraceScope } from './scope.js';
+import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
+import type { TraceScope } from './scope.js';
 
 export interface PhaseClock {
   kind: PhaseKind;
@@ -11,7 +11,7 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'other'];
 const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
 
-/** One row a phase instance, with its ends by the host and by the device; needs focus_stages and phase_of. */
+/** One row a phase instance, with its ends by the host and by the device. */
 export const instancesSql = `WITH own AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns, s.end_ns,
               s.device_start_ns, s.device_end_ns
@@ -22,15 +22,17 @@ export const instancesSql = `WITH own AS (
        SELECT stage_id, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS device_next_ns,
               lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
        FROM own WHERE kind IN ${stepKinds} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
-     SELECT own.*, CASE WHEN followed THEN next_ns ELSE end_ns END AS host_end_ns,
+     SELECT own.* EXCLUDE (next_ns, device_next_ns, followed), CASE WHEN followed THEN next_ns ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
      FROM (SELECT own.*, next_ns, device_next_ns,
                   coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind = 'other' AND next_kind = 'other')
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
            FROM own LEFT JOIN steps USING (stage_id)) own`;
 
-/** Windows by the clock of their kind; needs `instances`. A capture without phases has one window more, `outside`. */
-export function windowsSql(clocks: readonly PhaseClock[]): string {
+/** Windows by the clock of their kind, of `instances`. A capture without phases is one window, `outside`. */
+export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: TraceSource): string {
+  if (clocks.some(({ kind }) => kind === 'outside'))
+    return `SELECT 'outside' AS kind, 0::BIGINT AS stage_id, 'whole capture' AS raw_name, NULL::BIGINT AS iteration, NULL::BIGINT AS step_index, ${start_ns}::BIGINT AS start_ns, ${end_ns}::BIGINT AS end_ns`;
   const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
   const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
   return `SELECT kind, stage_id, raw_name, iteration, step_index,
@@ -40,16 +42,23 @@ export function windowsSql(clocks: readonly PhaseClock[]): string {
      FROM instances`;
 }
 
+const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
+
 /**
- * Makes the table `windows` (kind, stage_id, start_ns, end_ns, …): the measured time W of every phase instance, by the
- * definition of docs/measurement.md. A decode or mixed step runs from its start to the start of the next one of its
- * thread and iteration, the last one to its own end. The clock is the host's range where the program waits for the
- * device in every step, else the device's own first activity: host ranges of programs that run ahead say nothing of
- * when the work was done. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
+ * The clock by which each kind of phase is timed, by the definition of docs/measurement.md: the host's range where the
+ * program waits for the device in every step, else the device's own first activity, since host ranges of programs that
+ * run ahead say nothing of when the work was done. A decode or mixed step runs to the start of the next one of its thread
+ * and iteration. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
  */
-export async function makeWindows({ database, source }: TraceScope): Promise<PhaseClock[]> {
-  await database.once('instances', scopeKey(source), instancesSql);
-  const kinds = await database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
+export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
+  const clocks = clocksOf.get(scope) ?? readClocks(scope);
+  clocksOf.set(scope, clocks);
+  return clocks;
+}
+
+async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
+  await scope.need('instances');
+  const kinds = await scope.database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
     `SELECT kind, count(*) AS n, count_if(device_end_ns > host_end_ns) AS late,
             count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
      FROM instances GROUP BY kind ORDER BY kind`,
@@ -68,10 +77,6 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
-  await database.query(`CREATE TEMP TABLE windows AS ${windowsSql(clocks)}`);
   if (clocks.length > 0) return clocks;
-  await database.query(
-    `INSERT INTO windows VALUES ('outside', 0, 'whole capture', NULL, NULL, ${source.start_ns}, ${source.end_ns})`,
-  );
   return [{ kind: 'outside', clock: 'device', why: 'nothing marks phases: first to last activity' }];
 }

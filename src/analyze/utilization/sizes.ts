@@ -12,8 +12,9 @@ export interface RunSizes {
 
 type Sizes = Pick<Step, 'batch_size' | 'new_tokens' | 'context_tokens_sum'>;
 
-/** Steps of a timeline by its windows (makeWindows), with what the session knows of their sizes. */
+/** Steps of a timeline by its windows, with what the session knows of their sizes. */
 export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
+  await scope.need('windows');
   await makeKnownSizes(scope);
   return scope.database.query<Step>(
     `SELECT w.stage_id, 0 AS pid, w.kind, NULL AS point, w.iteration, w.step_index, (w.end_ns - w.start_ns)::DOUBLE AS wall_ns,

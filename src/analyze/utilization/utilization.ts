@@ -15,8 +15,9 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { storedGpuRoofline } from '../roofs.js';
-import { traceScope, type TraceScope } from '../trace/scope.js';
-import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { traceScope } from '../derived/scope.js';
+import type { TraceScope } from '../trace/scope.js';
+import { windowClocks, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
 import { type NamedModel, type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
@@ -58,7 +59,7 @@ export async function analyzeUtilization(
     // What we measured has stages of its own: those are timed, and more telling than a timeline.
     if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
-      const clocks = await makeWindows(scope);
+      const clocks = await windowClocks(scope);
       found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true)));
     } else {
       found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload, options))));

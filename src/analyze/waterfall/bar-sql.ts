@@ -1,23 +1,9 @@
-import type { TraceSource } from '../../model/documents/trace.js';
 import { literal } from '../trace/scope.js';
-import type { PhaseClock } from '../trace/windows.js';
-import { frameworkShareSql } from './host-split.js';
-import { activitiesInside } from '../trace/activities-inside.js';
-import { gapsInside } from './inner-sums.js';
-import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
-import { loadingSql } from './loading-code.js';
-import { standaloneSql } from './standalone.js';
-import { asStatement } from '../trace/stepped-query.js';
-import { activitiesOfWindows, copyGroups, edgeSums, gapSums } from './window-sums.js';
 import type { StageGroup } from './stage-group.js';
 
 export interface BarSqlContext {
-  source: TraceSource;
-  clocks: readonly PhaseClock[];
-  group: StageGroup | InnerGroup;
+  group: StageGroup;
   instances: number;
-  /** Calls that load code, where they have a bar. */
-  loadingCalls: readonly string[];
   /** Rows that are arithmetic, ms of a mean instance: necessary time, what the profiler added. */
   constants: { label: string; ms: number }[];
 }
@@ -30,99 +16,59 @@ export function barSql(id: string, context: BarSqlContext): string | null {
   const rows = rowsOf(id, context);
   if (rows === null) return null;
   const constants = context.constants.map(
-    ({ label, ms }) => ` UNION ALL SELECT ${literal(label)}, NULL, ${ms}`,
+    ({ label, ms }) => `\nUNION ALL SELECT ${literal(label)}, NULL, ${ms}`,
   );
-  const { source, clocks, group } = context;
-  const inner = 'lastStartNs' in group ? { inner_windows: innerWindowsSql(group, source) } : {};
-  return standaloneSql(`${rows}${constants.join('')} ORDER BY 3 DESC`, source, clocks, inner);
+  return `${rows}${constants.join('')}\nORDER BY 3 DESC`;
 }
 
-/** Where the windows of a group come from, and which sums are its own. */
-interface Level {
-  windows: string;
-  gaps: string;
-  activities(table: 'kernels' | 'copies', groups: Record<string, string>, where?: string): string;
-  /** Joins sums by window to the group. */
-  of: string;
-}
-
-function levelOf({ group, clocks }: BarSqlContext): Level {
-  const unmarked = clocks.some((clock) => clock.kind === 'outside');
-  switch (group.level) {
-    case 'steps':
-      return {
-        windows: 'windows',
-        gaps: 'window_gaps',
-        activities: (table, groups, where) =>
-          asStatement(activitiesOfWindows(table, groups, unmarked, undefined, where)),
-        of: `JOIN windows USING (stage_id) WHERE windows.kind = ${literal(group.kind)}`,
-      };
-    case 'request':
-      return {
-        windows: 'step_windows',
-        gaps: `(${gapSums(false, 'step_windows')})`,
-        activities: (table, groups, where) =>
-          asStatement(activitiesOfWindows(table, groups, false, 'step_windows', where)),
-        of: 'JOIN request_parts USING (stage_id)',
-      };
-    case 'inner':
-      return {
-        windows: 'inner_windows',
-        gaps: `(${gapsInside()})`,
-        activities: (table, groups, where) =>
-          `SELECT * FROM (${asStatement(activitiesInside(table, groups, 'inner_windows', where))}) WHERE NOT earlier`,
-        of: 'JOIN inner_windows USING (stage_id)',
-      };
-  }
-}
-
-function rowsOf(id: string, context: BarSqlContext): string | null {
-  const { source, clocks, instances, group, loadingCalls } = context;
-  const unmarked = clocks.some((clock) => clock.kind === 'outside');
+function rowsOf(id: string, { group, instances }: BarSqlContext): string | null {
   const [head = '', tail = ''] = id.split('.');
-  const level = levelOf(context);
-  const { of } = level;
-  const activities = (
-    table: 'kernels' | 'copies',
-    groups: Record<string, string>,
-    where: string,
+  const inner = group.level === 'inner';
+  const sums = inner ? 'inner' : 'window';
+  const of = (where?: string) =>
+    `JOIN members USING (stage_id) WHERE grp = ${literal(group.key)}${where === undefined ? '' : ` AND ${where}`} GROUP BY 1`;
+  const rows = (
     label: string,
+    ns: string,
+    from: string,
+    { where, n = 'NULL::DOUBLE' }: { where?: string; n?: string } = {},
   ) =>
-    `SELECT ${label} AS what, sum(n) / ${instances} AS count, sum(ns) / 1e6 / ${instances} AS ms
-     FROM (${level.activities(table, groups, where)}) ${of} GROUP BY 1`;
-  const gaps = (expression: string, more = '') =>
-    `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, sum(${expression}) / 1e6 / ${instances} AS ms FROM ${level.gaps} ${more} ${of} GROUP BY 1`;
-  const kernel = { kernel: "coalesce(short_name, name, '?')" };
+    `SELECT ${label} AS what, ${n} AS count, sum(${ns}) / 1e6 / ${instances} AS ms\nFROM ${from} ${of(where)}`;
+  const kernels = (className: string) =>
+    rows('kernel', 'ns', `${sums}_kernel_names`, {
+      where: `class = ${literal(className)}${inner ? ' AND NOT earlier' : ''}`,
+      n: `sum(n) / ${instances}`,
+    });
+  const idle = (ns: string, from = `${sums}_idle`) => rows('stage_id::VARCHAR', ns, from);
   switch (head) {
     case 'inefficiency':
     case 'nonessential':
     case 'kernels':
-      return activities('kernels', kernel, `coalesce(class, 'other') = ${literal(tail)}`, 'kernel');
+      return kernels(tail);
     case 'exposed_comm':
-      return activities('kernels', kernel, "class = 'communication'", 'kernel');
+      return kernels('communication');
     case 'exposed_copy':
-      return activities('copies', { copy: copyGroups.kind }, `${copyGroups.kind} = ${literal(tail)}`, 'copy');
+      return rows('kind', 'ns', `${sums}_copies`, {
+        where: `kind = ${literal(tail)}`,
+        n: `sum(n) / ${instances}`,
+      });
     case 'device_dependency':
-      return group.level === 'inner'
-        ? `${gaps(head)} UNION ALL SELECT 'earlier: ' || kernel, sum(n) / ${instances}, sum(ns) / 1e6 / ${instances}
-     FROM (${asStatement(activitiesInside('kernels', kernel))}) ${of} WHERE earlier GROUP BY 1`
-        : gaps(head);
+      return inner
+        ? `${idle(head, 'inner_gaps')}\nUNION ALL ${rows("'earlier: ' || kernel", 'ns', 'inner_kernel_names', { where: 'earlier', n: `sum(n) / ${instances}` })}`
+        : idle(head);
     case 'launch_latency':
     case 'launch_overhead':
     case 'synchronization':
     case 'unattributed':
-      return gaps(head);
+      return idle(head);
     case 'host':
-      if (tail === 'start_up' || tail === 'shut_down') {
-        return `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, ${tail} / 1e6 / ${instances} AS ms FROM (${edgeSums({ source }, level.windows)}) ${of}`;
-      }
-      if (tail === 'loading_code') {
-        return `SELECT call AS what, NULL::DOUBLE AS count, sum(ns) / 1e6 / ${instances} AS ms FROM (${loadingSql(loadingCalls)}) ${of} GROUP BY 1`;
-      }
-      if (tail === 'program') return gaps('host');
-      return gaps(
+      if (tail === 'start_up' || tail === 'shut_down') return idle(tail);
+      if (tail === 'loading_code') return rows('call', 'ns', 'loading_calls');
+      if (tail === 'program') return idle('host');
+      return rows(
+        'stage_id::VARCHAR',
         tail === 'framework' ? 'host * coalesce(share, 0)' : 'host * (1 - coalesce(share, 0))',
-        `LEFT JOIN (${frameworkShareSql(unmarked)}) USING (stage_id)`,
+        `${sums}_idle LEFT JOIN (SELECT step_id AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM host_gaps GROUP BY 1) USING (stage_id)`,
       );
     default:
       return null;

@@ -4,7 +4,8 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
-import { traceScope } from '../trace/scope.js';
+import { userDatabase } from '../derived/test-queries.js';
+import { traceScope } from '../derived/scope.js';
 import { fixture, imported, importedTogether } from '../trace/test-import.js';
 import { tinyHead, tinyLinear, tinyWorkload } from '../utilization/test-tiny.js';
 import { sessionWaterfalls } from './session-waterfalls.js';
@@ -50,9 +51,9 @@ function expectSums(found: readonly StageWaterfall[]): void {
   }
 }
 
-/** The query behind every bar, in a database that knows nothing else, yields rows that sum to it. */
+/** The query behind every bar, as a user runs it, yields rows that sum to it. */
 async function expectQueries(session: Session, found: readonly StageWaterfall[]): Promise<void> {
-  const database = await session.connect();
+  const database = await userDatabase(session);
   for (const { kind, name, bars, measured_ms } of found) {
     for (const { id, sql, ms: barMs } of bars) {
       if (sql === null) continue;

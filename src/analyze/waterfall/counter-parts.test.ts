@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
 import { kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
-import { traceScope } from '../trace/scope.js';
-import { makeWindows } from '../trace/windows.js';
+import { traceScope } from '../derived/scope.js';
 import { countedClasses, countedKey, inefficiencyParts } from './counter-parts.js';
-import { makeGroups } from './stage-groups.js';
+import { stageGroups } from './stage-groups.js';
 
 const metrics = {
   'gpu__time_duration.sum': 110 * us,
@@ -36,8 +35,8 @@ test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this
   const session = await sessionOf(rows);
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
-  await makeGroups(scope, await makeWindows(scope));
-  const found = await countedClasses(session, database, false, { flops: null, bandwidth: 4.8e12 });
+  await stageGroups(scope);
+  const found = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
   await database.close();
   const gemm = found.get(countedKey('decode', 'gemm'))!;
   // 96 MB at 4.8 TB/s are 20 µs of its 100; 80 are left: 1.5 of 2 waves lose a quarter of 100, half of the other 55 is

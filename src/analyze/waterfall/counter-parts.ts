@@ -2,9 +2,8 @@ import type { KernelCounters } from '../../model/documents/counters.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
-import type { SessionDatabase } from '../../session/query.js';
 import { analyzeCounters } from '../counters/counters.js';
-import { literal } from '../trace/scope.js';
+import { literal, type TraceScope } from '../trace/scope.js';
 
 /** Time of the kernels of a class that ncu counted, split by cause; ms and counts of a mean instance. */
 export interface CountedClass {
@@ -33,12 +32,12 @@ interface KernelRow {
 
 /**
  * What the hardware's counters say of each class: kernels of the timeline with those of ncu of the same name, of the same
- * grid where there is one. Empty without counters. Needs makeGroups.
+ * grid where there is one. Empty without counters.
  * @param roofs FLOP/s and B/s that the classes' necessary times are reckoned with; null where not known
  */
 export async function countedClasses(
   session: Session,
-  database: SessionDatabase,
+  scope: TraceScope,
   unmarked: boolean,
   roofs: { flops: number | null; bandwidth: number | null },
 ): Promise<CountedClasses> {
@@ -47,7 +46,8 @@ export async function countedClasses(
   const { kernels } = (await analyzeCounters(session)).data;
   const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
   if (names === '') return found;
-  const rows = await database.query<KernelRow>(
+  await scope.need('spans', 'members');
+  const rows = await scope.database.query<KernelRow>(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
      SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
        SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns

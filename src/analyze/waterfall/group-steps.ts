@@ -24,13 +24,14 @@ const runOf = ({ manifest: { workload } }: Session): RunSizes => ({
   from: runsSizes,
 });
 
-/** Needs makeGroups. */
+/** The steps behind the stages that have a waterfall, with their sizes. */
 export async function groupSteps(
   session: Session,
   scope: TraceScope,
   groups: readonly StageGroup[],
 ): Promise<GroupSteps> {
   const { database } = scope;
+  await scope.need('request_parts', 'inner_windows');
   const has = (key: string) => groups.some((group) => group.key === key);
   const run = runOf(session);
   const steps = (await tracedSteps(scope)).map((step) => withSizes(step, run));

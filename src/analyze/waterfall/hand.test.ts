@@ -4,7 +4,8 @@ import { explainedBars } from '../../model/headline-time.js';
 import type { Row } from '../../model/tables.js';
 import type { Session } from '../../session/open.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
-import { traceScope } from '../trace/scope.js';
+import { userDatabase } from '../derived/test-queries.js';
+import { traceScope } from '../derived/scope.js';
 import { analyzeTrace } from '../trace/trace.js';
 import { stageWaterfalls } from './waterfall.js';
 
@@ -121,8 +122,8 @@ describe('a timeline counted by hand', () => {
     ]);
   });
 
-  test('the query of every bar, in a database that knows nothing else, sums to the bar', async () => {
-    const database = await session.connect();
+  test('the query of every bar, as a user runs it, sums to the bar', async () => {
+    const database = await userDatabase(session);
     for (const { id, sql, ms } of decode.bars) {
       expect(sql, id).not.toBeNull();
       const found = await database.query<{ ms: number }>(sql!);
@@ -151,7 +152,7 @@ test('what the profiler added is taken out of the host first, then of launches',
   expect(bars['launch_overhead']).toBe(2);
   expect(bars).not.toHaveProperty('host.program');
   expect(decode!.sum_error_share).toBeLessThan(1e-12);
-  const database = await session.connect();
+  const database = await userDatabase(session);
   const bar = decode!.bars.find(({ id }) => id === 'launch_overhead')!;
   const found = await database.query<{ ms: number }>(bar.sql!);
   expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
@@ -178,7 +179,7 @@ test.each([
   expect(bars.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
   const rest = bars.find(({ id }) => id === 'unattributed')!;
   expect(rest.note).toContain('clean execution');
-  const database = await session.connect();
+  const database = await userDatabase(session);
   const found = await database.query<{ ms: number }>(rest.sql!);
   expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(rest.ms, 9);
   await database.close();
@@ -192,7 +193,7 @@ test('a capture without phases is one stage from its first activity to its last'
   expect(outside).toMatchObject({ kind: 'outside', instances: 1, measured_ms: { value: 0.18 } });
   expect(inUs(outside!.bars)).toMatchObject({ 'kernels.norm': 40, device_dependency: 12, unattributed: 25 });
   expect(inUs(outside!.bars)).not.toHaveProperty('host.start_up');
-  const database = await session.connect();
+  const database = await userDatabase(session);
   for (const { id, sql, ms } of outside!.bars) {
     const found = await database.query<{ ms: number }>(sql!);
     expect(
@@ -252,7 +253,7 @@ test('kernels of several streams that outlive a range are cut where they are exc
     [0, 0],
     [20 * us, 10 * us],
   ]);
-  const database = await session.connect();
+  const database = await userDatabase(session);
   for (const { id, sql, ms } of decode!.bars) {
     const found = await database.query<{ ms: number }>(sql!);
     expect(

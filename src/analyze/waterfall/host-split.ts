@@ -19,8 +19,9 @@ export interface Told {
 const gapsCounted = 1_000_000;
 const instancesTold = 256;
 
-/** Needs makeGroups. */
-export async function toldOf({ database }: TraceScope, unmarked: boolean): Promise<Told> {
+export async function toldOf(scope: TraceScope, unmarked: boolean): Promise<Told> {
+  const { database } = scope;
+  await scope.need('windows', 'spans');
   const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
   const whole = unmarked || (gaps?.n ?? 0) <= gapsCounted;
   const [until] = whole
@@ -56,21 +57,13 @@ const partsShown = 6;
 const python = "op_type IS DISTINCT FROM 'python_function'";
 
 /**
- * SQL of (stage_id of the window, share): how much of the host's part of the gaps, launch by launch, the thread was inside
- * the outermost operator that launched the activity ending the gap; the rest is between operators.
- */
-export function frameworkShareSql(unmarked: boolean): string {
-  return shareSql(unmarked, `(${hostGapsSql(unmarked)})`);
-}
-
-const shareSql = (unmarked: boolean, from: string): string =>
-  `SELECT ${unmarked ? '0' : 'step_id'} AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM ${from} GROUP BY 1`;
-
-/**
+ * SQL of (step_id, root_name, host_ns, inside_ns, n): the host's part of the gaps of a step by the outermost operator that
+ * launched the activity ending the gap, and how much of it the thread was inside that operator.
+ *
  * Climbs from the operator that launched to the outermost one around it that is no Python function. Numbers climb, and
  * the names are looked up at the end: six tables of all names take a gigabyte of a large trace.
  */
-function hostGapsSql(unmarked: boolean): string {
+export function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
   const joins = levels.map((n) => `LEFT JOIN around o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
   const outermost = [...levels.toReversed(), 0].map((n) => `o${n}.op_id`).join(', ');
@@ -79,24 +72,20 @@ function hostGapsSql(unmarked: boolean): string {
     launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM own_gaps WHERE host_ns > 0) g USING (op_id)),
     climbed AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
     root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM climbed c JOIN own_ops r ON r.op_id = c.root_id)
-    SELECT ${unmarked ? '0' : 'p.step_id'} AS step_id, g.host_ns, root_name,
-      coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0) AS inside_ns
-    FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0`;
+    SELECT ${unmarked ? '0::BIGINT' : 'p.step_id'} AS step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
+      sum(coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0))::DOUBLE AS inside_ns, count(*) AS n
+    FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
 }
 
-/** Needs `windows`. */
 export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told): Promise<HostSplit> {
   const { database } = scope;
   const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
   const groupOf = 'SELECT stage_id AS step_id, grp FROM members';
   if (withOps) {
-    await database.query(
-      `CREATE OR REPLACE TEMP TABLE host_gaps AS SELECT step_id, root_name, sum(host_ns) AS host_ns, sum(inside_ns) AS inside_ns, count(*) AS n
-       FROM (${hostGapsSql(unmarked)}) GROUP BY ALL`,
-    );
+    await scope.need('host_gaps');
     const shares = await database.query<{ stage_id: number; share: number | null }>(
-      shareSql(unmarked, 'host_gaps'),
+      'SELECT step_id AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM host_gaps GROUP BY 1',
     );
     const rows = await database.query<PartRow & { inside: number }>(
       `SELECT grp, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, sum(n)::BIGINT AS n

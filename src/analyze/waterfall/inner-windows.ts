@@ -1,7 +1,7 @@
 import { libraryRange } from '../../model/library-ranges.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
-import type { PhaseClock } from '../trace/windows.js';
+import { windowClocks } from '../trace/windows.js';
 import type { StageGroup } from './stage-group.js';
 
 /** Ranges that lie inside or around steps: sampling, and those that the program names itself. */
@@ -49,8 +49,15 @@ interface NameRow {
   last_ns: number;
 }
 
-/** Needs `windows` and the views of traceScope. */
-export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock[]): Promise<InnerGroup[]> {
+const groupsOf = new WeakMap<TraceScope, Promise<InnerGroup[]>>();
+
+export function innerGroups(scope: TraceScope): Promise<InnerGroup[]> {
+  const groups = groupsOf.get(scope) ?? readGroups(scope);
+  groupsOf.set(scope, groups);
+  return groups;
+}
+
+async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const { database, source } = scope;
   const wholeNs = Math.max(1, source.end_ns - source.start_ns);
   const rows = await database.query<NameRow>(
@@ -62,7 +69,7 @@ export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock
        sum(total_ns) AS total_ns, sum(ahead)::DOUBLE AS ahead, sum(silent)::DOUBLE AS silent, min(first_ns) AS first_ns, max(last_ns) AS last_ns
      FROM own WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
-  const sampling = clocks.some(({ kind }) => kind === 'sampling');
+  const sampling = (await windowClocks(scope)).some(({ kind }) => kind === 'sampling');
   const chosen = [
     ...rows
       .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= leastShare * wholeNs)
@@ -113,11 +120,19 @@ function rangesOf({ kind, key, lastStartNs, exactName }: InnerGroup, source: Tra
      QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)`;
 }
 
+/** Windows of all groups. */
+export async function allInnerWindowsSql(scope: TraceScope): Promise<string> {
+  const groups = await innerGroups(scope);
+  if (groups.length > 0)
+    return groups.map((group) => innerWindowsSql(group, scope.source)).join(' UNION ALL ');
+  return "SELECT '' AS grp, NULL::BIGINT AS stage_id, '' AS label, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns, NULL::BIGINT AS host_ns WHERE false";
+}
+
 /**
  * SQL of (grp, stage_id, label, start_ns, end_ns, host_ns) of a group. host_ns is the begin by the host's clock where that
  * is the window's: what was launched before it is other stages' work.
  */
-export function innerWindowsSql(group: InnerGroup, source: TraceSource): string {
+function innerWindowsSql(group: InnerGroup, source: TraceSource): string {
   const { key, clock, kind } = group;
   const times =
     clock === 'device'

@@ -29,7 +29,7 @@ export function loadingSql(calls: readonly string[]): string {
      FROM gap JOIN call ON call.start_ns < h_end AND call.end_ns > h_start GROUP BY ALL`;
 }
 
-/** The same by window, with the calls themselves; empty without such calls or such stages. Needs `windows`. */
+/** The same by window, with the calls themselves; empty without such calls or such stages. */
 export async function loadingCode(
   scope: TraceScope,
   present: boolean,
@@ -38,7 +38,8 @@ export async function loadingCode(
   if (!present) return { byWindow, calls: [] };
   const calls = await loadingCalls(scope);
   if (calls.length === 0) return { byWindow, calls };
-  const rows = await scope.database.query<{ stage_id: number; ns: number }>(loadingSql(calls));
+  await scope.need('loading_calls');
+  const rows = await scope.database.query<{ stage_id: number; ns: number }>('FROM loading_calls');
   for (const { stage_id, ns } of rows) byWindow.set(stage_id, (byWindow.get(stage_id) ?? 0) + ns);
   return { byWindow, calls };
 }

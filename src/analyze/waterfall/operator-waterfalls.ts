@@ -10,8 +10,7 @@ import { workloadModel } from '../model-work.js';
 import { percentile, studentT975 } from '../statistics.js';
 import { withoutProfiler } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
-import type { TraceScope } from '../trace/scope.js';
-import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { literal, type TraceScope } from '../trace/scope.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { apartNote, profilerNote } from './bar-facts.js';
@@ -19,11 +18,9 @@ import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { figureOfNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
-import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
 import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessary.js';
 import { type Part, splitOf } from './split.js';
-import { makeGroups } from './stage-groups.js';
-import { standaloneSql } from './standalone.js';
+import { stageGroups } from './stage-groups.js';
 import type { TimelineWaterfalls } from './waterfall.js';
 import { barWords } from './words.js';
 import type { StageGroup } from './stage-group.js';
@@ -33,21 +30,20 @@ const rowsShown = 64;
 /**
  * Waterfalls of a program that uses no GPU, under a framework's profiler: the CPU is the device, operators are its kernels.
  * Time of the stage's own thread inside operators by class, each operator's own without those it calls; the rest lies between
- * operators. Needs the views of traceScope.
+ * operators.
  */
 export async function operatorWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
 ): Promise<TimelineWaterfalls> {
-  const clocks = await makeWindows(scope);
-  const { groups, without } = await makeGroups(scope, clocks);
+  const { groups, without } = await stageGroups(scope);
   const { steps } = await groupSteps(session, scope, groups);
   const stages: StageWaterfall[] = [];
   for (const group of groups) {
     const own = steps.filter(({ kind }) => kind === group.kind);
     const need = await needOf(session, own);
-    const one = await stageOf(database, scope, { group, clocks, need });
+    const one = await stageOf(database, scope, { group, need });
     if (one) stages.push(one);
   }
   return { stages, without };
@@ -80,7 +76,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   return { necessary, roofs: 'reason' in necessary ? [] : peakLines(model, shape, peaks) };
 }
 
-/** Windows of a group as (stage_id, label, start_ns, end_ns), by names that standaloneSql knows. */
+/** Windows of a group as (stage_id, label, start_ns, end_ns), by names of derived tables. */
 function windowsOf(group: StageGroup): string {
   switch (group.level) {
     case 'steps':
@@ -88,7 +84,7 @@ function windowsOf(group: StageGroup): string {
     case 'request':
       return 'SELECT request_id AS stage_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM request_parts GROUP BY request_id';
     case 'inner':
-      return `SELECT stage_id, start_ns, end_ns FROM inner_windows`;
+      return `SELECT stage_id, start_ns, end_ns FROM inner_windows WHERE grp = ${literal(group.key)}`;
   }
 }
 
@@ -114,11 +110,9 @@ interface OpTime {
 async function stageOf(
   database: SessionDatabase,
   scope: TraceScope,
-  { group, clocks, need }: { group: StageGroup; clocks: readonly PhaseClock[]; need: Need },
+  { group, need }: { group: StageGroup; need: Need },
 ): Promise<StageWaterfall | null> {
-  const inner = 'lastStartNs' in group ? (group as InnerGroup) : null;
-  const where = inner ? " WHERE grp = '" + group.key.replaceAll("'", "''") + "'" : '';
-  const windows = `${windowsOf(group)}${where}`;
+  const windows = windowsOf(group);
   const spans = await database.query<{ instance: number; label: string; ns: number }>(
     `SELECT instance, label, (end_ns - start_ns)::DOUBLE AS ns FROM spans WHERE grp = $1 ORDER BY start_ns, instance`,
     [group.key],
@@ -143,13 +137,8 @@ async function stageOf(
     const sql =
       className === null
         ? null
-        : standaloneSql(
-            `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windowsOf(group))}) WHERE class = '${className}' GROUP BY name
-UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`,
-            scope.source,
-            clocks,
-            inner ? { inner_windows: innerWindowsSql(inner, scope.source) } : {},
-          );
+        : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
+UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`;
     return {
       id,
       ms,

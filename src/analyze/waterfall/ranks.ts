@@ -1,11 +1,12 @@
+import { hasRows } from '../../model/subjects.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeKernelStreams } from '../trace/kernel-streams.js';
 import { collectivesSql, rankCount, type RankCollectives, waitingOfRanks } from '../trace/collectives.js';
-import { literal, type ScopeOptions, traceScope } from '../trace/scope.js';
-import { makeWindows } from '../trace/windows.js';
+import { traceScope } from '../derived/scope.js';
+import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds whose slowest rank decides: those that every rank runs at the same time. */
 const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
@@ -35,16 +36,32 @@ interface RankTime {
 /** Those with the most kernel time are compared: each takes 20 queries, and a damaged capture may name a device per kernel. */
 const mostRanks = 64;
 
+/** What the explanation of a session looks at: the rank asked for, else the one that the others wait for. */
+export async function timelineScope(
+  session: Session,
+  database: SessionDatabase,
+  options: ScopeOptions,
+): Promise<{ scope: TraceScope; slowest: SlowestRank | null }> {
+  const slowest = hasRows(session.manifest, 'kernels') ? await slowestRank(session, database, options) : null;
+  return { scope: await traceScope(database, session.manifest, slowest?.focus ?? options), slowest };
+}
+
+interface SlowestRank {
+  focus: ScopeOptions;
+  ranks: RankTime[];
+  awaited: AwaitedRank | null;
+}
+
 /**
  * Mean W of every rank and device of the capture, and which of them a stage over several ranks waits for: in the stage
  * that takes longest of all the one that waits least in its collectives, where the ranks take as long, else the slowest.
  * Null where there is one, or where the rank was chosen.
  */
-export async function slowestRank(
+async function slowestRank(
   session: Session,
   database: SessionDatabase,
   options: ScopeOptions,
-): Promise<{ focus: ScopeOptions; ranks: RankTime[]; awaited: AwaitedRank | null } | null> {
+): Promise<SlowestRank | null> {
   await makeKernelStreams(database);
   const distinct = await database.query<{ rank: number | null; device: number | null }>(
     'SELECT DISTINCT rank, device FROM kernel_streams',
@@ -123,7 +140,7 @@ async function timesOf(
   const database = await session.connect();
   try {
     const scope = await traceScope(database, session.manifest, optionsOf({ rank, device }));
-    await makeWindows(scope);
+    await scope.need('windows');
     const rows = await database.query<Omit<RankTime, 'rank' | 'device'>>(
       `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS measured_ms FROM windows
        WHERE kind <> 'sampling' GROUP BY kind`,

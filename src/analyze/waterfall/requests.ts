@@ -1,11 +1,12 @@
-import type { PhaseClock } from '../trace/windows.js';
+import { literal, type TraceScope } from '../trace/scope.js';
+import { type PhaseClock, windowClocks } from '../trace/windows.js';
 
 /**
  * Steps of each request (request_id, stage_id, start_ns, end_ns), by `windows` and `instances`: a prefill and the decode
  * steps after it, of one thread and one iteration, up to the next prefill. Prefills in a row are chunks of one prompt.
  * request_id is the stage_id of the first.
  */
-export const requestsSql = `WITH step AS (
+const requestsSql = `WITH step AS (
        SELECT w.kind, w.stage_id, w.iteration, w.start_ns, w.end_ns, i.pid, i.tid, lag(w.kind) OVER thread AS before_kind,
          coalesce(w.iteration <> lag(w.iteration) OVER thread, false) AS other
        FROM windows w JOIN instances i USING (stage_id) WHERE w.kind IN ('prefill', 'decode', 'mixed')
@@ -19,18 +20,54 @@ export const requestsSql = `WITH step AS (
        AND count_if(kind = 'decode') OVER (PARTITION BY pid, tid, nth) > 0`;
 
 /** The same, and what lies between two steps as a window of its own, with the negative id of the step after it. */
-export const requestPartsSql = `WITH of_request AS (${requestsSql}),
+const requestPartsSql = `WITH of_request AS (${requestsSql}),
      until AS (
        SELECT *, max(end_ns) OVER (PARTITION BY request_id ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until_ns
        FROM of_request)
      SELECT request_id, stage_id, start_ns, end_ns FROM of_request
      UNION ALL SELECT request_id, -stage_id, until_ns, start_ns FROM until WHERE start_ns > until_ns`;
 
-/** Why a capture with these phases has no requests; null where it may, empty where nobody would ask. */
-export function requestReason(clocks: readonly PhaseClock[]): string | null {
+/** Rows of request_parts: none where no stretch of the timeline is one request. */
+export const requestPartsOf = async (scope: TraceScope): Promise<string> =>
+  (await requestReason(scope)) === null
+    ? requestPartsSql
+    : 'SELECT NULL::BIGINT AS request_id, NULL::BIGINT AS stage_id, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false';
+
+const reasons = new WeakMap<TraceScope, Promise<string | null>>();
+
+/** Why the timeline has no requests; null where it has, empty where nobody would ask. */
+export function requestReason(scope: TraceScope): Promise<string | null> {
+  const reason = reasons.get(scope) ?? readReason(scope);
+  reasons.set(scope, reason);
+  return reason;
+}
+
+async function readReason(scope: TraceScope): Promise<string | null> {
+  const reason = reasonOfPhases(await windowClocks(scope));
+  if (reason !== null) return reason;
+  await scope.need('windows', 'instances');
+  return reasonOfSizes(scope);
+}
+
+function reasonOfPhases(clocks: readonly PhaseClock[]): string | null {
   const has = (kind: string) => clocks.some((clock) => clock.kind === kind);
   if (has('mixed')) {
     return 'mixed steps serve several requests at once (continuous batching): no stretch of the timeline is one request';
   }
   return has('prefill') && has('decode') ? null : '';
+}
+
+/** Steps of more sequences than the prefill had serve several requests. */
+async function reasonOfSizes({ database, source }: TraceScope): Promise<string | null> {
+  const { execution_id, capture_id } = source.attribution;
+  const [row] = await database.query<{ grown: number }>(
+    `WITH sized AS (
+       SELECT r.request_id, max(s.batch_size) FILTER (s.kind = 'prefill') AS prompts, max(s.batch_size) FILTER (s.kind = 'decode') AS sequences
+       FROM (${requestPartsSql}) r JOIN stages s USING (stage_id)
+       WHERE s.execution_id = ${literal(execution_id)} AND s.capture_id = ${literal(capture_id)} AND s.batch_size IS NOT NULL GROUP BY r.request_id)
+     SELECT count_if(sequences > prompts) AS grown FROM sized`,
+  );
+  return (row?.grown ?? 0) > 0
+    ? 'steps serve several requests at once (continuous batching): no stretch of the timeline is one request'
+    : null;
 }

@@ -1,13 +1,13 @@
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
-import { firstHeld, hasRows } from '../../model/subjects.js';
+import { firstHeld } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
-import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.js';
+import type { ScopeOptions, TraceScope } from '../trace/scope.js';
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
-import { type AwaitedRank, slowestRank, withRanks } from './ranks.js';
+import { type AwaitedRank, timelineScope, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
@@ -79,8 +79,7 @@ export async function sessionWaterfalls(
   if (source === null) {
     return none('no capture of the session has a timeline of kernels, and no benchmark its stages');
   }
-  const slowest = hasRows(manifest, 'kernels') ? await slowestRank(session, database, options) : null;
-  const scope = await traceScope(database, manifest, slowest?.focus ?? options);
+  const { scope, slowest } = await timelineScope(session, database, options);
   if (!scope.source.gpu_used) {
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }

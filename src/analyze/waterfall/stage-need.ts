@@ -72,9 +72,10 @@ function possible(
   );
 }
 
-/** Bytes copied from the host in all instances of loading. Needs makeGroups. */
-export async function loadedBytes({ database }: TraceScope): Promise<number> {
-  const [row] = await database.query<{ bytes: number | null }>(
+/** Bytes copied from the host in all instances of loading. */
+export async function loadedBytes(scope: TraceScope): Promise<number> {
+  await scope.need('windows');
+  const [row] = await scope.database.query<{ bytes: number | null }>(
     `SELECT sum(bytes)::DOUBLE AS bytes FROM own_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
      WHERE w.kind = 'load' AND c.kind = 'HtoD'`,
   );

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
-import { traceScope } from '../trace/scope.js';
+import { traceScope } from '../derived/scope.js';
+import { userDatabase } from '../derived/test-queries.js';
 import { timelineWaterfalls } from './waterfall.js';
 
 /*
@@ -62,7 +63,7 @@ beforeAll(async () => {
   const scope = await traceScope(own, named);
   found = (await timelineWaterfalls({ ...session, manifest: named }, own, scope)).stages;
   await own.close();
-  database = await session.connect();
+  database = await userDatabase(session);
 });
 afterAll(() => database.close());
 
@@ -136,7 +137,7 @@ test('ranges of one name but for its numbers are one stage, those of libraries a
   });
 });
 
-test('every bar’s query sums to it, in a database that knows nothing else', async () => {
+test('every bar’s query sums to it, as a user runs it', async () => {
   for (const { kind, bars } of found) {
     for (const { id, sql, ms } of bars) {
       if (sql === null) continue;

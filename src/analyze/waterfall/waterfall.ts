@@ -9,7 +9,7 @@ import { deviceOf } from '../device.js';
 import { withoutProfiler } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
 import type { TraceScope } from '../trace/scope.js';
-import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
 import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
@@ -19,15 +19,13 @@ import { countedClasses, type CountedClasses } from './counter-parts.js';
 import { type CopyNeed, figureOfNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
 import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
-import { makeInnerSums } from './inner-sums.js';
 import type { InnerGroup } from './inner-windows.js';
 import { loadingCode } from './loading-code.js';
 import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
 import { type Part, splitOf } from './split.js';
-import { makeGroups } from './stage-groups.js';
+import { stageGroups } from './stage-groups.js';
 import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
-import { makeWindowSums } from './window-sums.js';
 import { barWords } from './words.js';
 
 /** What necessary times rest on. */
@@ -65,29 +63,25 @@ export interface TimelineWaterfalls {
 /**
  * The gap waterfall (docs/measurement.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, loading,
  * warm-up, sampling, a whole request, ranges of the program's own, or the whole capture where nothing is marked. Bars sum
- * to W. Sums over what import swept; needs the views of traceScope.
- * @param clocks of makeWindows; made here where they are left out
+ * to W. Sums over what import swept.
  */
 export async function timelineWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
-  { clocks, facts }: { clocks?: readonly PhaseClock[]; facts?: WaterfallFacts } = {},
+  facts?: WaterfallFacts,
 ): Promise<TimelineWaterfalls> {
   if (!scope.source.gpu_used) return { stages: [], without: [] };
-  const known = clocks ?? (await makeWindows(scope));
   const { model, roofs } = facts ?? (await waterfallFacts(session, database, scope));
-  const unmarked = known.some(({ kind }) => kind === 'outside');
-  const { groups, without } = await makeGroups(scope, known);
-  await makeWindowSums(scope, known, 'step_windows');
-  if (groups.some(({ level }) => level === 'inner')) await makeInnerSums(scope);
+  const unmarked = (await windowClocks(scope)).some(({ kind }) => kind === 'outside');
+  const { groups, without } = await stageGroups(scope);
   const told = await toldOf(scope, unmarked);
   const host = await hostSplit(scope, unmarked, told);
   const waits = await waitingParts(scope, unmarked, told);
   const once = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
   const loading = await loadingCode(scope, once);
-  const counted = await countedClasses(session, database, unmarked, peaksOfModel(model, roofs));
-  const sums = await windowRows(database, {
+  const counted = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
+  const sums = await windowRows(scope, {
     groups,
     framework: host.framework,
     loading: loading.byWindow,
@@ -102,11 +96,9 @@ export async function timelineWaterfalls(
     results.push(
       await waterfallOf(scope, one, {
         ...need,
-        clocks: known,
         host,
         waits,
         counted,
-        loadingCalls: loading.calls,
       }),
     );
   }
@@ -121,11 +113,9 @@ export async function stageWaterfalls(
 }
 
 interface StageContext extends NeedFacts {
-  clocks: readonly PhaseClock[];
   host: HostSplit;
   waits: Waits;
   counted: CountedClasses;
-  loadingCalls: readonly string[];
 }
 
 /** Of the dtype the model computes in: counters do not tell which of its kernels computed in which. */
@@ -177,11 +167,8 @@ async function waterfallOf(
       count: countOf(id, sums),
       ...barWords(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
       sql: barSql(id, {
-        source,
-        clocks: context.clocks,
         group,
         instances,
-        loadingCalls: context.loadingCalls,
         constants: constantsOf(id, { ms, rawMs: msOf(raw, id), mean, sums }),
       }),
       note: noteOf(id, ms, { sums, raw, parts, need }),

@@ -3,6 +3,7 @@ import { figure, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { studentT975 } from '../statistics.js';
 import { edges, gapParts } from '../trace/phases.js';
+import type { TraceScope } from '../trace/scope.js';
 import type { Told } from './host-split.js';
 import type { Measured } from './split.js';
 import type { StageGroup } from './stage-group.js';
@@ -42,10 +43,13 @@ export interface SumFacts {
   told: Told;
 }
 
-/** Sums of makeWindowSums and makeInnerSums by group: a mean instance, and the first ones. Needs makeGroups. */
-export async function windowRows(database: SessionDatabase, facts: SumFacts): Promise<GroupSums[]> {
+/** Sums over the windows of each group: a mean instance, and the first ones. */
+export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<GroupSums[]> {
+  const { database } = scope;
   const { groups, told } = facts;
   const inner = groups.some(({ level }) => level === 'inner');
+  await scope.need('spans', 'members', 'window_kernels', 'window_copies', 'window_idle');
+  if (inner) await scope.need('inner_kernels', 'inner_copies', 'inner_idle');
   const about = await database.query<Record<string, number> & { grp: string }>(
     `SELECT grp, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median, quantile_cont(end_ns - start_ns, 0.1) AS p10
      FROM spans GROUP BY grp`,

@@ -1,3 +1,4 @@
+import { userDatabase } from '../../analyze/derived/test-queries.js';
 import { expect, test } from 'vitest';
 import { analyzeResultSchema } from '../../model/documents/analyze.js';
 import { gap, kernel, sessionOf, stage, us } from '../../analyze/trace/test-hand.js';
@@ -51,7 +52,7 @@ test.each([
   expect(found.answered_by).toBe('stored');
   expect(found.answer).toMatch(expected);
   // Every query that is cited yields its rows.
-  const database = await session.connect();
+  const database = await userDatabase(session);
   for (const { id, tool, input, rows } of found.queries) {
     expect(found.answer).toContain(`[${id}]`);
     if (tool === 'sql' && rows !== null && rows > 0)

@@ -5,7 +5,7 @@ import { askTool } from './tool.js';
 export const schemaTool = askTool({
   name: 'schema',
   description:
-    'Tables that have rows, with their columns. With a table: its columns with type, unit and meaning. Ask before the first sql.',
+    'Tables that have rows, and those derived of a timeline, with their columns. With a table: its columns with type, unit and meaning. Ask before the first sql.',
   input: z.object({
     table: z.string().optional().describe('only this table, with the meaning of its columns'),
   }),
@@ -19,14 +19,14 @@ export const schemaTool = askTool({
     const all = describedTables();
     const own =
       table === undefined
-        ? all.filter(({ name }) => rowsOf(name) > 0)
+        ? all.filter(({ name, derived }) => derived || rowsOf(name) > 0)
         : all.filter(({ name }) => name === table);
     return {
       data: {
-        tables: own.map(({ name, doc, columns }) => ({
+        tables: own.map(({ name, doc, derived, columns }) => ({
           name,
           doc,
-          rows: rowsOf(name),
+          rows: derived ? null : rowsOf(name),
           columns: table === undefined ? columns.map((one) => one.name).join(', ') : columns,
         })),
         ...(own.length === 0

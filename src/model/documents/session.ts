@@ -124,12 +124,14 @@ export const sqlDocumentSchema = documentSchema(
 /** `inferscope sql --schema --format json`. */
 export const sqlSchemaDocumentSchema = documentSchema(
   'sql-schema',
-  '1.0',
+  '1.1',
   z.object({
     tables: z.array(
       z.object({
         name: z.string(),
         doc: z.string(),
+        /** Made of a timeline's recorded tables when a query names it. */
+        derived: z.boolean(),
         columns: z.array(z.object({ name: z.string(), type: z.string(), doc: z.string() })),
       }),
     ),

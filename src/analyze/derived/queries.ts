@@ -1,0 +1,56 @@
+import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import type { MadeTable, Makes } from '../../session/made-tables.js';
+import type { ScopeOptions } from '../trace/scope.js';
+import { timelineScope } from '../waterfall/ranks.js';
+import { relations } from './relations.js';
+
+/**
+ * The derived tables that a query over these sessions may name: of the rank and device that the session's explanation is
+ * about, or of those asked for.
+ */
+export function derivedOf(sessions: readonly Session[], options: ScopeOptions = {}): Makes {
+  return {
+    names: Object.keys(derivedTables),
+    async make(names) {
+      const [session, second] = sessions;
+      if (!session || second) {
+        throw new InferscopeError('E_USAGE', {
+          what: `${names.join(', ')} is made of one session`,
+          why: `The query is over ${sessions.length}: their windows have the same ids.`,
+          fix: 'Name one session, or use the recorded tables: inferscope sql --schema',
+        });
+      }
+      return definitionsOf(session, names as DerivedTable[], options);
+    },
+  };
+}
+
+/**
+ * What makes the tables and those that they are made of, in an order in which each finds its own.
+ * @throws E_USAGE when the session has no timeline, or none of the rank and device asked for
+ */
+export async function definitionsOf(
+  session: Session,
+  names: readonly DerivedTable[],
+  options: ScopeOptions = {},
+): Promise<MadeTable[]> {
+  const database = await session.connect();
+  try {
+    const { scope } = await timelineScope(session, database, options);
+    const found: MadeTable[] = [];
+    const add = async (name: DerivedTable): Promise<void> => {
+      if (found.some((one) => one.name === name)) return;
+      const { needs, kept, rows } = relations[name];
+      for (const need of needs) await add(need);
+      // What a table is made by can depend on rows of those it needs.
+      await scope.need(...needs);
+      found.push({ name, as: kept === 'view' ? 'view' : 'table', ...(await rows(scope)) });
+    };
+    for (const name of names) await add(name);
+    return found;
+  } finally {
+    await database.close();
+  }
+}

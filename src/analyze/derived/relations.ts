@@ -1,0 +1,164 @@
+import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import type { TraceSource } from '../../model/documents/trace.js';
+import { callNamesSql } from '../trace/call-names.js';
+import { kernelCellsSql } from '../trace/kernel-cells.js';
+import { gapSpanSql, stepGapsSql } from '../trace/phases.js';
+import { literal, noStage, placeKey, type TraceScope } from '../trace/scope.js';
+import type { SteppedQuery } from '../../session/stepped-query.js';
+import { instancesSql, windowClocks, windowsSql } from '../trace/windows.js';
+import { hostGapsSql } from '../waterfall/host-split.js';
+import { gapsInside, innerIdleSql, insideWindows } from '../waterfall/inner-sums.js';
+import { allInnerWindowsSql } from '../waterfall/inner-windows.js';
+import { loadingCalls, loadingSql } from '../waterfall/loading-code.js';
+import { requestPartsOf } from '../waterfall/requests.js';
+import { membersSql, spansSql, stepWindowsSql } from '../waterfall/stage-groups.js';
+import {
+  activitiesOfWindows,
+  copyGroups,
+  kernelGroups,
+  nameGroups,
+  windowIdleSql,
+} from '../waterfall/window-sums.js';
+
+/** How a derived table is made of others and of the session's. */
+export interface Relation {
+  needs: readonly DerivedTable[];
+  /** view: a name for its SELECT; table: rows of one connection; shared: made once for all connections to the session. */
+  kept: 'view' | 'table' | 'shared';
+  rows(scope: TraceScope): Promise<SteppedQuery>;
+}
+
+type Rows = string | SteppedQuery;
+
+function relation(
+  kept: Relation['kept'],
+  needs: readonly DerivedTable[],
+  rows: (scope: TraceScope) => Rows | Promise<Rows>,
+): Relation {
+  return {
+    needs,
+    kept,
+    async rows(scope) {
+      const made = await rows(scope);
+      return typeof made === 'string' ? { steps: {}, select: made } : made;
+    },
+  };
+}
+
+/** Rows of a recorded table that are of the scope's rank, and of its device where the table is the device's. */
+const own = (table: string, of: 'rank' | 'device'): Relation =>
+  relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, of)}`);
+
+const withPhase = (table: DerivedTable): Relation =>
+  relation(
+    'view',
+    [table, 'place_of'],
+    () =>
+      `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`,
+  );
+
+function whereOf({ attribution, focus }: TraceSource, of: 'capture' | 'rank' | 'device'): string {
+  const equals = (column: string, value: number | null) =>
+    value === null ? `${column} IS NULL` : `${column} = ${value}`;
+  return [
+    `execution_id = ${literal(attribution.execution_id)}`,
+    `capture_id = ${literal(attribution.capture_id)}`,
+    ...(of === 'capture' ? [] : [equals('rank', focus.rank)]),
+    ...(of === 'device' ? [equals('device', focus.device)] : []),
+  ].join(' AND ');
+}
+
+/** Of all stages of the capture, and of none: an inner join that loses no row takes half of the time of an outer one. */
+const placesSql = (source: TraceSource): string => `WITH named AS (
+       SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${whereOf(source, 'rank')}),
+     phases AS (SELECT * FROM named WHERE stage_id = phase_id),
+     inside AS (
+       SELECT p.stage_id, e.stage_id AS step_id FROM phases p
+       JOIN named around ON around.stage_id = p.parent_id JOIN phases e ON e.stage_id = around.phase_id
+       WHERE e.kind IN ('warmup', 'load') OR (p.kind = 'sampling' AND e.kind IN ('prefill', 'decode', 'mixed'))),
+     climbed AS (
+       SELECT i.stage_id, coalesce(third.step_id, second.step_id, i.step_id) AS step_id FROM inside i
+       LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)
+     SELECT s.stage_id, coalesce(p.kind, 'outside') AS phase, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
+     FROM named s LEFT JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id
+     UNION ALL SELECT stage_id, 'outside', NULL, NULL FROM stages WHERE ${whereOf(source, 'capture')} AND (${whereOf(source, 'rank')}) IS NOT TRUE
+     UNION ALL SELECT ${noStage}, 'outside', NULL, NULL`;
+
+const isUnmarked = async (scope: TraceScope): Promise<boolean> =>
+  (await windowClocks(scope)).some(({ kind }) => kind === 'outside');
+
+const ofSteps = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
+  relation(
+    'table',
+    [`own_${table}`, 'own_kernels', 'own_copies', 'place_of', 'step_windows'],
+    async (scope) => activitiesOfWindows(table, groups, await isUnmarked(scope)),
+  );
+
+const ofRanges = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
+  relation('table', ['own_kernels', 'own_copies', 'inner_windows'], (scope) =>
+    insideWindows(scope, table, groups),
+  );
+
+/** How each derived table is made; model/derived-tables.ts says what its rows are. */
+export const relations: Readonly<Record<DerivedTable, Relation>> = {
+  place_of: relation('shared', [], ({ source }) => placesSql(source)),
+  phase_of: relation(
+    'view',
+    ['place_of'],
+    () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM place_of WHERE phase_id IS NOT NULL',
+  ),
+  own_kernels: own('kernels', 'device'),
+  own_copies: own('copies', 'device'),
+  own_gaps: own('gaps', 'device'),
+  own_api: own('api_calls', 'rank'),
+  own_ops: own('ops', 'rank'),
+  // The database cannot know that the join with place_of adds no rows, and would make it for queries that ask for no phase.
+  focus_kernels: withPhase('own_kernels'),
+  focus_copies: withPhase('own_copies'),
+  focus_gaps: withPhase('own_gaps'),
+  focus_api: withPhase('own_api'),
+  focus_ops: withPhase('own_ops'),
+  focus_stages: relation(
+    'view',
+    ['phase_of'],
+    ({ source }) => `SELECT t.*, p.kind AS phase, p.step_id
+     FROM (SELECT * FROM stages WHERE ${whereOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
+  ),
+  instances: relation('shared', ['focus_stages', 'phase_of'], () => instancesSql),
+  windows: relation('table', ['instances'], async (scope) =>
+    windowsSql(await windowClocks(scope), scope.source),
+  ),
+  request_parts: relation('table', ['windows', 'instances'], requestPartsOf),
+  step_windows: relation('table', ['windows', 'request_parts'], () => stepWindowsSql),
+  inner_windows: relation('table', ['windows', 'phase_of', 'own_kernels'], allInnerWindowsSql),
+  spans: relation('table', ['windows', 'request_parts', 'inner_windows'], () => spansSql),
+  members: relation('table', ['windows', 'request_parts', 'inner_windows'], () => membersSql),
+  call_names: relation('shared', ['own_api'], () => callNamesSql),
+  kernel_cells: relation('shared', ['own_kernels', 'place_of', 'windows'], () => kernelCellsSql),
+  window_kernels: ofSteps('kernels', kernelGroups),
+  window_kernel_names: ofSteps('kernels', { ...kernelGroups, ...nameGroups }),
+  window_copies: ofSteps('copies', copyGroups),
+  gap_span: relation('shared', ['own_gaps'], () => gapSpanSql),
+  step_gaps: relation('shared', ['own_gaps', 'place_of', 'windows'], async (scope) =>
+    stepGapsSql(await isUnmarked(scope)),
+  ),
+  window_idle: relation('table', ['own_gaps', 'gap_span', 'step_gaps', 'step_windows'], windowIdleSql),
+  inner_kernels: ofRanges('kernels', kernelGroups),
+  inner_kernel_names: ofRanges('kernels', { ...kernelGroups, ...nameGroups }),
+  inner_copies: ofRanges('copies', copyGroups),
+  inner_gaps: relation('table', ['own_gaps', 'inner_windows'], (scope) => gapsInside(scope)),
+  inner_idle: relation('table', ['inner_gaps', 'inner_kernels', 'inner_windows', 'gap_span'], (scope) =>
+    innerIdleSql(scope),
+  ),
+  host_gaps: relation('table', ['own_gaps', 'own_ops', 'phase_of'], async (scope) =>
+    hostGapsSql(await isUnmarked(scope)),
+  ),
+  loading_calls: relation('table', ['own_gaps', 'own_api', 'windows', 'call_names'], async (scope) =>
+    loadingSql(await loadingCalls(scope)),
+  ),
+};
+
+/** What every analysis of a timeline reads: rows of the recorded tables, with and without their phase. */
+export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[]).filter(
+  (name) => name === 'phase_of' || name.startsWith('own_') || name.startsWith('focus_'),
+);

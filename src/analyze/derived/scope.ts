@@ -1,0 +1,186 @@
+import type { DerivedTable } from '../../model/derived-tables.js';
+import type { Capture, ManifestData } from '../../model/manifest.js';
+import type { TraceSource } from '../../model/documents/trace.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { makeKernelStreams } from '../trace/kernel-streams.js';
+import { scopeKey, type ScopeOptions, type TraceScope } from '../trace/scope.js';
+import { createFrom } from '../../session/stepped-query.js';
+import { relations, rowsOfScope } from './relations.js';
+
+interface KernelCount {
+  execution_id: string;
+  capture_id: string;
+  rank: number | null;
+  device: number | null;
+  kernels: number;
+  kernel_ns: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** nsys records with the least overhead, so its timeline is taken before that of a framework's profiler. */
+const preferredTools = ['nsys', 'kineto', 'torch'];
+
+function toolRank({ tool, importer }: Capture): number {
+  const at = preferredTools.findIndex((name) => importer.includes(name) || tool.name.includes(name));
+  return at === -1 ? preferredTools.length : at;
+}
+
+/**
+ * Chooses what is analysed, and makes the tables that every analysis of it reads.
+ *
+ * A phase inside a warm-up or marked as one is of kind warmup; what is in no phase is `outside`. step_id is the phase,
+ * or the prefill or decode step around it: sampling inside a step belongs to the step.
+ * @throws E_USAGE when the session has no kernels, or none of the rank and device asked for
+ */
+export async function traceScope(
+  database: SessionDatabase,
+  manifest: ManifestData,
+  options: ScopeOptions = {},
+): Promise<TraceScope> {
+  await makeKernelStreams(database);
+  const counts = await database.query<KernelCount>(
+    `SELECT execution_id, capture_id, rank, device, sum(kernels)::BIGINT AS kernels, sum(dur_ns) AS kernel_ns,
+            min(start_ns) AS start_ns, max(end_ns) AS end_ns
+     FROM kernel_streams GROUP BY ALL ORDER BY ALL`,
+  );
+  const gpuUsed = counts.length > 0;
+  if (!gpuUsed) counts.push(...(await operatorCounts(database)));
+  if (counts.length === 0) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${manifest.id} has no GPU timeline`,
+      why: 'Its captures hold no device kernels.',
+      fix: 'Record one: inferscope run --evaluator nsys -- command, or inferscope import FILE.',
+    });
+  }
+  const source = { ...(await chooseSource(database, manifest, counts, options)), gpu_used: gpuUsed };
+  const scope = scopeOn(database, source);
+  await scope.need(...rowsOfScope);
+  return scope;
+}
+
+/** The same scope on another connection to the session. */
+export function scopeOn(database: SessionDatabase, source: TraceSource): TraceScope {
+  const made = new Map<DerivedTable, Promise<void>>();
+  const make = async (table: DerivedTable): Promise<void> => {
+    const { needs, kept, rows } = relations[table];
+    await scope.need(...needs);
+    const { steps, select } = await rows(scope);
+    if (kept === 'view') await database.query(`CREATE TEMP VIEW ${table} AS ${select}`);
+    else if (kept === 'shared') await database.once(table, scopeKey(source), select);
+    else await createFrom(database, table, { steps, select });
+  };
+  const scope: TraceScope = {
+    database,
+    source,
+    async need(...tables) {
+      for (const table of tables) {
+        const making = made.get(table) ?? make(table);
+        made.set(table, making);
+        await making;
+      }
+    },
+  };
+  return scope;
+}
+
+/** A program that uses no GPU still has operators under PyTorch's profiler. */
+async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]> {
+  return database.query<KernelCount>(
+    `SELECT execution_id, capture_id, rank, NULL AS device, count(*) AS kernels, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS kernel_ns,
+            min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns
+     FROM ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL GROUP BY ALL ORDER BY ALL`,
+  );
+}
+
+async function chooseSource(
+  database: SessionDatabase,
+  manifest: ManifestData,
+  counts: KernelCount[],
+  { rank, device }: ScopeOptions,
+): Promise<Omit<TraceSource, 'gpu_used'>> {
+  const kernelsOf = (captureId: string) =>
+    counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
+  const candidates = manifest.captures
+    .filter(({ capture_id }) => kernelsOf(capture_id) > 0)
+    .toSorted((a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id));
+  const [chosen] = candidates;
+  if (!chosen) throw new Error('kernels of a capture that the manifest does not name');
+  const why: string[] = [];
+  const named = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
+  if (candidates.length > 1) {
+    const others = candidates.slice(1).map(named).join(', ');
+    why.push(
+      `Kernels, stages and gaps are taken from ${named(chosen)}, not from ${others}: no sums over captures.`,
+    );
+  }
+  const own = counts.filter(
+    (row) =>
+      row.capture_id === chosen.capture_id &&
+      (rank === undefined || row.rank === rank) &&
+      (device === undefined || row.device === device),
+  );
+  const focus = own.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
+  if (!focus) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, device ${device ?? 'any'}`,
+      why: `It has ${[...new Set(counts.map((row) => `rank ${row.rank ?? '–'} device ${row.device ?? '–'}`))].join(', ')}.`,
+      fix: 'Leave --rank and --device out, or give one of these.',
+    });
+  }
+  if (own.length > 1) {
+    why.push(
+      `Shown is rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, which computed longest of ${own.length}; ranks and devices are never added up.`,
+    );
+  }
+  const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');
+  const [timed] = await database.query<{ execution_id: string }>(
+    `SELECT execution_id FROM stages
+     WHERE list_contains(string_split($1, ','), execution_id) AND NOT coalesce(warmup, false)
+       AND kind IN ('prefill', 'decode', 'mixed') LIMIT 1`,
+    [clean.map(({ execution_id }) => execution_id).join(',')],
+  );
+  const timing = timed && timed.execution_id !== chosen.execution_id ? timed : null;
+  why.push(
+    timing
+      ? `Stages that the clean execution (${timing.execution_id}) timed have its times, the others hold what the profiler added.`
+      : 'No clean execution with stages is in the session: times hold what the profiler added.',
+  );
+  const purposeOf = (id: string) =>
+    manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';
+  // Copies count as activity too: loading has hardly anything else.
+  const [span] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
+    `SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies
+     WHERE capture_id = $1 AND rank IS NOT DISTINCT FROM $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER`,
+    [chosen.capture_id, focus.rank, focus.device],
+  );
+  const start_ns = Math.min(focus.start_ns, span?.start_ns ?? focus.start_ns);
+  const end_ns = Math.max(focus.end_ns, span?.end_ns ?? focus.end_ns);
+  return {
+    attribution: {
+      execution_id: chosen.execution_id,
+      capture_id: chosen.capture_id,
+      tool: [chosen.tool.name, chosen.tool.version].filter(Boolean).join(' '),
+      purpose: purposeOf(chosen.execution_id),
+    },
+    timing,
+    focus: { rank: focus.rank, device: focus.device },
+    why,
+    executions: manifest.executions.map(({ execution_id, purpose }) => ({
+      execution_id,
+      purpose,
+      captures: manifest.captures
+        .filter((capture) => capture.execution_id === execution_id)
+        .map(({ capture_id, tool }) => ({ capture_id, tool: tool.name, kernels: kernelsOf(capture_id) })),
+      used_for:
+        execution_id === chosen.execution_id
+          ? ('attribution' as const)
+          : execution_id === timing?.execution_id
+            ? ('timing' as const)
+            : null,
+    })),
+    start_ns,
+    end_ns,
+  };
+}

@@ -1,0 +1,14 @@
+import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import { holds } from '../../model/subjects.js';
+import { makeTables } from '../../session/made-tables.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { definitionsOf } from './queries.js';
+
+/** What a query of a user finds: the session's tables, and the derived ones of a timeline. */
+export async function userDatabase(session: Session): Promise<SessionDatabase> {
+  const database = await session.connect();
+  if (holds(session.manifest, 'timeline'))
+    await makeTables(database, await definitionsOf(session, Object.keys(derivedTables) as DerivedTable[]));
+  return database;
+}

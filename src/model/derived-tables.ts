@@ -1,0 +1,251 @@
+import { type Column, type Table, type TableName, tables } from './tables.js';
+
+/**
+ * Tables that analyses make of a timeline's recorded ones, for one rank on one device of one capture. Users read them with
+ * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; analyze/derived makes them.
+ */
+
+const big = (doc: string): Column => ({ type: 'BIGINT', doc });
+const int = (doc: string): Column => ({ type: 'INTEGER', doc });
+const num = (doc: string): Column => ({ type: 'DOUBLE', doc });
+const text = (doc: string): Column => ({ type: 'VARCHAR', doc });
+const flag = (doc: string): Column => ({ type: 'BOOLEAN', doc });
+
+const phase = {
+  phase: text('load, warmup, prefill, decode, mixed, sampling, other, or outside of all'),
+  phase_id: big('stage_id of that phase; null outside'),
+  step_id: big('the phase, or the prefill or decode step around it: sampling in a step belongs to the step'),
+};
+
+const between = {
+  start_ns: big("begin, ns since the session's start"),
+  end_ns: big('end, ns'),
+};
+
+const gapParts = {
+  synchronization: num('the host waited for the device, ns'),
+  host: num('the host was in no call, ns'),
+  launch_overhead: num('inside the launching call, ns'),
+  launch_latency: num('from the end of the call to the begin of the activity, ns'),
+  device_dependency: num('launched in time, waiting for other work of the device, ns'),
+  unattributed: num('no recorded launch explains it, ns'),
+};
+
+const edges = {
+  start_up: num("before the capture's first activity, ns"),
+  shut_down: num('after its last activity, ns'),
+};
+
+const window = big('stage_id of the window; negative between two steps of a request');
+const rangeId = big('stage_id of the range');
+const ns = num('exclusive time, ns: each instant of the device counts once');
+const n = num('how many began in the window');
+const className = text('class, as in kernels');
+const earlier = flag("launched before the range began: another stage's work");
+const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
+const group = text('kind of stage, or the name of a range of the program');
+
+const own = (table: TableName, of: string): Table => ({
+  doc: `\`${table}\` of ${of}.`,
+  columns: tables[table].columns,
+});
+const focus = (table: TableName, of: string): Table => ({
+  doc: `\`${table}\` of ${of}, each with its phase.`,
+  columns: { ...tables[table].columns, ...phase },
+});
+
+const rank = 'the rank';
+const device = 'the rank on the device';
+
+const tableOf = {
+  place_of: {
+    doc: 'The phase and step of every stage of the capture; -1 is no stage.',
+    columns: { stage_id: big('stage'), ...phase },
+  },
+  phase_of: {
+    doc: 'place_of without what lies in no phase.',
+    columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
+  },
+  own_kernels: own('kernels', device),
+  own_copies: own('copies', device),
+  own_gaps: own('gaps', device),
+  own_api: own('api_calls', rank),
+  own_ops: own('ops', rank),
+  focus_kernels: focus('kernels', device),
+  focus_copies: focus('copies', device),
+  focus_gaps: focus('gaps', device),
+  focus_api: focus('api_calls', rank),
+  focus_ops: focus('ops', rank),
+  focus_stages: {
+    doc: '`stages` of the rank, each with its phase.',
+    columns: { ...tables.stages.columns, phase: phase.phase, step_id: phase.step_id },
+  },
+  instances: {
+    doc: 'One row an instance of a phase, with its ends by the host and by the device.',
+    columns: {
+      stage_id: big('of the phase'),
+      kind: phase.phase,
+      raw_name: text('name of the range as recorded'),
+      pid: big('process id'),
+      tid: big('thread id'),
+      iteration: int('which run of the workload'),
+      step_index: int('which step of its kind'),
+      ...between,
+      device_start_ns: big('begin of the first activity that it launched; null where it launched none'),
+      device_end_ns: big('end of the last activity that it launched'),
+      host_end_ns: big('end by the host: of a decode step, the begin of the next one'),
+      device_until_ns: big('end by the device: of a decode step, the first activity of the next one'),
+    },
+  },
+  windows: {
+    doc: 'The measured time of every instance of a phase, by one clock for each kind (docs/measurement.md).',
+    columns: {
+      kind: phase.phase,
+      stage_id: big('of the phase; 0 for the whole of a capture that marks none'),
+      raw_name: text('name of the range as recorded'),
+      iteration: int('which run of the workload'),
+      step_index: int('which step of its kind'),
+      ...between,
+    },
+  },
+  request_parts: {
+    doc: 'Steps of each request, and what lies between two of them; empty under continuous batching.',
+    columns: { request_id: big('stage_id of its first prefill'), stage_id: window, ...between },
+  },
+  step_windows: {
+    doc: 'Windows of steps, which do not overlap, and what lies between the steps of a request.',
+    columns: { kind: text('as in windows, or between'), stage_id: window, ...between },
+  },
+  inner_windows: {
+    doc: 'Ranges inside and around steps that have a waterfall: sampling, and those that the program names.',
+    columns: {
+      grp: group,
+      stage_id: rangeId,
+      label: text('name of this instance'),
+      ...between,
+      host_ns: big("begin by the host, where the host's clock is the window's"),
+    },
+  },
+  spans: {
+    doc: 'Instances of everything that has a waterfall.',
+    columns: {
+      grp: group,
+      instance: big('stage_id, or the request'),
+      label: text('name of this instance'),
+      ...between,
+    },
+  },
+  members: {
+    doc: 'Which windows an instance of `spans` is made of.',
+    columns: { grp: group, instance: big('as in spans'), stage_id: big('window') },
+  },
+  call_names: { doc: 'Names of the API calls of the rank.', columns: { name: text('API name') } },
+  kernel_cells: {
+    doc: 'Kernels summed over what they have in common: some hundred rows of millions.',
+    columns: {
+      phase: phase.phase,
+      step_kind: text("kind of the step's window; null outside of steps"),
+      ...pick('kernels', [
+        'name',
+        'short_name',
+        'class',
+        'tile',
+        'dtype',
+        'context',
+        'stream',
+        'attributed_by',
+      ]),
+      in_graph: flag('node of a CUDA graph'),
+      orphan: flag('its launching call was not recorded'),
+      kernels: big('launches'),
+      dur_ns: big('sum of durations, ns'),
+      exclusive_ns: big('sum of exclusive times, ns; null where no kernel has one'),
+      ...between,
+      short: big('kernels shorter than 10 µs'),
+      short_ns: big('their time, ns'),
+    },
+  },
+  window_kernels: {
+    doc: 'Exclusive time of kernels in each window of `step_windows`, by class.',
+    columns: { stage_id: window, class: className, ns, n },
+  },
+  window_kernel_names: {
+    doc: 'The same by class and kernel.',
+    columns: { stage_id: window, class: className, kernel: text('short name'), ns, n },
+  },
+  window_copies: {
+    doc: 'Exclusive time of copies in each window of `step_windows`.',
+    columns: { stage_id: window, kind: copyKind, ns, n },
+  },
+  gap_span: {
+    doc: 'One row: from the first gap to the last one.',
+    columns: { start_ns: between.start_ns, dur_ns: big('duration, ns') },
+  },
+  step_gaps: {
+    doc: 'Gaps summed by the window that holds them; one row for each gap that lies in none.',
+    columns: {
+      key: big("the window, or the gap's begin + 2^60"),
+      ...Object.fromEntries(Object.entries(gapParts).map(([name, { doc }]) => [name, big(doc)])),
+    },
+  },
+  window_idle: {
+    doc: "Why the device was idle in each window of `step_windows`: gaps by cause, clipped at the window's edges.",
+    columns: { kind: text('as in step_windows'), stage_id: window, ...gapParts, ...edges },
+  },
+  inner_kernels: {
+    doc: 'Exclusive time of kernels in each range of `inner_windows`, by class.',
+    columns: { stage_id: rangeId, class: className, earlier, ns, n },
+  },
+  inner_kernel_names: {
+    doc: 'The same by class and kernel.',
+    columns: { stage_id: rangeId, class: className, kernel: text('short name'), earlier, ns, n },
+  },
+  inner_copies: {
+    doc: 'Exclusive time of copies in each range of `inner_windows`.',
+    columns: { stage_id: rangeId, kind: copyKind, earlier, ns, n },
+  },
+  inner_gaps: {
+    doc: 'Gaps by cause in each range of `inner_windows`.',
+    columns: { stage_id: rangeId, ...interleaved() },
+  },
+  inner_idle: {
+    doc: 'Why the device did nothing for each range of `inner_windows`: gaps, and work of earlier stages as device_dependency.',
+    columns: { stage_id: rangeId, ...gapParts, ...gapCounts(), ...edges },
+  },
+  host_gaps: {
+    doc: "The host's part of gaps, by step and by the outermost operator that launched what ended the gap.",
+    columns: {
+      step_id: big('step; 0 for the whole of a capture that marks none'),
+      root_name: text('outermost operator; null for none'),
+      host_ns: num('host time, ns'),
+      inside_ns: num('the part of it inside that operator, ns'),
+      n: big('gaps'),
+    },
+  },
+  loading_calls: {
+    doc: 'Host time in which loading and warm-up loaded code onto the device.',
+    columns: { stage_id: window, call: text('API name'), ns: num('ns') },
+  },
+} satisfies Record<string, Table>;
+
+export type DerivedTable = keyof typeof tableOf;
+export const derivedTables: Readonly<Record<DerivedTable, Table>> = tableOf;
+
+function pick(table: TableName, names: readonly string[]): Record<string, Column> {
+  const columns = tables[table].columns as Record<string, Column>;
+  return Object.fromEntries(names.map((name) => [name, columns[name]!]));
+}
+
+function gapCounts(): Record<string, Column> {
+  return Object.fromEntries(Object.keys(gapParts).map((part) => [`n_${part}`, num(`gaps with ${part}`)]));
+}
+
+function interleaved(): Record<string, Column> {
+  const counts = gapCounts();
+  return Object.fromEntries(
+    Object.entries(gapParts).flatMap(([part, column]) => [
+      [part, column],
+      [`n_${part}`, counts[`n_${part}`]!],
+    ]),
+  );
+}
