@@ -1,17 +1,10 @@
 import type { TelemetryResult } from '../model/documents/profile.js';
 import { figure, missing, type Figure } from '../model/figure.js';
 import type { SessionDatabase } from '../session/query.js';
+import { unitOf } from './sampled-metrics.js';
 
 /** Series shown: more cores than this are shown as the host's mean only. */
 const maxCores = 16;
-
-const units: Record<string, string> = {
-  utilization_percent: '%',
-  steal_percent: '%',
-  clock_mhz: 'MHz',
-  cores_busy: 'cores',
-  rss_bytes: 'B',
-};
 
 /** What the host did meanwhile: means over the timed repeats of the clean execution, and the series. */
 export async function telemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
@@ -39,7 +32,7 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
   const series = new Map<string, TelemetryResult['series'][number]>();
   for (const { scope, metric, t_ms, value } of rows) {
     const key = `${scope} ${metric}`;
-    const one = series.get(key) ?? { scope, metric, unit: units[metric] ?? '', points: [] };
+    const one = series.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
     one.points.push([t_ms, value]);
     series.set(key, one);
   }

@@ -37,6 +37,7 @@ export function openPortableHost(pid: number): HostReader {
           ? { cpuNs, memory: { rssBytes, anonymousBytes: null, fileBytes: null, peakRssBytes } }
           : null,
         peaks,
+        pressureNs: {},
         ownCpuNs: self ? 0 : cpuNs,
       };
     },

@@ -43,6 +43,11 @@ export function hostTelemetryRows(
     put('host', 'utilization_percent', load.percent);
     put('host', 'steal_percent', load.stealPercent);
     put('process', 'cores_busy', treeCores(before, { tNs, reading }));
+    for (const [metric, ns] of Object.entries(reading.pressureNs)) {
+      const then = before.reading.pressureNs[metric];
+      if (then !== undefined && tNs > before.tNs)
+        put('host', metric, Math.min(100, (100 * (ns - then)) / (tNs - before.tNs)));
+    }
   }
   for (const { tNs, others: busy, own } of others.windows) {
     rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });

@@ -3,7 +3,7 @@ import os from 'node:os';
 import { parseCpuInfo } from '../hardware/cpuinfo.js';
 import { processTree } from './process-tree.js';
 import type { CoreTicks, ProcessMemory } from './proc-text.js';
-import { nsPerTick, parsePidStat, parseProcStat, parseStatusMemory } from './proc-text.js';
+import { nsPerTick, parsePidStat, parsePressure, parseProcStat, parseStatusMemory } from './proc-text.js';
 
 /** Counters as they stand; the sampler takes differences. */
 export interface HostReading {
@@ -14,6 +14,8 @@ export interface HostReading {
   tree: { cpuNs: number; memory: ProcessMemory | null } | null;
   /** VmHWM of each process of the tree, as last seen; grows by processes and never loses one. */
   peaks: ReadonlyMap<number, number>;
+  /** Time that tasks of the whole machine have waited, ns since boot, by metric of the table `telemetry`. Empty where the kernel does not count it. */
+  pressureNs: Readonly<Record<string, number>>;
   /** CPU time of this very process; 0 when it belongs to the tree. */
   ownCpuNs: number;
 }
@@ -42,6 +44,7 @@ export function openLinuxHost(pid: number): HostReader {
   const peaks = new Map<number, number>();
   const notes: HostReader['notes'] = [];
   const clocks = openClocks(parseProcStat(stat?.read() ?? ''), notes);
+  const pressure = openPressure();
   let scannedNs = -Infinity;
   let ownInTree = false;
 
@@ -91,12 +94,14 @@ export function openLinuxHost(pid: number): HostReader {
         clockMhz: clocks.read(nowNs),
         tree: readTree(),
         peaks,
+        pressureNs: pressure.read(),
         ownCpuNs: ownInTree ? 0 : (own.user + own.system) * 1000,
       };
     },
     close() {
       stat?.close();
       clocks.close();
+      pressure.close();
       for (const files of processes.values()) closeProcess(files);
       processes.clear();
     },
@@ -140,6 +145,27 @@ function openText(path: string, bytes: number): OpenText | null {
       }
     },
     close: () => closeSync(descriptor),
+  };
+}
+
+/** Pressure stall information: how long tasks wait for a core, for memory and for disks. */
+function openPressure() {
+  const files = ['cpu', 'memory', 'io'].flatMap((resource) => {
+    const file = openText(`/proc/pressure/${resource}`, 512);
+    return file ? [{ resource, file }] : [];
+  });
+  return {
+    read() {
+      const found: Record<string, number> = {};
+      for (const { resource, file } of files) {
+        const { some, full } = parsePressure(file.read() ?? '');
+        if (some !== null) found[`${resource}_pressure_some_percent`] = 1000 * some;
+        // Of a whole machine the kernel counts no time in which all tasks wait for a core: the line is 0.
+        if (full !== null && resource !== 'cpu') found[`${resource}_pressure_full_percent`] = 1000 * full;
+      }
+      return found;
+    },
+    close: () => files.forEach(({ file }) => file.close()),
   };
 }
 

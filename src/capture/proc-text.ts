@@ -67,6 +67,15 @@ function kibField(text: string, name: string): number | null {
   return Number.isNaN(kib) ? null : kib * 1024;
 }
 
+/** Microseconds in which at least one task waited (some), or all that could run did (full), since boot (Documentation/accounting/psi). */
+export function parsePressure(text: string): { some: number | null; full: number | null } {
+  const totalOf = (line: string) => {
+    const total = new RegExp(`^${line} .*total=(\\d+)`, 'm').exec(text)?.[1];
+    return total === undefined ? null : Number(total);
+  };
+  return { some: totalOf('some'), full: totalOf('full') };
+}
+
 export interface PidStat {
   parentPid: number;
   /** utime + stime of itself plus that of every child it has waited for: conserved when a child ends. */

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openPortableHost } from './host-portable.js';
 import type { HostSample } from './host-recording.js';
 import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
-import { parsePidStat, parseProcStat, parseStatusMemory } from './proc-text.js';
+import { parsePidStat, parsePressure, parseProcStat, parseStatusMemory } from './proc-text.js';
 import type { HostRecording } from './telemetry.js';
 import { startHostSampler } from './telemetry.js';
 
@@ -39,6 +39,13 @@ ctxt 1517979
     expect(parseStatusMemory('Name:\tkthreadd\nThreads:\t1\n')).toBeNull();
   });
 
+  test('/proc/pressure/memory, and a kernel that counts no full time', () => {
+    const line = 'avg10=0.00 avg60=0.12 avg300=0.05 total=';
+    expect(parsePressure(`some ${line}3172\nfull ${line}1999\n`)).toEqual({ some: 3172, full: 1999 });
+    expect(parsePressure(`some ${line}3172\n`)).toEqual({ some: 3172, full: null });
+    expect(parsePressure('')).toEqual({ some: null, full: null });
+  });
+
   test('/proc/<pid>/stat of a process whose name holds spaces and a parenthesis', () => {
     const line =
       '5878 (a) b (c) R 5864 5864 3975 0 -1 4194304 100 0 0 0 7 5 30 2 20 0 1 0 106846 3133440 390';
@@ -62,6 +69,7 @@ describe('arithmetic of a recording, by hand', () => {
       clockMhz: null,
       tree: { cpuNs: treeNs, memory: null },
       peaks: new Map(),
+      pressureNs: { cpu_pressure_some_percent: treeNs / 3 },
       ownCpuNs: ownNs,
     },
   });
@@ -79,6 +87,8 @@ describe('arithmetic of a recording, by hand', () => {
     expect(value('host', 'utilization_percent')).toBe(62.5);
     expect(value('process', 'cores_busy')).toBe(0.75);
     expect(value('inferscope', 'cores_busy')).toBe(0.1);
+    // 0.5 s of waiting in 2 s.
+    expect(value('host', 'cpu_pressure_some_percent')).toBe(25);
     expect(value('other_processes', 'cores_busy')).toBeCloseTo(0.4, 12);
     expect(value('cpu0', 'clock_mhz')).toBeUndefined();
   });
@@ -194,6 +204,29 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     expect(issues.find((issue) => issue.code === 'late_samples')?.count).toBe(missedSamples);
   });
 });
+
+const pressureFile = '/proc/pressure/cpu';
+test.runIf(existsSync(pressureFile))(
+  'pressure agrees with the total that the kernel counts meanwhile',
+  async () => {
+    const total = () => parsePressure(readFileSync(pressureFile, 'utf8')).some! / 1e6;
+    const now = () => Number(process.hrtime.bigint()) / 1e9;
+    const [before, from] = [total(), now()];
+    const sampler = startHostSampler({ pid: process.pid, hz: 20 });
+    await wait(1500);
+    const { telemetry } = sampler.stop();
+    const [waited, spanS] = [total() - before, now() - from];
+    const rows = telemetry.filter(({ metric }) => metric === 'cpu_pressure_some_percent');
+    const times = [...new Set(telemetry.map(({ t_ns }) => Number(t_ns)))].sort((a, b) => a - b);
+    const sampledS = rows.reduce((sum, { t_ns, value }) => {
+      const began = times[times.indexOf(Number(t_ns)) - 1]!;
+      return sum + ((Number(t_ns) - began) / 1e9) * (Number(value) / 100);
+    }, 0);
+    // The recording lies inside the two readings: it holds no more than they do, and all but their edges.
+    expect(sampledS).toBeLessThanOrEqual(waited + 1e-3);
+    expect(waited - sampledS).toBeLessThanOrEqual(spanS - (times.at(-1)! - times[0]!) / 1e9 + 1e-3);
+  },
+);
 
 describe('what Node tells on every system', () => {
   test('core times in the same ticks, own memory; no split of it', () => {

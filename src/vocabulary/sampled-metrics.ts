@@ -16,6 +16,11 @@ const labels: Record<string, string> = {
   fan_speed_percent: 'fan',
   cores_busy: 'cores busy',
   steal_percent: 'CPU time given to other virtual machines',
+  cpu_pressure_some_percent: 'a task waited for a core',
+  memory_pressure_some_percent: 'a task waited for memory',
+  memory_pressure_full_percent: 'all tasks waited for memory',
+  io_pressure_some_percent: 'a task waited for a disk',
+  io_pressure_full_percent: 'all tasks waited for a disk',
   rss_bytes: 'resident memory',
   clock_mhz: 'core clock',
 };
