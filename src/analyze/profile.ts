@@ -10,6 +10,7 @@ import { memory } from './memory.js';
 import { stages } from './stages.js';
 import { telemetry } from './telemetry.js';
 import { timeline } from './timeline.js';
+import { overTheRoof } from './utilization/utilization.js';
 
 /**
  * The answer of `inferscope profile`: where time and memory of a transformer go on this machine, and how far that is
@@ -47,11 +48,22 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       roofline,
       environment: environmentFacts(manifest),
     };
-    return document('profile', profileVersion, result, [...session.issues, ...attributionIssues(found)]);
+    return document('profile', profileVersion, result, [
+      ...session.issues,
+      ...accountingFaults(found),
+      ...attributionIssues(found),
+    ]);
   } finally {
     await database.close();
   }
 }
+
+/** An MFU or MBU that no hardware can reach. */
+const accountingFaults = (found: readonly StageResult[]): Issue[] =>
+  found.flatMap(({ kind, mfu, mbu }) => {
+    const over = [...((mfu.value ?? 0) > 1 ? ['MFU'] : []), ...((mbu.value ?? 0) > 1 ? ['MBU'] : [])];
+    return over.length > 0 ? [overTheRoof(kind, over)] : [];
+  });
 
 function attributionIssues(found: readonly StageResult[]): Issue[] {
   return found.flatMap((stage): Issue[] => {

@@ -15,15 +15,15 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
-import { engineWords, modelWords, plural, shapeWords } from '../report/words.js';
+import { engineWords, modelWords, plural, shapeWords } from '../vocabulary/workload.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { machineRoofs } from './machine-roofs.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
-import { ensureReportPath, reportPath, writeReport } from './report-file.js';
-import { explanationOf } from './session-summary.js';
+import { ensureReportPath, reportPath } from './report-file.js';
+import { explanationOf, writeAnalysed } from './session-summary.js';
 import { type SavedSession, recordSession } from '../record/record-session.js';
 
 export interface ProfileCommandOptions {
@@ -105,10 +105,11 @@ async function profile(
   try {
     const session = await openSession(kept.id, home);
     const document = await analyzeProfile(session);
-    const explain = await explanationOf(session, { kind: 'profile' });
+    const analysed = { kind: 'profile', document } as const;
+    const explain = await explanationOf(session, analysed);
     const path = reportPath(kept.folder);
-    await writeReport(document, path, explain);
-    if (options.output !== undefined) await writeReport(document, options.output, explain);
+    await writeAnalysed(analysed, path, explain);
+    if (options.output !== undefined) await writeAnalysed(analysed, options.output, explain);
     progress.done('session kept', kept.id);
     if (capture.failure !== null) throw capture.failure;
     return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };

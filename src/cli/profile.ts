@@ -4,7 +4,7 @@ import { exitCodeOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { print, printDocument, talk, warn } from './output.js';
 import { runProfile, type ProfileCommandOptions } from './profile-run.js';
 
 interface Typed extends ProfileCommandOptions {
@@ -55,10 +55,8 @@ export function define(command: Command): void {
       );
       if (options.json) printDocument(document);
       else {
-        const { profileSummary } = await import('../report/terminal/profile.js');
-        const { explanationTexts } = await import('../render/terminal/view.js');
-        const width = terminalWidth();
-        print(profileSummary(document, { reportPath, width, explanation: explanationTexts(explain, width) }));
+        const { analysedText } = await import('./session-summary.js');
+        print(await analysedText({ kind: 'profile', document }, reportPath, explain));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

@@ -3,9 +3,6 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
-import type { Document } from '../model/document.js';
-import type { ExplainResult } from '../model/documents/explain.js';
-import type { ProfileResult } from '../model/documents/profile.js';
 import { InferscopeError } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -61,15 +58,4 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
     await rm(temporary, { force: true }).catch(() => {});
     throw asStorageFailure(error, { path, doing: 'write the report' });
   }
-}
-
-export async function writeReport(
-  document: Document<ProfileResult>,
-  path: string,
-  explain: Document<ExplainResult> | null = null,
-): Promise<void> {
-  const { profileReport } = await import('../report/html/profile.js');
-  const { explanationParts } = await import('../render/html/view.js');
-  const explanation = explanationParts(explain);
-  await writePage(path, (parts) => profileReport(document, { ...parts, explanation }));
 }

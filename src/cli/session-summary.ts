@@ -18,9 +18,9 @@ import { nestedSession } from '../model/outer-run.js';
 import { leadOf } from '../model/subjects.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
-import { hasView, viewOf } from '../views/registry.js';
+import { viewOf } from '../views/registry.js';
 import { print, printDocument, reportError, talk, terminalWidth } from './output.js';
-import { reportPath, writePage, writeReport } from './report-file.js';
+import { reportPath, writePage } from './report-file.js';
 
 /** What a session's own analyses say, in the form its kind has. */
 export type Analysed =
@@ -135,30 +135,17 @@ export async function writeAnalysed(
   path: string,
   explain: Document<ExplainResult> | null = null,
 ): Promise<void> {
-  if (hasView(analysed)) {
-    const view = await viewOf(analysed);
-    const { pageOfView } = await import('../render/html/view.js');
-    return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
-  }
-  return writeReport(analysed.document, path, explain);
+  const view = await viewOf(analysed);
+  const { pageOfView } = await import('../render/html/view.js');
+  return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
 }
 
-/**
- * The report as text, with its details.
- * @throws E_USAGE for kinds of session that have a page only
- */
+/** The report as text, with its details. */
 export async function reportText(
   analysed: Analysed,
   explain: Document<ExplainResult> | null,
   format: 'text' | 'md',
 ): Promise<string> {
-  if (!hasView(analysed)) {
-    throw new InferscopeError('E_USAGE', {
-      what: `a report of ${analysed.kind} has no --format ${format} yet`,
-      why: 'Only some kinds of session can be printed whole; this one has a page and a summary.',
-      fix: 'Type inferscope report for the page, or inferscope explain --format md for a pull request',
-    });
-  }
   const view = await viewOf(analysed);
   if (format === 'md') {
     const { markdownView } = await import('../render/markdown.js');
@@ -234,20 +221,15 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
   }
 }
 
-async function analysedText(
+/** The summary in the terminal, with the path of the report. */
+export async function analysedText(
   analysed: Analysed,
   path: string,
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
-  const how = { reportPath: path, width: terminalWidth(), explain };
-  if (hasView(analysed)) {
-    const view = await viewOf(analysed);
-    const { terminalView } = await import('../render/terminal/view.js');
-    return `${terminalView(view, how)}\n\n  report: ${path}`;
-  }
-  const { explanationTexts } = await import('../render/terminal/view.js');
-  const { profileSummary } = await import('../report/terminal/profile.js');
-  return profileSummary(analysed.document, { ...how, explanation: explanationTexts(explain, how.width) });
+  const view = await viewOf(analysed);
+  const { terminalView } = await import('../render/terminal/view.js');
+  return `${terminalView(view, { width: terminalWidth(), explain })}\n\n  report: ${path}`;
 }
 
 /** A program that used no GPU, or one that no profiler was around. */

@@ -9,7 +9,6 @@ import {
   formatMsColumn,
   formatNumber,
   formatPercent,
-  formatPercentColumn,
   formatQuantity,
   formatUtilization,
   isAccountingFault,
@@ -101,15 +100,4 @@ describe('figures', () => {
     expect(isAccountingFault(figure(101, '%', 'test'))).toBe(true);
     expect(isAccountingFault(missing('x', 'y'))).toBe(false);
   });
-});
-
-it('shares of a column have one precision', () => {
-  expect(formatPercentColumn([0.146, 0.1228, null, 0.0941]).map(plain)).toEqual([
-    '14.6 %',
-    '12.3 %',
-    '–',
-    '9.4 %',
-  ]);
-  expect(formatPercentColumn([0.99, 0.94]).map(plain)).toEqual(['99 %', '94 %']);
-  expect(formatPercentColumn([0.0002, 0.3]).map(plain)).toEqual(['0.02 %', '30.00 %']);
 });

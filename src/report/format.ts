@@ -141,18 +141,6 @@ export function formatPercent(share: number): string {
 const percentNumber = (percent: number): string =>
   Number.isFinite(percent) ? fixed(percent, Math.abs(percent) >= 9.95 || percent === 0 ? 0 : 1) : noValue;
 
-/** Shares for one column, all with the decimals that the smallest needs to show a digit, at most two. */
-export function formatPercentColumn(shares: readonly (number | null)[]): string[] {
-  const known = shares.flatMap((share) =>
-    share !== null && Number.isFinite(share) && share !== 0 ? [Math.abs(share) * 100] : [],
-  );
-  const smallest = Math.min(...known);
-  const decimals = smallest < 0.095 ? 2 : smallest < 9.95 ? 1 : 0;
-  return shares.map((share) =>
-    share === null || !Number.isFinite(share) ? noValue : `${fixed(share * 100, decimals)}${nbsp}%`,
-  );
-}
-
 interface Parts {
   /** Number as shown, or "–". */
   text: string;
@@ -211,12 +199,6 @@ export function formatFigureWithSpread(figure: Figure): string {
 export function formatFigureWithInterval(figure: Figure): string {
   const { interval } = figureParts(figure);
   return interval ? `${formatFigure(figure)} ${interval}` : formatFigure(figure);
-}
-
-/** "181 ± 2", where the unit stands elsewhere. */
-export function formatFigureWithoutUnit(figure: Figure): string {
-  const { text, interval } = figureParts(figure);
-  return interval ? `${text} ${interval}` : text;
 }
 
 /**

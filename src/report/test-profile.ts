@@ -1,5 +1,5 @@
 import { document, type Document } from '../model/document.js';
-import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import { type ProfileResult, profileVersion, type StageResult } from '../model/documents/profile.js';
 import { figure, missing } from '../model/figure.js';
 import { layers, repeats } from './test-operators.js';
 import { testRoofline } from './test-roofline.js';
@@ -85,7 +85,7 @@ export function testProfile(): Document<ProfileResult> {
       { id: 'node', label: 'Node', value: '20.20.2' },
     ],
   };
-  return document('profile', '1.0', data, [
+  return document('profile', profileVersion, data, [
     {
       code: 'outlier_repeats',
       severity: 'warning',
@@ -106,7 +106,7 @@ export function bareProfile(): Document<ProfileResult> {
   const none = missing('no_roofline', 'no roofline was measured on this machine');
   return document(
     'profile',
-    '1.0',
+    profileVersion,
     {
       ...data,
       stages: data.stages.slice(0, 2).map((stage) => ({
@@ -157,5 +157,5 @@ export function hostileProfile(): Document<ProfileResult> {
   for (const phase of data.memory?.phases ?? []) phase.label = name;
   for (const series of data.telemetry?.series ?? []) series.scope = name;
   for (const fact of data.environment) fact.value = name;
-  return document('profile', '1.0', data, [{ code: name, severity: 'error', text: name }]);
+  return document('profile', profileVersion, data, [{ code: name, severity: 'error', text: name }]);
 }

@@ -80,7 +80,7 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
     bars: shownBars(stage).map((bar) => ({
       name: shortName(bar),
       ms: bar.ms,
-      note: noteOf(bar),
+      note: noteOf(bar, onCpu(stage)),
       wholeNote: bar.ms < 0,
     })),
     totals: timeLines(stage),
@@ -97,8 +97,11 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
   };
 }
 
-/** What stands behind a bar in a few words: its largest part, or how many kernels, copies, launches or gaps it holds. */
-function noteOf(bar: ShownBar): Text {
+/** Its classes are of operators, not of kernels. */
+const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
+
+/** What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies, launches or gaps it holds. */
+function noteOf(bar: ShownBar, cpu: boolean): Text {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return bar.note;
   if (/^(synchronization|host)/.test(bar.id) && largest) return largest.label;
@@ -109,7 +112,9 @@ function noteOf(bar: ShownBar): Text {
     : bar.id.startsWith('exposed_copy')
       ? ['copy', 'copies']
       : /^(inefficiency|nonessential|kernels|exposed_comm)/.test(bar.id)
-        ? ['kernel', 'kernels']
+        ? cpu
+          ? ['operator', 'operators']
+          : ['kernel', 'kernels']
         : ['gap', 'gaps'];
   return [
     { count, unit: count === 1 ? one : more },

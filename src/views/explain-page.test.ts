@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { explanationParts, pageOfView } from '../render/html/view.js';
+import { pageOfView } from '../render/html/view.js';
 import { testBench } from '../report/test-bench.js';
 import { testExplain, testFinding } from '../report/test-explain.js';
-import { hostileText, testProfile } from '../report/test-profile.js';
-import { profileReport } from '../report/html/profile.js';
+import { hostileText } from '../report/test-profile.js';
 import { benchView } from './bench.js';
 
 const clientScript = '"use strict";';
@@ -38,11 +37,6 @@ describe('a page with an explanation', () => {
     ]) {
       expect(found).toContain(text);
     }
-  });
-
-  test('a profile keeps its own waterfall first; findings follow', () => {
-    const html = profileReport(testProfile(), { clientScript, explanation: explanationParts(explain) });
-    expect(sections(html).slice(0, 2)).toEqual(['time', 'findings']);
   });
 
   test('names of kernels and files stay text', () => {

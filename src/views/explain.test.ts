@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { markdownView } from '../render/markdown.js';
-import { explanationTexts, terminalView } from '../render/terminal/view.js';
+import { terminalView } from '../render/terminal/view.js';
 import { textWidth } from '../report/terminal/text.js';
 import { testExplain, testFinding } from '../report/test-explain.js';
 import { hostileText } from '../report/test-profile.js';
@@ -56,16 +56,6 @@ describe('explain in the terminal', () => {
     const one = explainText(testExplain(), { limit: 1 });
     expect(one).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain({ findings: [] }))).toContain('Nothing significant: 1 rule looked');
-  });
-
-  test('the brief form leads a summary: sentences, waterfall, changes', () => {
-    const { sentences, waterfall, findings } = explanationTexts(testExplain(), 80)!;
-    const brief = [sentences, waterfall, findings].join('\n');
-    expect(brief.trimStart()).toMatch(/^A decode step takes/);
-    expect(waterfall).toContain('Decode step: 23.3 ms');
-    expect(brief).toContain('change:     Capture the step into a CUDA graph.');
-    expect(brief).not.toContain('evidence:  ');
-    expect(widest(brief)).toBeLessThanOrEqual(80);
   });
 });
 

@@ -5,6 +5,7 @@ import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
+import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
 import type { ServingResult } from '../model/documents/serving.js';
@@ -21,6 +22,7 @@ interface DocumentOf {
   memory: Document<MemoryResult>;
   'memory-compare': Document<MemoryCompareResult>;
   monitor: Document<MonitorResult>;
+  profile: Document<ProfileResult>;
   results: Document<BenchmarkResults>;
   roofline: Document<RooflineData>;
   serving: Document<ServingResult>;
@@ -37,6 +39,7 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) 
   memory: async () => (await import('./memory.js')).memoryView,
   'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,
   monitor: async () => (await import('./monitor.js')).monitorView,
+  profile: async () => (await import('./profile.js')).profileView,
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,
   serving: async () => (await import('./serving.js')).servingView,
@@ -53,10 +56,6 @@ type Shown = {
     session?: View['session'];
   };
 }[Kind];
-
-/** Whether there is a view; other kinds have pages of their own until they are moved here. */
-export const hasView = <A extends { kind: string }>(analysed: A): analysed is Extract<A, { kind: Kind }> =>
-  analysed.kind in views;
 
 /** How a document looks. */
 export async function viewOf({ kind, document, session }: Shown): Promise<View> {

@@ -64,52 +64,54 @@ function age(seconds: number): string {
 const cpuSection = (cpu: MachineRoofline): Section => ({
   id: 'cpu',
   title: 'CPU',
-  blocks: [
-    {
-      t: 'table',
-      title: 'Compute peaks',
-      columns: [
-        { id: 'dtype', head: 'compute peak' },
-        { id: 'flops_per_s', head: 'FLOP/s', numeric: true },
-        { id: 'sd_share', head: 'sd', numeric: true },
-        { id: 'runs', head: 'runs', numeric: true, drop: 0 },
-        { id: 'reached_by', head: 'reached by', wraps: true },
-      ],
-      rows: cpu.compute.map((peak) => ({
-        cells: [
-          peak.dtype,
-          { n: peak.flops_per_s, unit: 'FLOP/s' },
-          { n: peak.sd_share, unit: 'ratio' },
-          { count: peak.runs },
-          peak.reached_by,
-        ],
-      })),
-    },
-    {
-      t: 'table',
-      title: 'Read bandwidth by working set',
-      columns: [
-        { id: 'working_set_bytes', head: 'working set', numeric: true },
-        { id: 'level', head: 'level' },
-        { id: 'bytes_per_s', head: 'read', numeric: true },
-        { id: 'sd_share', head: 'sd', numeric: true },
-        { id: 'runs', head: 'runs', numeric: true, drop: 0 },
-        { id: 'reached_by', head: 'reached by', wraps: true },
-      ],
-      rows: cpu.bandwidth.map((point) => ({
-        cells: [
-          { n: point.working_set_bytes, unit: 'B' },
-          point.level,
-          { n: point.bytes_per_s, unit: 'B/s' },
-          { n: point.sd_share, unit: 'ratio' },
-          { count: point.runs },
-          point.reached_by,
-        ],
-      })),
-    },
-    cpuFacts(cpu),
-  ],
+  blocks: [...cpuTables(cpu), cpuFacts(cpu)],
 });
+
+/** Peaks and bandwidths of a CPU. */
+export const cpuTables = (cpu: MachineRoofline): Block[] => [
+  {
+    t: 'table',
+    title: 'Compute peaks',
+    columns: [
+      { id: 'dtype', head: 'compute peak' },
+      { id: 'flops_per_s', head: 'FLOP/s', numeric: true },
+      { id: 'sd_share', head: 'sd', numeric: true },
+      { id: 'runs', head: 'runs', numeric: true, drop: 0 },
+      { id: 'reached_by', head: 'reached by', wraps: true },
+    ],
+    rows: cpu.compute.map((peak) => ({
+      cells: [
+        peak.dtype,
+        { n: peak.flops_per_s, unit: 'FLOP/s' },
+        { n: peak.sd_share, unit: 'ratio' },
+        { count: peak.runs },
+        peak.reached_by,
+      ],
+    })),
+  },
+  {
+    t: 'table',
+    title: 'Read bandwidth by working set',
+    columns: [
+      { id: 'working_set_bytes', head: 'working set', numeric: true },
+      { id: 'level', head: 'level' },
+      { id: 'bytes_per_s', head: 'read', numeric: true },
+      { id: 'sd_share', head: 'sd', numeric: true },
+      { id: 'runs', head: 'runs', numeric: true, drop: 0 },
+      { id: 'reached_by', head: 'reached by', wraps: true },
+    ],
+    rows: cpu.bandwidth.map((point) => ({
+      cells: [
+        { n: point.working_set_bytes, unit: 'B' },
+        point.level,
+        { n: point.bytes_per_s, unit: 'B/s' },
+        { n: point.sd_share, unit: 'ratio' },
+        { count: point.runs },
+        point.reached_by,
+      ],
+    })),
+  },
+];
 
 function cpuFacts(cpu: MachineRoofline): Block {
   const { ridge_flop_per_byte: ridge, bandwidth, last_level_cache_bytes: cache, weight_streams } = cpu;

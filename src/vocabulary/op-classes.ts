@@ -15,3 +15,7 @@ export const classLabels: Record<OpClass, string> = {
   graph: 'CUDA graph (opaque)',
   other: 'other',
 };
+
+/** "layer 3"; null: embedding, final norm, lm_head. */
+export const layerText = (layer: number | null): string =>
+  layer === null ? 'outside layers' : `layer ${layer}`;

@@ -216,11 +216,21 @@ export function utilizationIssues(stages: readonly UtilizationStage[]): Issue[] 
     const over = (['mfu', 'mbu', 'roof_share'] as const).filter((name) => (stage[name].value ?? 0) > 1);
     if ((stage.executed.mfu.value ?? 0) > 1 && !over.includes('mfu')) over.push('mfu');
     if (over.length === 0) return [];
-    const names = over.map((name) => faultNames[name]).join(' and ');
-    const text = `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured beside other work is too low) or the time is not that of what ran.`;
-    return [{ code: 'over_the_roof', severity: 'warning', text }];
+    return [
+      overTheRoof(
+        stage.kind,
+        over.map((name) => faultNames[name]),
+      ),
+    ];
   });
 }
+
+/** @param names what is over 100 %, in words */
+export const overTheRoof = (stage: string, names: readonly string[]): Issue => ({
+  code: 'over_the_roof',
+  severity: 'warning',
+  text: `${stage}: ${names.join(' and ')} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured during other work is too low) or the time is not that of what ran.`,
+});
 
 function noStages(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {

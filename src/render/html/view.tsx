@@ -3,7 +3,7 @@ import type { FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
-import { documentPage, type Explanation } from '../../report/html/document-page.js';
+import { documentPage } from '../../report/html/document-page.js';
 import { ColorKey, LineKey } from '../../report/html/line-key.js';
 import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
 import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
@@ -13,8 +13,6 @@ import { collapsed } from '../../report/notices.js';
 import { themes, type Theme } from '../../report/palette.js';
 import { inlineJson } from '../../report/html/inline.js';
 import type { Bars, Block, FindingItem, Table, Text, Value, View } from '../../views/block.js';
-import { explanationBlocks } from '../../views/explain-blocks.js';
-import { waterfallData } from '../../views/explain-series.js';
 import { withExplanation } from '../../views/explain.js';
 import { GainDrawing } from './gain.js';
 import { explained } from '../reasons.js';
@@ -55,26 +53,6 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
     })),
     ...scripts,
   });
-}
-
-/** The explanation for a page that is not drawn from blocks: its sentences, and the sections that lead the page. */
-export function explanationParts(explain: Document<ExplainResult> | null): Explanation | undefined {
-  if (!explain) return undefined;
-  const sources = { explain: waterfallData(explain.data) };
-  const page: Drawn = { data: explain.data, sources };
-  return {
-    sentences: (
-      <>
-        <Blocks blocks={[{ t: 'headline', sentences: explain.data.sentences }]} page={page} />
-        <Sources sources={sources} />
-      </>
-    ),
-    sections: explanationBlocks(explain.data).map(({ id, title, blocks }) => ({
-      id,
-      title,
-      body: <Blocks blocks={blocks} page={page} />,
-    })),
-  };
 }
 
 /** What charts are drawn from: the page's document, and other data by the name of their source. */

@@ -3,7 +3,6 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { nbsp, unbroken } from '../../report/format.js';
 import { collapsed } from '../../report/notices.js';
 import { colour } from '../../report/terminal/colour.js';
-import type { Explanation } from '../../report/terminal/explanation.js';
 import { textTable } from '../../report/terminal/table.js';
 import {
   hanging,
@@ -61,28 +60,6 @@ const viewLines = ({ lead, sections }: View, width: number, level: Level): strin
   ...blocksLines(lead, width, level),
   ...sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
 ];
-
-/** The explanation for a summary that is not drawn from blocks. */
-export function explanationTexts(
-  explain: Document<ExplainResult> | null,
-  columns: number,
-): Explanation | undefined {
-  if (!explain) return undefined;
-  const width = readingWidth(columns);
-  const { lead, sections } = withExplanation(emptyView(explain), explain);
-  const text = (blocks: readonly Block[]) => withPlainSpaces(blocksLines(blocks, width, 1).join('\n'));
-  const of = (id: string) => text(sections.find((section) => section.id === id)?.blocks ?? []);
-  return { sentences: text(lead), waterfall: of('waterfall'), findings: of('findings') };
-}
-
-const emptyView = (document: Document<ExplainResult>): View => ({
-  command: '',
-  title: '',
-  document,
-  session: document.data.session,
-  lead: [],
-  sections: [],
-});
 
 const shownAt =
   (level: Level) =>

@@ -5,7 +5,7 @@ import { hostileText, testProfile } from '../test-profile.js';
 import { chartNamed, charts, type ChartName } from './registry.js';
 import { byteAxis, escapeHtml, secondsLabel, textOn, tip } from './chart.js';
 import { endLabelShifts } from './telemetry.js';
-import { repeatLabels } from './latency.js';
+import { repeatLabels } from '../../views/profile-series.js';
 
 const result = testProfile().data;
 
@@ -23,33 +23,6 @@ function build(name: ChartName, part = '', of = result, width = 900): EChartsOpt
 
 const numbers = (data: unknown[]): number[] =>
   data.map((item) => (typeof item === 'number' ? item : (item as { value: number }).value));
-
-describe('bars', () => {
-  it('each starts where the one before ended and the last reaches the measured time', () => {
-    const [from, ms] = build('bars', 'prefill').series.map((series) => numbers(series.data));
-    const ends = from!.map((start, index) => start + ms![index]!);
-    for (let index = 1; index < ends.length - 1; index++) {
-      // Bars too small to see are left out of the chart: 0.05 % of the measured time each.
-      expect(Math.abs(from![index]! - ends[index - 1]!)).toBeLessThan(0.002 * ms!.at(-1)!);
-    }
-    const measured = result.stages[0]!.duration_ms.value!;
-    expect(ms!.at(-1)).toBe(measured);
-    expect(ends.at(-2)).toBeCloseTo(measured, 1);
-  });
-
-  it('a negative bar goes back from where the one before ended', () => {
-    const changed = structuredClone(result);
-    changed.stages[1]!.bars = [
-      { id: 'roofline', ms: 4, confidence: 'low' },
-      { id: 'inefficiency.gemm', ms: -1, confidence: 'low' },
-      { id: 'unattributed', ms: 1.5, confidence: 'high' },
-    ];
-    changed.stages[1]!.duration_ms = { value: 4.5, unit: 'ms', source: 'test' };
-    const [from, ms] = build('bars', 'decode', changed).series.map((series) => numbers(series.data));
-    expect(from).toEqual([0, 3, 3, 0]);
-    expect(ms).toEqual([4, 1, 1.5, 4.5]);
-  });
-});
 
 it('classes: the segments of a stage, gaps included, are all of its time', () => {
   const { series } = build('classes');

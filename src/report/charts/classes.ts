@@ -1,8 +1,9 @@
-import type { Breakdown, ProfileResult } from '../../model/documents/profile.js';
+import type { Breakdown } from '../../model/documents/profile.js';
 import { opClasses, type OpClass } from '../../model/classes.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../palette.js';
-import type { Chart } from './chart.js';
+import { stagesWithOperators } from '../../views/profile-series.js';
+import type { Chart, KeyEntry } from './chart.js';
 import { sharesHeight, sharesOption, type Segment } from './shares.js';
 
 /** Operators by class, then what is no operator: the segments of a stage's bar sum to its profiled time. */
@@ -21,12 +22,21 @@ export function segments(breakdown: Breakdown, theme: Theme): Segment[] {
   ];
 }
 
-export const stagesWithOperators = (result: ProfileResult): { kind: string; breakdown: Breakdown }[] =>
-  result.stages.flatMap(({ kind, breakdown }) => (breakdown ? [{ kind, breakdown }] : []));
+/** What the colours of classes mean, in the order of the classes. */
+export const classKey = (present: (name: OpClass) => boolean): KeyEntry[] =>
+  opClasses.filter(present).map((name) => ({ name: classLabels[name], color: classColors[name] }));
 
-/** One bar a stage, 100 % = its profiled time. */
+/** One bar per stage, 100 % = its profiled time. */
 export const classesChart: Chart = {
   height: (result) => sharesHeight(stagesWithOperators(result).length),
+  key: (result, _part, theme) => [
+    ...classKey((name) =>
+      stagesWithOperators(result).some(({ breakdown }) =>
+        breakdown.by_class.some((row) => row.class === name),
+      ),
+    ),
+    { name: 'gaps', color: barColors.idle[theme.dark ? 'dark' : 'light'] },
+  ],
   build: (input) =>
     sharesOption(
       input,

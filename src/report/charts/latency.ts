@@ -1,5 +1,6 @@
 import type { LatencyResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
+import { repeatLabels } from '../../views/profile-series.js';
 import { formatMs, formatNumber, nbsp } from '../format.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
@@ -8,17 +9,6 @@ interface Panel {
   name: string;
   figure: Figure;
   points: { label: string; ms: number; outlier: boolean }[];
-}
-
-/** "2.3": the third timed repeat of the second process launch. */
-export function repeatLabels(repeats: LatencyResult['per_repeat']): string[] {
-  const launches = [...new Set(repeats.map(({ launch }) => launch))];
-  const seen = new Map<number, number>();
-  return repeats.map(({ launch }) => {
-    const nth = (seen.get(launch) ?? 0) + 1;
-    seen.set(launch, nth);
-    return `${launches.indexOf(launch) + 1}.${nth}`;
-  });
 }
 
 function panels(latency: LatencyResult): Panel[] {

@@ -1,13 +1,17 @@
 import { opClasses } from '../../model/classes.js';
 import { formatMs, formatNumber } from '../format.js';
-import { classLabels } from '../../vocabulary/op-classes.js';
-import { layerName } from '../names.js';
+import { classLabels, layerText } from '../../vocabulary/op-classes.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from './chart.js';
+import { classKey } from './classes.js';
 
-/** Operator time a decoder layer, stacked by class. `part`: stage kind. */
+/** Operator time per decoder layer, stacked by class. `part`: stage kind. */
 export const layersChart: Chart = {
   height: () => 240,
+  key: (result, part) => {
+    const layers = result.stages.find(({ kind }) => kind === part)?.breakdown?.by_layer ?? [];
+    return classKey((name) => layers.some(({ by_class }) => by_class.some((row) => row.class === name)));
+  },
   build: (input) => {
     const layers = input.result.stages.find(({ kind }) => kind === input.part)?.breakdown?.by_layer ?? [];
     const present = opClasses.filter((opClass) =>
@@ -41,7 +45,7 @@ export const layersChart: Chart = {
             const layer = layers[dataIndex];
             if (!layer) return '';
             return tip(
-              `${layerName(layer.layer)}, ${classLabels[opClass]}`,
+              `${layerText(layer.layer)}, ${classLabels[opClass]}`,
               formatMs(value),
               `${formatMs(layer.ms)} in all classes`,
             );

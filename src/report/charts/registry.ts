@@ -1,4 +1,3 @@
-import { barsChart } from './bars.js';
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { KernelsResult } from '../../model/documents/kernels.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
@@ -40,7 +39,6 @@ import { gpuTimelineChart } from './trace/timeline.js';
 
 /** Every chart of the report by the name that the page's boxes carry in `data-chart`. */
 export const charts = {
-  bars: barsChart,
   classes: classesChart,
   layers: layersChart,
   roofline: rooflineChart,
@@ -105,7 +103,6 @@ export const memoryCharts = {
 export const sweepCharts = { sweep_map: sweepMapChart } satisfies Record<string, Chart<SweepResult>>;
 
 export type ChartName = keyof typeof charts;
-export type TraceChartName = keyof typeof traceCharts;
 export type SweepChartName = keyof typeof sweepCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */

@@ -1,59 +1,14 @@
 import type { SeriesOption } from 'echarts';
-import type { ProfileResult } from '../../model/documents/profile.js';
-import type { BandwidthPoint, MachineRoofline } from '../../model/documents/roofline.js';
+import type { MachineRoofline } from '../../model/documents/roofline.js';
 import { formatBytes, formatNumber, formatQuantity, nbsp } from '../format.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
+import { bandwidthRoofs, type RooflinePoint, rooflinePoints } from '../../views/profile-series.js';
 import { classColors } from '../palette.js';
+import { classKey } from './classes.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart, type ChartInput } from './chart.js';
 
-/** A stage or a class of a stage on the roofline. */
-export interface RooflinePoint {
-  name: string;
-  stage: string;
-  /** null: the stage as a whole. */
-  class: keyof typeof classColors | null;
-  intensity: number;
-  flops_per_s: number;
-}
-
-/** Everything that has both necessary FLOPs and bytes; copies and look-ups compute nothing and have no place here. */
-export function rooflinePoints(result: ProfileResult): RooflinePoint[] {
-  return result.stages.flatMap((stage) => {
-    const points: RooflinePoint[] = [];
-    const { flops, duration_ms, intensity_flop_per_byte: intensity } = stage;
-    if (flops.value !== null && duration_ms.value !== null && intensity.value !== null && flops.value > 0) {
-      const flops_per_s = flops.value / (duration_ms.value / 1e3);
-      points.push({
-        name: stage.kind,
-        stage: stage.kind,
-        class: null,
-        intensity: intensity.value,
-        flops_per_s,
-      });
-    }
-    for (const row of stage.breakdown?.by_class ?? []) {
-      if (!row.intensity_flop_per_byte || !row.achieved_flops_per_s) continue;
-      points.push({
-        name: `${classLabels[row.class]} in ${stage.kind}`,
-        stage: stage.kind,
-        class: row.class,
-        intensity: row.intensity_flop_per_byte,
-        flops_per_s: row.achieved_flops_per_s,
-      });
-    }
-    return points;
-  });
-}
-
-/** The two bandwidth roofs that bound a model: the last-level cache and DRAM, each at its largest working set. */
-export function bandwidthRoofs(roofline: MachineRoofline): BandwidthPoint[] {
-  const largest = new Map<string, BandwidthPoint>();
-  for (const point of roofline.bandwidth) {
-    const known = largest.get(point.level);
-    if (!known || point.working_set_bytes > known.working_set_bytes) largest.set(point.level, point);
-  }
-  return [...largest.values()].toSorted((a, b) => b.working_set_bytes - a.working_set_bytes).slice(0, 2);
-}
+const pointName = ({ stage, class: name }: RooflinePoint): string =>
+  name === null ? stage : `${classLabels[name]} in ${stage}`;
 
 const decadeBelow = (value: number): number => 10 ** Math.floor(Math.log10(value));
 const decadeAbove = (value: number): number => 10 ** Math.ceil(Math.log10(value));
@@ -184,7 +139,7 @@ function pointSeries({ theme }: ChartInput, points: RooflinePoint[]): SeriesOpti
         textBorderColor: theme.surface,
         textBorderWidth: 3,
         fontWeight: 'bold' as const,
-        formatter: point.name,
+        formatter: pointName(point),
       },
     })),
     tooltip: {
@@ -192,7 +147,7 @@ function pointSeries({ theme }: ChartInput, points: RooflinePoint[]): SeriesOpti
         const point = points[(params as { dataIndex: number }).dataIndex];
         if (!point) return '';
         return tip(
-          point.name,
+          pointName(point),
           `${formatQuantity(point.flops_per_s, 'FLOP/s')} achieved`,
           `${formatNumber(point.intensity)}${nbsp}FLOP/byte`,
         );
@@ -206,6 +161,10 @@ const powerOfTen = (value: number, unit: string): string => formatQuantity(value
 /** Achieved FLOP/s against arithmetic intensity, log-log, below this machine's measured roofs. */
 export const rooflineChart: Chart = {
   height: () => 400,
+  key: (result) => {
+    const points = rooflinePoints(result);
+    return classKey((name) => points.some((point) => point.class === name));
+  },
   build: (input) => {
     const { roofline } = input.result;
     if (!roofline) return base(input);

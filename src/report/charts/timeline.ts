@@ -1,10 +1,10 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { Timeline } from '../../model/documents/profile.js';
 import { formatMs, formatNumber, nbsp } from '../format.js';
-import { classLabels } from '../../vocabulary/op-classes.js';
-import { layerName } from '../names.js';
+import { classLabels, layerText } from '../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import { axisStyle, base, isNarrow, textOn, tip, type Chart } from './chart.js';
+import { classKey } from './classes.js';
 
 const lanes = ['stages', 'operators'];
 
@@ -43,7 +43,7 @@ function spans({ stages, operators }: Timeline, theme: Theme): Span[] {
       tip: () =>
         tip(
           operator.name,
-          `${operator.op_type}, ${classLabels[operator.class]}, ${layerName(operator.layer)}`,
+          `${operator.op_type}, ${classLabels[operator.class]}, ${layerText(operator.layer)}`,
           `${formatMs(operator.dur_ms)}, from ${formatMs(operator.start_ms)}`,
         ),
     })),
@@ -93,6 +93,8 @@ function series(all: Span[]): CustomSeriesOption {
 /** One prefill and the first decode steps: stages above, operators in their class's colour below. */
 export const timelineChart: Chart = {
   height: () => 230,
+  key: ({ timeline }) =>
+    classKey((name) => timeline?.operators.some((operator) => operator.class === name) ?? false),
   zooms: true,
   build: (input) => {
     const { timeline } = input.result;

@@ -1,20 +1,13 @@
 import type { Child } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import { Page } from './page.js';
-import type { Section } from './section.js';
-
-/** What explains the session of a page: sentences for its summary, and sections with waterfall and findings. */
-export interface Explanation {
-  sentences: Child;
-  sections: readonly { id: string; title: string; body: Child }[];
-}
-
-/** For pages whose own sections hold the bars. */
-export const withoutWaterfall = (explanation: Explanation | undefined): Explanation['sections'] =>
-  (explanation?.sections ?? []).filter(({ id }) => id !== 'waterfall');
 
 /** A part of a page of one document; absent from page and contents where `applies` says so. */
-export interface PageSection<T> extends Section<T> {
+export interface PageSection<T> {
+  /** Its anchor. */
+  id: string;
+  title: string;
+  render: (document: Document<T>) => Child;
   applies?: (document: Document<T>) => boolean;
 }
 
@@ -27,18 +20,13 @@ interface PageFacts<T> {
   clientScript: string;
   /** For a page without charts. */
   readingScript?: string | undefined;
-  /** Stand before the sections: waterfall and findings. */
-  lead?: Explanation['sections'];
 }
 
 /** One page of one document, without any remote asset: what someone in a hurry reads, then its sections. */
 export function documentPage<T>(facts: PageFacts<T>): string {
   const { document, session } = facts;
   const sections = facts.sections.filter(({ applies }) => applies?.(document) ?? true);
-  const parts = [
-    ...(facts.lead ?? []),
-    ...sections.map(({ id, title, render }) => ({ id, title, body: render(document) })),
-  ];
+  const parts = sections.map(({ id, title, render }) => ({ id, title, body: render(document) }));
   const page = (
     <Page
       title={`${facts.title} · inferscope`}

@@ -1,10 +1,7 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { OpClass } from '../../model/classes.js';
 import type { Issue } from '../../model/document.js';
-import type { ProfileResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
-import type { Chart } from '../charts/chart.js';
-import { charts, type ChartName } from '../charts/registry.js';
 import { figureParts, isAccountingFault, noValue } from '../format.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
 import { timesOf } from '../notices.js';
@@ -101,30 +98,6 @@ function cellClass(column: Column | undefined): string {
   return [column?.numeric ? 'number' : '', column?.wraps ? 'wraps' : ''].filter(Boolean).join(' ');
 }
 
-interface ChartProps {
-  name: ChartName;
-  result: ProfileResult;
-  part?: string;
-  /** What the chart shows, for those who do not see it. */
-  label: string;
-}
-
-/** A chart's box, filled by the page's script, and the table behind it. */
-export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part = '', label, children }) => {
-  const chart: Chart = charts[name];
-  return (
-    <ChartFrame
-      name={name}
-      part={part}
-      label={label}
-      height={chart.height(result, part)}
-      zooms={chart.zooms ?? false}
-    >
-      {children}
-    </ChartFrame>
-  );
-};
-
 interface FrameProps {
   name: string;
   part: string;
@@ -179,25 +152,6 @@ export const Swatch: FC<{ class: OpClass }> = ({ class: opClass }) => (
   </span>
 );
 
-/** Class colours of a chart, as text that wraps and prints. */
-export const ClassLegend: FC<{ classes: OpClass[]; idle?: boolean }> = ({ classes, idle = false }) => (
-  <ul class="legend" aria-label="Operator classes">
-    {classes.map((opClass) => (
-      <li>
-        <Swatch class={opClass} />
-      </li>
-    ))}
-    {idle && (
-      <li>
-        <span class="class-name">
-          <span class="swatch c-idle" aria-hidden="true" />
-          no operator
-        </span>
-      </li>
-    )}
-  </ul>
-);
-
 export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
   <li class={`notice ${issue.severity}`}>
     <strong>{issue.severity}</strong> {issue.text}{' '}
@@ -218,38 +172,11 @@ export const Notices: FC<{ issues: readonly Issue[] }> = ({ issues }) =>
     </ul>
   );
 
-/** What the words of a page mean. */
-export const DefinitionList: FC<{ terms: readonly (readonly [term: string, text: string])[] }> = ({
-  terms,
-}) => (
-  <dl class="definitions">
-    {terms.map(([term, text]) => (
-      <>
-        <dt>{term}</dt>
-        <dd>{text}</dd>
-      </>
-    ))}
-  </dl>
-);
-
-/** Stands where a part of the session is absent: what is missing, why, and the issues that speak of it. */
-export const Absent: FC<{ what: string; why: string; issues?: Issue[] }> = ({ what, why, issues = [] }) => (
+/** A part of the session that is absent: what is missing, and why. */
+export const Absent: FC<{ what: string; why: string }> = ({ what, why }) => (
   <div class="absent">
     <p>
       <strong>{what}</strong> {why}
     </p>
-    <Notices issues={issues} />
   </div>
 );
-
-/** Reasons of a table's missing figures, below it. */
-export const MissingNotes: FC<{ reasons: string[] }> = ({ reasons }) =>
-  reasons.length === 0 ? null : (
-    <ul class="notes">
-      {reasons.map((reason) => (
-        <li>
-          {noValue} {reason}
-        </li>
-      ))}
-    </ul>
-  );

@@ -96,7 +96,6 @@ figure { margin: .5rem 0 1rem; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .125rem 1rem; padding: 0; margin: .5rem 0; font-size: .8125rem; }
 .class-name { white-space: nowrap; }
 .swatch { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .4em; }
-.c-idle { background: var(--idle); }
 ${classRules}
 
 details { margin: .25rem 0; font-size: .875rem; }
@@ -144,7 +143,7 @@ thead th { position: sticky; top: 0; background: var(--surface); z-index: 1; }
 /* Paper: light, no navigation, nothing scrolls or is cut; the script redraws the charts for this width. */
 @page { size: A4; margin: 14mm; }
 html.printing .layout { display: block; width: 660px; padding: 0; }
-html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
+html.printing .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
 @media print {
   body { background: #fff; font-size: 11pt; }
   nav.contents, .skip, .hint, .filter, noscript { display: none; } :focus-visible { outline: 0; }
@@ -156,7 +155,7 @@ html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, min
   .cards li, .notice, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, .cards li, tr, p, .notice { break-inside: avoid; }
   h2, h3, section > p, .legend, caption { break-after: avoid; }
-  .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
   .scroll { overflow: visible; max-height: none; break-inside: avoid; background: none; }
   table { font-size: 7.5pt; width: 100%; } th, td { white-space: normal; padding-right: .3rem; } th.number, td.number { padding-right: .35rem; }
   td.wraps { min-width: 4.5rem; } td code { white-space: normal; max-width: none; min-width: 4rem; }

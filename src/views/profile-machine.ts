@@ -1,0 +1,284 @@
+import type { LatencyResult, MemoryResult, ProfileResult } from '../model/documents/profile.js';
+import type { Figure } from '../model/figure.js';
+import { thinned } from '../model/thinned.js';
+import { pointLabels } from '../vocabulary/memory-points.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { componentNames } from '../vocabulary/profile-memory.js';
+import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
+import type { Block, Section, Text } from './block.js';
+import { bandwidthRoofs, repeatLabels, rooflinePoints } from './profile-series.js';
+import { cpuTables } from './roofline.js';
+import { samplesTable } from './samples.js';
+import { tableOf } from './table-of.js';
+
+const ms = (value: number): Text => ({ n: value, unit: 'ms' });
+const spread = (figure: Figure): Text => ({ figure, spread: true });
+
+const figureTable = (title: string, rows: readonly [name: string, figure: Figure][]): Block =>
+  tableOf(
+    title,
+    [
+      { id: 'figure', head: '', of: ([name]) => name },
+      { id: 'value', head: 'mean', numeric: true, of: ([, figure]) => spread(figure) },
+    ],
+    rows,
+  );
+
+export function rooflineSection(data: ProfileResult): Section {
+  const { roofline } = data;
+  const section = (blocks: Block[]): Section => ({ id: 'roofline', title: 'Roofline', level: 3, blocks });
+  if (!roofline)
+    return section([
+      {
+        t: 'missing',
+        what: "This machine's roofline was not measured:",
+        why: 'what bounds a stage, MFU and MBU are not known. Type inferscope roofline to measure it.',
+      },
+    ]);
+  const roofs = bandwidthRoofs(roofline);
+  return section([
+    {
+      t: 'text',
+      text: [
+        `What this machine reaches through ${roofline.engine} with ${roofline.threads} thread${roofline.threads === 1 ? '' : 's'}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
+        { n: roofline.ridge_flop_per_byte, unit: 'FLOP/byte' },
+        ' bandwidth is the limit, right of it compute. The lines are bandwidths at the largest working set of each level; the roof of a stage may lie between them. Diamonds are whole stages, triangles classes of prefill, circles classes of decode.',
+      ],
+    },
+    {
+      t: 'chart',
+      name: 'roofline',
+      label: `Roofline, log-log: ${roofs.map(({ level }) => level).join(', ')}`,
+      behind: tableOf(
+        'Measured points',
+        [
+          { id: 'stage', head: 'stage', of: ({ stage }) => stage },
+          {
+            id: 'class',
+            head: 'class',
+            of: (point) => (point.class === null ? 'whole stage' : classLabels[point.class]),
+          },
+          {
+            id: 'flop_per_byte',
+            head: 'FLOP/byte',
+            numeric: true,
+            of: ({ intensity }) => ({ n: intensity, unit: '' }),
+          },
+          {
+            id: 'flops_per_s',
+            head: 'achieved',
+            numeric: true,
+            of: (point) => ({ n: point.flops_per_s, unit: 'FLOP/s' }),
+          },
+        ],
+        rooflinePoints(data),
+      ),
+    },
+    { t: 'fold', title: 'Measured roofs', blocks: cpuTables(roofline) },
+  ]);
+}
+
+/** Parts of the peak, the largest first, what is not itemised last. */
+export function memoryParts({ breakdown }: MemoryResult): MemoryResult['breakdown'] {
+  const rest = (part: MemoryResult['breakdown'][number]): number => (part.component === 'residual' ? 1 : 0);
+  return breakdown.toSorted((a, b) => rest(a) - rest(b) || b.bytes - a.bytes);
+}
+
+export function memorySection({ memory, latency }: ProfileResult): Section {
+  const section = (blocks: Block[]): Section => ({ id: 'memory', title: 'Memory', level: 2, blocks });
+  if (!memory)
+    return section([
+      { t: 'missing', what: 'Memory was not sampled.', why: 'The session has no memory rows.' },
+    ]);
+  const points: [string, Figure][] = [
+    [pointLabels.baseline, memory.baseline_bytes],
+    [pointLabels.post_warmup, memory.post_warmup_bytes],
+    [pointLabels.peak, memory.peak_bytes],
+  ];
+  return section([
+    ...(latency.launches > 1
+      ? [
+          {
+            t: 'text',
+            text: `Of the first of ${latency.launches} process launches; the others ran the same workload again.`,
+          } satisfies Block,
+        ]
+      : []),
+    {
+      t: 'chart',
+      level: 3,
+      name: 'memory',
+      label: `Resident memory over time with ${points.map(([name]) => name).join(', ')} marked`,
+      behind: tableOf(
+        'At most 100 samples, evenly spread',
+        [
+          { id: 'time_ms', head: 'time', numeric: true, of: ({ t_ms }) => ms(t_ms) },
+          { id: 'bytes', head: 'resident', numeric: true, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+        ],
+        thinned(memory.series, 100),
+      ),
+    },
+    {
+      t: 'fold',
+      level: 3,
+      title: 'What ran when',
+      blocks: [
+        tableOf(
+          'Phases',
+          [
+            { id: 'phase', head: 'phase', of: ({ label }) => label },
+            { id: 'from_ms', head: 'from', numeric: true, of: ({ start_ms }) => ms(start_ms) },
+            { id: 'to_ms', head: 'to', numeric: true, of: ({ end_ms }) => ms(end_ms) },
+          ],
+          memory.phases,
+        ),
+      ],
+    },
+    tableOf(
+      'The three points',
+      [
+        { id: 'point', head: 'point', of: ([name]) => name },
+        { id: 'bytes', head: 'memory', numeric: true, of: ([, figure]) => ({ figure }) },
+        {
+          id: 'source',
+          head: 'measured by',
+          wraps: true,
+          of: ([, figure]) => (figure.value === null ? { missing: figure.reason.text } : figure.source),
+        },
+      ],
+      points,
+    ),
+    memory.breakdown.length === 0
+      ? {
+          t: 'missing',
+          what: 'The peak could not be broken down:',
+          why: "the model's dimensions or the peak are missing.",
+        }
+      : tableOf(
+          'Parts of the peak; the residual has no evidence',
+          [
+            { id: 'part', head: 'part of the peak', of: ({ component }) => componentNames[component] },
+            { id: 'bytes', head: 'memory', numeric: true, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+            { id: 'confidence', head: 'confidence', of: ({ confidence }) => confidence },
+            { id: 'evidence', head: 'evidence', wraps: true, of: ({ evidence }) => evidence },
+          ],
+          memoryParts(memory),
+        ),
+  ]);
+}
+
+export function latencySection({ latency }: ProfileResult): Section {
+  const { decode_step_percentiles_ms: percentiles, decode_step_by_index_ms: steps } = latency;
+  return {
+    id: 'latency',
+    title: 'Latency',
+    level: 2,
+    blocks: [
+      {
+        t: 'text',
+        text: `${latency.repeats} timed repeats in ${latency.launches} process ${latency.launches === 1 ? 'launch' : 'launches'}, after ${latency.warmup_repeats} warm-up repeats that are not counted. Intervals are over launches. No repeat is left out; outliers are marked by a triangle.`,
+      },
+      figureTable('Latency and throughput', [
+        ['TTFT', latency.ttft_ms],
+        ['TPOT', latency.tpot_ms],
+        ['end to end', latency.e2e_ms],
+        ['input tokens / TTFT', latency.prefill_tokens_per_s],
+        ['decode throughput', latency.decode_tokens_per_s],
+        ['output tokens over the whole', latency.output_tokens_per_s],
+      ]),
+      ...(percentiles
+        ? [
+            {
+              t: 'table',
+              title: 'Percentiles of all timed decode steps',
+              columns: Object.keys(percentiles).map((id) => ({ id: `${id}_ms`, head: id, numeric: true })),
+              rows: [{ cells: Object.values(percentiles).map(ms) }],
+            } satisfies Block,
+          ]
+        : []),
+      {
+        t: 'chart',
+        level: 3,
+        half: true,
+        name: 'repeats',
+        title: 'Every repeat',
+        label: 'TTFT, TPOT and end-to-end time of every timed repeat',
+        behind: repeatTable(latency),
+      },
+      steps.length === 0
+        ? { t: 'missing', what: 'No decode step was timed.', why: 'One output token has no decode step.' }
+        : {
+            t: 'chart',
+            level: 3,
+            half: true,
+            name: 'steps',
+            title: 'Decode steps as the context grows',
+            label: 'Mean decode step time by step index',
+            behind: {
+              t: 'table',
+              title: 'Mean over repeats',
+              columns: [
+                { id: 'step', head: 'step', numeric: true },
+                { id: 'time_ms', head: 'time', numeric: true },
+              ],
+              rows: steps.map((time, index) => ({ cells: [{ count: index + 1 }, ms(time)] })),
+            },
+          },
+    ],
+  };
+}
+
+function repeatTable({ per_repeat: repeats }: LatencyResult): Block {
+  const labels = repeatLabels(repeats);
+  return {
+    t: 'table',
+    title: 'Repeats in the order they ran',
+    columns: [
+      { id: 'launch_repeat', head: 'launch.repeat', numeric: true },
+      { id: 'iteration', head: 'iteration', numeric: true },
+      { id: 'ttft_ms', head: 'TTFT', numeric: true },
+      { id: 'tpot_ms', head: 'TPOT', numeric: true },
+      { id: 'e2e_ms', head: 'end to end', numeric: true },
+      { id: 'outlier', head: '' },
+    ],
+    rows: repeats.map((repeat, index) => ({
+      cells: [
+        labels[index] ?? '',
+        { count: repeat.iteration },
+        ms(repeat.ttft_ms),
+        repeat.tpot_ms === null ? { missing: 'one output token has no TPOT' } : ms(repeat.tpot_ms),
+        ms(repeat.e2e_ms),
+        repeat.outlier ? 'outlier' : '',
+      ],
+    })),
+  };
+}
+
+export function telemetrySection({ telemetry }: ProfileResult): Section {
+  return {
+    id: 'telemetry',
+    title: 'Host telemetry',
+    level: 2,
+    blocks: telemetry
+      ? [
+          figureTable('Mean during the timed repeats', [
+            ['CPU of the host, all cores', telemetry.cpu_percent],
+            ['other processes, 100 % is one core', telemetry.other_processes_cpu_percent],
+            ['core clock', telemetry.clock_mhz],
+            ['sampling rate', telemetry.sample_hz],
+          ]),
+          ...(telemetry.series.length > 0
+            ? [
+                {
+                  t: 'chart',
+                  level: 3,
+                  name: 'telemetry',
+                  label: 'Utilisation, clock and memory of the host over time',
+                  behind: samplesTable(telemetry.series, { scope: scopeLabel, metric: metricLabel }),
+                } satisfies Block,
+              ]
+            : []),
+        ]
+      : [{ t: 'missing', what: 'The host was not sampled.', why: 'The session has no telemetry rows.' }],
+  };
+}

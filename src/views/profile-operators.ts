@@ -1,0 +1,268 @@
+import { opClasses } from '../model/classes.js';
+import type { Breakdown, ProfileResult, StageResult, Timeline } from '../model/documents/profile.js';
+import { classLabels, layerText } from '../vocabulary/op-classes.js';
+import { stageLabels } from '../vocabulary/stages.js';
+import type { Block, Row, Section, Text } from './block.js';
+import { stagesWithOperators } from './profile-series.js';
+import { tableOf } from './table-of.js';
+
+/** Operators shown without a click. */
+const shownAtOnce = 8;
+/** Rows of the table behind the timeline; the session's table `ops` has all of them. */
+const longest = 200;
+
+const ms = (value: number): Text => ({ n: value, unit: 'ms' });
+const share = (value: number): Text => ({ n: value, unit: 'ratio' });
+const known = (value: number | null, unit: string): Text =>
+  value === null
+    ? { missing: 'the class has no necessary work, or its roof is not known' }
+    : { n: value, unit };
+const stageText = (kind: string): string => stageLabels[kind as StageResult['kind']] ?? kind;
+
+const noTrace = 'The operator trace of the runtime is missing or could not be read.';
+
+/** Operators by class, then one by one, of the profiled execution. */
+export function operatorSection(data: ProfileResult): Section {
+  const stages = stagesWithOperators(data);
+  return {
+    id: 'operators',
+    title: 'Operators',
+    level: 2,
+    blocks:
+      stages.length === 0
+        ? [{ t: 'missing', what: 'No operator was recorded.', why: noTrace }]
+        : [
+            {
+              t: 'text',
+              text: 'From the profiled execution: operators, gaps between them and at the edges of a stage, and the remainder sum to the stage.',
+            },
+            {
+              t: 'chart',
+              level: 3,
+              name: 'classes',
+              label: `Share of each operator class in ${stages.map(({ kind }) => kind).join(' and ')}`,
+              behind: sharesTable(stages),
+            },
+            ...stages.map(({ kind, breakdown }): Block => classTable(kind, breakdown)),
+            ...stages.flatMap(({ kind, breakdown }) => topOperators(kind, breakdown)),
+          ],
+  };
+}
+
+const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => ({
+  t: 'table',
+  title: 'Share of the profiled time',
+  columns: [
+    { id: 'class', head: 'class' },
+    ...stages.map(({ kind }) => ({ id: `${kind}_share`, head: kind, numeric: true })),
+  ],
+  rows: opClasses
+    .filter((name) => stages.some(({ breakdown }) => breakdown.by_class.some((row) => row.class === name)))
+    .map((name) => ({
+      cells: [
+        classLabels[name],
+        ...stages.map(({ breakdown }): Text => {
+          const row = breakdown.by_class.find((one) => one.class === name);
+          return row ? share(row.share) : '';
+        }),
+      ],
+    })),
+});
+
+function classTable(kind: string, breakdown: Breakdown): Block {
+  const others: [string, number][] = [
+    ['gaps between operators', breakdown.gaps_between_operators_ms],
+    ['gaps at the edges', breakdown.gaps_at_edges_ms],
+    ['remainder', breakdown.remainder_ms],
+  ];
+  const blank = Array.from({ length: 6 }, () => '');
+  return {
+    t: 'table',
+    title: `${stageText(kind)}: mean of ${breakdown.instances} profiled`,
+    columns: [
+      { id: 'class', head: stageText(kind) },
+      { id: 'time_ms', head: 'time', numeric: true },
+      { id: 'share', head: 'share', numeric: true },
+      { id: 'calls', head: 'calls', numeric: true },
+      { id: 'roofline_ms', head: 'roofline', numeric: true },
+      { id: 'flop_per_byte', head: 'FLOP/byte', numeric: true, drop: 1 },
+      { id: 'flops_per_s', head: 'FLOP/s', numeric: true, drop: 3 },
+      { id: 'bytes_per_s', head: 'bytes/s', numeric: true, drop: 2 },
+      { id: 'bound', head: 'bound' },
+    ],
+    rows: [
+      ...breakdown.by_class.map((row): Row => ({
+        cells: [
+          classLabels[row.class],
+          ms(row.ms),
+          share(row.share),
+          { count: row.calls },
+          known(row.necessary_ms, 'ms'),
+          known(row.intensity_flop_per_byte, ''),
+          known(row.achieved_flops_per_s, 'FLOP/s'),
+          known(row.achieved_bytes_per_s, 'B/s'),
+          row.bound ?? { missing: 'its roofs are not known' },
+        ],
+      })),
+      ...others.map(([name, time]): Row => ({
+        cells: [name, ms(time), share(time / breakdown.stage_ms), ...blank],
+      })),
+      { cells: [{ text: 'profiled', tone: 'strong' }, ms(breakdown.stage_ms), share(1), ...blank] },
+    ],
+  };
+}
+
+/** "1×128×512, 512×1408" of the runtime's "[[1,128,512],[512,1408]]"; any other text as it is. */
+function shapesText(text: string): string {
+  try {
+    const shapes: unknown = JSON.parse(text);
+    if (!Array.isArray(shapes)) return text;
+    return shapes
+      .map((shape: unknown) => (Array.isArray(shape) ? shape.join('×') : String(shape)))
+      .join(', ');
+  } catch {
+    return text;
+  }
+}
+
+function topOperators(kind: string, { top_operators: all, instances }: Breakdown): Block[] {
+  const table = (title: string, operators: Breakdown['top_operators']): Block =>
+    tableOf(
+      title,
+      [
+        { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
+        { id: 'type', head: 'type', drop: 2, of: ({ op_type }) => op_type },
+        { id: 'class', head: 'class', of: (one) => classLabels[one.class] },
+        { id: 'layer', head: 'layer', drop: 3, of: ({ layer }) => layerText(layer) },
+        { id: 'calls', head: 'calls', numeric: true, of: ({ calls }) => ({ count: calls }) },
+        { id: 'time_ms', head: 'time', numeric: true, of: (one) => ms(one.ms) },
+        { id: 'share', head: 'share', numeric: true, of: (one) => share(one.share) },
+        {
+          id: 'input_shapes',
+          head: 'input shapes',
+          drop: 1,
+          of: ({ input_shapes: shapes }) =>
+            shapes === null ? { missing: 'shapes were not recorded' } : { code: shapesText(shapes) },
+        },
+      ],
+      operators,
+      { reasons: false },
+    );
+  const more = all.slice(shownAtOnce);
+  return [
+    { t: 'heading', text: `Largest operators: ${stageText(kind)}` },
+    table(`Mean of ${instances} profiled`, all.slice(0, shownAtOnce)),
+    ...(more.length > 0
+      ? [
+          {
+            t: 'fold',
+            level: 3,
+            title: `${more.length} more`,
+            blocks: [table(`Further operators of ${kind}`, more)],
+          } satisfies Block,
+        ]
+      : []),
+  ];
+}
+
+export function layerSection(data: ProfileResult): Section[] {
+  const stages = stagesWithOperators(data).filter(({ breakdown }) => breakdown.by_layer.length > 0);
+  if (stages.length === 0) return [];
+  return [
+    {
+      id: 'layers',
+      title: 'Operators by layer',
+      level: 3,
+      blocks: stages.map(({ kind, breakdown: { by_layer: layers } }): Block => {
+        const classes = opClasses.filter((name) =>
+          layers.some(({ by_class }) => by_class.some((row) => row.class === name)),
+        );
+        return {
+          t: 'chart',
+          half: true,
+          name: 'layers',
+          part: kind,
+          title: stageText(kind),
+          label: `Operator time of ${kind} by decoder layer, stacked by class`,
+          behind: {
+            t: 'table',
+            title: `${stageText(kind)}: operator time by layer`,
+            columns: [
+              { id: 'layer', head: 'layer' },
+              { id: 'time_ms', head: 'all', numeric: true },
+              ...classes.map((name) => ({ id: `${name}_ms`, head: classLabels[name], numeric: true })),
+            ],
+            rows: layers.map((layer) => ({
+              cells: [
+                layerText(layer.layer),
+                ms(layer.ms),
+                ...classes.map((name): Text => {
+                  const own = layer.by_class.find((row) => row.class === name);
+                  return own ? ms(own.ms) : '';
+                }),
+              ],
+            })),
+          },
+        };
+      }),
+    },
+  ];
+}
+
+export function timelineSection({ timeline }: ProfileResult): Section {
+  return {
+    id: 'timeline',
+    title: 'Timeline',
+    level: 3,
+    blocks:
+      !timeline || timeline.stages.length === 0
+        ? [{ t: 'missing', what: 'There is no timeline.', why: noTrace }]
+        : timelineBlocks(timeline),
+  };
+}
+
+function timelineBlocks({ stages, operators }: Timeline): Block[] {
+  const shown = operators.toSorted((a, b) => b.dur_ms - a.dur_ms).slice(0, longest);
+  return [
+    {
+      t: 'text',
+      text: [
+        'One prefill and the first decode steps of one profiled repeat: ',
+        { count: operators.length, unit: 'operators' },
+        '. Empty places are time in which no operator ran.',
+      ],
+    },
+    {
+      t: 'chart',
+      name: 'timeline',
+      label: `Timeline of ${operators.length} operators in their stages`,
+      behind: tableOf(
+        shown.length < operators.length ? `The ${longest} longest operators` : 'Operators',
+        [
+          { id: 'operator', head: 'operator', of: ({ name }) => ({ code: name }) },
+          { id: 'type', head: 'type', of: ({ op_type }) => op_type },
+          { id: 'class', head: 'class', of: (one) => classLabels[one.class] },
+          { id: 'layer', head: 'layer', of: ({ layer }) => layerText(layer) },
+          { id: 'start_ms', head: 'start', numeric: true, of: ({ start_ms }) => ms(start_ms) },
+          { id: 'duration_ms', head: 'duration', numeric: true, of: ({ dur_ms }) => ms(dur_ms) },
+        ],
+        shown,
+      ),
+    },
+    {
+      t: 'fold',
+      title: 'Stages of the timeline',
+      blocks: [
+        tableOf(
+          'Stages',
+          [
+            { id: 'stage', head: 'stage', of: ({ label }) => label },
+            { id: 'start_ms', head: 'start', numeric: true, of: ({ start_ms }) => ms(start_ms) },
+            { id: 'duration_ms', head: 'duration', numeric: true, of: ({ dur_ms }) => ms(dur_ms) },
+          ],
+          stages,
+        ),
+      ],
+    },
+  ];
+}

@@ -1,0 +1,150 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { figure } from '../model/figure.js';
+import { thinned } from '../model/thinned.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { testExplain } from '../report/test-explain.js';
+import { bareProfile, hostileProfile, testProfile } from '../report/test-profile.js';
+import { textWidth } from '../report/terminal/text.js';
+import { identityWords } from '../vocabulary/workload.js';
+import type { Block, Table } from './block.js';
+import { profileView } from './profile.js';
+
+const made = testProfile();
+const view = profileView(made);
+const all = (list: readonly Block[]): Block[] =>
+  list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
+const tables = (id: string, of = view): Table[] =>
+  all(of.sections.find((one) => one.id === id)?.blocks ?? []).flatMap((block) =>
+    block.t === 'table' ? [block] : block.t === 'chart' && block.behind.t === 'table' ? [block.behind] : [],
+  );
+const numbers = (table: Table, column: string) => {
+  const index = table.columns.findIndex(({ id }) => id === column);
+  return table.rows.map(({ cells }) => rawValue(cells[index]!));
+};
+const fault = () => {
+  const changed = testProfile();
+  changed.data.stages[1]!.mbu = figure(1.12, 'ratio', 'test');
+  return changed;
+};
+const clientScript = '"use strict";';
+
+test('stages: time, throughput, roofline, MFU and MBU are those of the document', () => {
+  const [stages] = tables('stages');
+  for (const column of ['duration_ms', 'tokens_per_s', 'roofline_ms', 'mfu', 'mbu'] as const)
+    expect(numbers(stages!, column)).toEqual(made.data.stages.map((stage) => stage[column].value));
+});
+
+test('operators: classes, gaps and remainder are all of the profiled stage', () => {
+  const own = tables('operators').filter(({ columns }) => columns.some(({ id }) => id === 'roofline_ms'));
+  const stages = made.data.stages.flatMap(({ breakdown }) => (breakdown ? [breakdown] : []));
+  expect(own.length).toBe(stages.length);
+  for (const [index, table] of own.entries()) {
+    const times = numbers(table, 'time_ms') as number[];
+    expect(times.slice(0, -1).reduce((sum, ms) => sum + ms, 0)).toBeCloseTo(times.at(-1)!, 9);
+    expect(times.at(-1)).toBe(stages[index]!.stage_ms);
+  }
+});
+
+test('parts of the peak: the largest first, the residual last', () => {
+  const parts = tables('memory').find(({ columns }) => columns[0]!.id === 'part')!;
+  const bytes = numbers(parts, 'bytes') as number[];
+  expect(bytes.slice(0, -1)).toEqual(bytes.slice(0, -1).toSorted((a, b) => b - a));
+  expect(plainText(parts.rows.at(-1)!.cells[0]!)).toBe('residual');
+});
+
+describe('the terminal', () => {
+  test.each([
+    ['whole', made],
+    ['bare', bareProfile()],
+    ['hostile', hostileProfile()],
+    ['accounting fault', fault()],
+  ])('%s: no line passes the columns there are, nothing steers the terminal', (_, document) => {
+    for (const width of [80, 120])
+      for (const level of [1, 2] as const) {
+        const options = { width, level, explain: testExplain() };
+        const text = stripVTControlCharacters(terminalView(profileView(document), options));
+        for (const line of text.split('\n').filter((one) => one.trim().includes(' ')))
+          expect(textWidth(line), line).toBeLessThanOrEqual(width);
+        expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u00a0]/u);
+      }
+  });
+
+  test('the summary has request, peak and stages; the details are in the report', () => {
+    const text = terminalView(view, { width: 80 });
+    for (const name of ['request', 'peak memory', 'prefill', 'decode step'])
+      expect(text).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+    expect(text).not.toContain('Environment');
+    const whole = terminalView(view, { width: 80, level: 2 });
+    for (const title of ['Operators', 'Memory', 'Latency', 'Environment']) expect(whole).toContain(title);
+  });
+
+  test('what is missing stands with its reason', () => {
+    const text = terminalView(profileView(bareProfile()), { width: 80 }).replaceAll(/\s+/g, ' ');
+    expect(text).toContain('no roofline was measured on this machine');
+  });
+});
+
+describe('the page', () => {
+  const page = (of = view) => pageOfView(of, { clientScript, explain: testExplain() });
+  const drawn = (html: string) => [...html.matchAll(/data-chart="(\w+)"/g)].map(([, name]) => name);
+
+  test('explanation first, every chart with a table behind it', () => {
+    const html = page();
+    const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
+    expect(ids.slice(0, 3)).toEqual(['waterfall', 'findings', 'stages']);
+    expect(drawn(html)).toEqual([
+      'waterfall',
+      'classes',
+      'layers',
+      'layers',
+      'roofline',
+      'timeline',
+      'memory',
+      'repeats',
+      'steps',
+      'telemetry',
+    ]);
+    for (const part of html.split('<figure>').slice(1))
+      expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
+  });
+
+  test('draws no empty chart; an MBU over 100 % is an accounting fault where it stands', () => {
+    expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'repeats', 'steps']);
+    expect(page(profileView(fault()))).toContain('112');
+    expect(page(profileView(fault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(2);
+  });
+
+  test('hostile names stay text; its data is the document', () => {
+    const html = pageOfView(profileView(hostileProfile()), { clientScript });
+    expect(html).not.toContain('<img');
+    const data = /<script type="application\/json" id="profile-data">(.*?)<\/script>/s.exec(html)?.[1];
+    expect(JSON.parse(data ?? '')).toEqual(hostileProfile());
+  });
+
+  test('an hour at 20 Hz on 128 cores stays a page under 3 MB', () => {
+    const long = testProfile();
+    const points = thinned(
+      Array.from({ length: 72_000 }, (_, index): [number, number] => [index * 50 + 0.123456, index / 7]),
+      72_000,
+    );
+    long.data.telemetry!.series = Array.from({ length: 128 }, (_, core) => ({
+      scope: `cpu${core}`,
+      metric: 'utilization_percent',
+      unit: '%',
+      points,
+    }));
+    long.data.memory!.series = points.map(([t_ms, bytes]) => ({ t_ms, bytes: bytes * 1e5 }));
+    // The client script is about 0.65 MB more.
+    expect(pageOfView(profileView(long), { clientScript: '' }).length).toBeLessThan(2.3e6);
+  });
+});
+
+test('a title of its own keeps what ran below it', () => {
+  const renamed = testProfile();
+  renamed.data.session.title = 'before the change';
+  const [first] = profileView(renamed).lead;
+  expect(first).toEqual({ t: 'text', text: identityWords(renamed.data.workload) });
+});

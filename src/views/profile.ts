@@ -1,0 +1,359 @@
+import type { Document } from '../model/document.js';
+import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import { missing, type Figure } from '../model/figure.js';
+import { thinned } from '../model/thinned.js';
+import { factOf } from '../vocabulary/facts.js';
+import { componentNames } from '../vocabulary/profile-memory.js';
+import { stageLabels } from '../vocabulary/stages.js';
+import { identityWords } from '../vocabulary/workload.js';
+import type { Block, Section, Text, Value, View } from './block.js';
+import {
+  latencySection,
+  memoryParts,
+  memorySection,
+  rooflineSection,
+  telemetrySection,
+} from './profile-machine.js';
+import { layerSection, operatorSection, timelineSection } from './profile-operators.js';
+import { tableOf } from './table-of.js';
+
+const mostMemorySamples = 2000;
+const mostTelemetryPoints = 20_000;
+
+/**
+ * The document as a page carries it: long sampled series thinned to what a chart can show. The session keeps every
+ * sample.
+ */
+function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
+  const { memory, telemetry } = document.data;
+  const each = Math.max(50, Math.floor(mostTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)));
+  return {
+    ...document,
+    data: {
+      ...document.data,
+      memory: memory && { ...memory, series: thinned(memory.series, mostMemorySamples) },
+      telemetry: telemetry && {
+        ...telemetry,
+        series: telemetry.series.map((series) => ({ ...series, points: thinned(series.points, each) })),
+      },
+    },
+  };
+}
+
+/** A run of the embedded engine: stages against this machine's roofs, operators, memory, the host. */
+export function profileView(whole: Document<ProfileResult>): View {
+  const document = forPage(whole);
+  const { data, issues } = document;
+  const identity = identityWords(data.workload);
+  return {
+    command: 'profile',
+    title: data.session.title,
+    document,
+    session: data.session,
+    lead: [
+      ...(data.session.title === identity ? [] : [{ t: 'text', text: identity } satisfies Block]),
+      ...unfinished(data),
+      { t: 'facts', items: leadingFacts(data) },
+      { t: 'cards', level: 3, cards: cards(data) },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      stageSection(data),
+      operatorSection(data),
+      ...layerSection(data),
+      rooflineSection(data),
+      timelineSection(data),
+      memorySection(data),
+      latencySection(data),
+      telemetrySection(data),
+      environmentSection(data),
+      definitions(data),
+    ],
+  };
+}
+
+const unfinished = ({ session: { status } }: ProfileResult): Block[] =>
+  status === 'complete'
+    ? []
+    : [
+        {
+          t: 'text',
+          text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded by then.'],
+        },
+      ];
+
+/** "387 ms ± 17 (95 %, n = 15) · TTFT 89.4 ms ± 4.2 · TPOT 9.60 ms ± 0.44 · 83.0 tok/s", and the peak of memory. */
+function leadingFacts({ latency, memory }: ProfileResult): { name: string; text: Text }[] {
+  const interval = (figure: Figure): Value => ({ figure, spread: 'interval' });
+  return [
+    {
+      name: 'request',
+      text: [
+        { figure: latency.e2e_ms, spread: true },
+        ' · TTFT ',
+        interval(latency.ttft_ms),
+        ' · TPOT ',
+        interval(latency.tpot_ms),
+        ' · ',
+        { figure: latency.output_tokens_per_s },
+      ],
+    },
+    {
+      name: 'peak memory',
+      text: memory
+        ? [
+            { figure: memory.peak_bytes },
+            ...memoryParts(memory)
+              .slice(0, 3)
+              .flatMap(({ component, bytes }, index) => [
+                `${index === 0 ? ': ' : ', '}${componentNames[component]} `,
+                { n: bytes, unit: 'B' },
+              ]),
+          ]
+        : { missing: 'memory was not sampled' },
+    },
+  ];
+}
+
+/** MFU of a stage that compute bounds, MBU of one that memory bounds; `usual` where neither is known. */
+function utilizationCard(name: 'prefill' | 'decode', data: ProfileResult, usual: 'MFU' | 'MBU') {
+  const stage = data.stages.find(({ kind }) => kind === name);
+  const which = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : usual;
+  const figure = which === 'MFU' ? stage?.mfu : stage?.mbu;
+  return {
+    label: `${name} ${which}`,
+    value: { figure: figure ?? noStage(name), utilization: true },
+    note: stage?.bound ? `${stage.bound}-bound` : 'bound unknown',
+  };
+}
+
+const noStage = (kind: string) => missing('no_stage', `no ${kind} stage was recorded`);
+
+function cards(data: ProfileResult) {
+  const { latency, memory, stages } = data;
+  const of = (kind: 'prefill' | 'decode') =>
+    stages.find((stage) => stage.kind === kind)?.tokens_per_s ?? noStage(kind);
+  const card = (label: string, figure: Figure) => ({ label, value: { figure }, note: intervalText(figure) });
+  return [
+    card('time to first token', latency.ttft_ms),
+    card('time per output token', latency.tpot_ms),
+    card('end to end', latency.e2e_ms),
+    card('peak memory', memory?.peak_bytes ?? missing('no_memory', 'memory was not sampled')),
+    card('prefill throughput', of('prefill')),
+    card('decode throughput', of('decode')),
+    utilizationCard('prefill', data, 'MFU'),
+    utilizationCard('decode', data, 'MBU'),
+  ];
+}
+
+/** "± 0.44 ms (95 %)" */
+const intervalText = (figure: Figure): Text =>
+  figure.value === null || !figure.ci95
+    ? ''
+    : ['± ', { n: (figure.ci95[1] - figure.ci95[0]) / 2, unit: figure.unit }, ' (95 %)'];
+
+const details: readonly [name: string, of: (stage: StageResult) => Figure][] = [
+  ['necessary FLOPs', ({ flops }) => flops],
+  ['necessary bytes', ({ bytes }) => bytes],
+  ['arithmetic intensity', (stage) => stage.intensity_flop_per_byte],
+  ['working set', (stage) => stage.working_set_bytes],
+  ['bandwidth at that working set', (stage) => stage.bandwidth_bytes_per_s],
+  ['time under the profiler', ({ profiled_ms }) => profiled_ms],
+  ['profiler overhead', (stage) => stage.profiler_overhead_ms],
+];
+
+const stageText = ({ kind }: StageResult): string => stageLabels[kind] ?? kind;
+
+function stageSection({ stages }: ProfileResult): Section {
+  return {
+    id: 'stages',
+    title: 'Stages',
+    untitled: true,
+    blocks: [
+      tableOf(
+        'Times without a profiler; intervals are over launches',
+        [
+          { id: 'stage', head: 'stage', of: stageText },
+          {
+            id: 'duration_ms',
+            head: 'time',
+            numeric: true,
+            of: ({ duration_ms }) => ({ figure: duration_ms, spread: 'interval' }),
+          },
+          {
+            id: 'tokens_per_s',
+            head: 'throughput',
+            numeric: true,
+            drop: 2,
+            of: (one) => ({ figure: one.tokens_per_s }),
+          },
+          {
+            id: 'roofline_ms',
+            head: 'roofline',
+            numeric: true,
+            drop: 1,
+            of: (one) => ({ figure: one.roofline_ms }),
+          },
+          { id: 'mfu', head: 'MFU', numeric: true, of: ({ mfu }) => ({ figure: mfu, utilization: true }) },
+          { id: 'mbu', head: 'MBU', numeric: true, of: ({ mbu }) => ({ figure: mbu, utilization: true }) },
+          { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? '' },
+        ],
+        stages,
+      ),
+      {
+        t: 'table',
+        level: 2,
+        title: 'Work, roofs and the profiled execution',
+        columns: [
+          { id: 'figure', head: 'figure' },
+          ...stages.map((stage) => ({ id: stage.kind, head: stageText(stage), numeric: true })),
+        ],
+        rows: [
+          ...details.map(([name, of]) => ({
+            cells: [name, ...stages.map((stage): Text => ({ figure: of(stage) }))],
+          })),
+          { cells: ['bandwidth level', ...stages.map(({ bandwidth_level: level }) => level ?? '')] },
+          { cells: ['instances', ...stages.map(({ instances }): Text => ({ count: instances }))] },
+        ],
+      },
+    ],
+  };
+}
+
+function environmentSection({ workload, environment }: ProfileResult): Section {
+  const { model, engine } = workload;
+  const count = (value: number | null): Text =>
+    value === null ? { missing: 'not recorded' } : { count: value };
+  return {
+    id: 'environment',
+    title: 'Environment',
+    level: 2,
+    blocks: [
+      {
+        t: 'facts',
+        items: [
+          { name: 'model', text: model?.name ?? { missing: 'the model is not known' } },
+          { name: 'parameters', text: count(model?.num_parameters ?? null) },
+          ...(model
+            ? [
+                {
+                  name: 'weights',
+                  text: [model.weights, model.dtype, model.quantization]
+                    .filter((one) => one !== null)
+                    .join(', '),
+                },
+              ]
+            : []),
+          ...(model?.weight_bytes
+            ? [{ name: 'weights on disk', text: { n: model.weight_bytes, unit: 'B' } }]
+            : []),
+          { name: 'engine', text: `${engine.name} ${engine.version ?? ''}`.trim() },
+          { name: 'device', text: workload.device },
+          { name: 'threads', text: count(workload.threads) },
+          { name: 'batch size', text: count(workload.batch_size) },
+          { name: 'input tokens', text: count(workload.input_len) },
+          { name: 'output tokens', text: count(workload.output_len) },
+          ...Object.entries(engine.options).map(([name, value]) => ({
+            name,
+            text: value === null ? { missing: 'not set' } : String(value),
+          })),
+        ],
+      },
+      { t: 'heading', text: 'Machine and software' },
+      { t: 'facts', items: environment.map(factOf).map(({ name, value }) => ({ name, text: value })) },
+    ],
+  };
+}
+
+/** Kept in step with docs/measurement.md. */
+const meanings: readonly [term: string, text: string][] = [
+  ['TTFT', 'From the start of a request to its first generated token, prefill and sampling included.'],
+  ['TPOT', '(last token − first token) / (output tokens − 1). None for one output token.'],
+  ['Decode tokens/s', 'Batch size / TPOT. Output tokens/s divides all output tokens by the end-to-end time.'],
+  [
+    'Decode step',
+    'From the start of one decode call to the start of the next, host work and sampling included. The last step ends with its repeat.',
+  ],
+  [
+    'MFU',
+    'FLOPs that the model’s arithmetic needs / (stage time without a profiler × peak FLOP/s of the dtype). The peak is measured on this machine through the same runtime. int4 weights are multiplied in int8 and held against the int8 peak.',
+  ],
+  [
+    'MBU',
+    'Bytes that must be moved (weights, KV cache and activations, each once) / (stage time × bandwidth). The bandwidth is the one measured at the stage’s working set: that of a cache where the model fits into it.',
+  ],
+  [
+    'Accounting fault',
+    'An MFU or MBU over 100 %: the work is counted too high, the roof was measured too low, or the time is wrong. Do not use the value.',
+  ],
+  [
+    'Roofline',
+    'max(FLOPs / peak, bytes / bandwidth) of a stage. The ridge is the float32 peak / the bandwidth at the largest working set measured. A stage is bound by whichever takes longer at its own dtype and working set.',
+  ],
+  [
+    'Bars',
+    'From the roofline to the measured time. serial: operators run one after another. inefficiency.<class>: profiled time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host.runtime_dispatch, host.runtime_call: gaps between operators and at the edges of a call, less what the profiler added. host.sampling, host.loop: host time around the call. unattributed: the rest. A negative bar says that an assumption is wrong.',
+  ],
+  [
+    'Confidence',
+    'high: exact intervals of the execution without a profiler. medium: attributed by time. low: rests on an assumption about the model or the machine.',
+  ],
+  [
+    'Interval',
+    '95 % confidence interval of the mean: Student’s t over the means of the process launches. With one launch it is over the repeats and says only how steady that process was.',
+  ],
+  [
+    'Clean and profiled',
+    'Latency, throughput, MFU and MBU come from the execution without a profiler. Operators come from a second execution with it; profiler overhead is the difference.',
+  ],
+  ['Gaps', 'Time of a stage in which no operator ran. Operators + gaps + remainder = stage.'],
+  [
+    'Memory points',
+    'Of the engine’s process in the first launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel’s own high-water mark at the end of the last timed repeat.',
+  ],
+];
+
+function allFigures(result: ProfileResult): [string, Figure][] {
+  const named = (prefix: string, of: object): [string, Figure][] =>
+    Object.entries(of).flatMap(([key, value]): [string, Figure][] =>
+      typeof value === 'object' && value !== null && 'value' in value
+        ? [[`${prefix}.${key}`, value as Figure]]
+        : [],
+    );
+  return [
+    ...named('latency', result.latency),
+    ...result.stages.flatMap((stage) => named(stage.kind, stage)),
+    ...(result.memory ? named('memory', result.memory) : []),
+    ...(result.telemetry ? named('telemetry', result.telemetry) : []),
+  ];
+}
+
+const definitions = (data: ProfileResult): Section => ({
+  id: 'definitions',
+  title: 'Definitions',
+  level: 3,
+  blocks: [
+    { t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) },
+    {
+      t: 'fold',
+      title: 'Every figure with its source',
+      blocks: [
+        tableOf(
+          'Figures by their names in the JSON document',
+          [
+            { id: 'figure', head: 'figure', of: ([name]) => ({ code: name }) },
+            { id: 'value', head: 'value', numeric: true, of: ([, figure]) => ({ figure, spread: true }) },
+            {
+              id: 'source',
+              head: 'source, or why it is missing',
+              wraps: true,
+              of: ([, figure]) => (figure.value === null ? figure.reason.text : figure.source),
+            },
+          ],
+          allFigures(data),
+          { reasons: false },
+        ),
+      ],
+    },
+  ],
+});

@@ -1,0 +1,41 @@
+import type { Workload } from '../model/manifest.js';
+
+/** Keeps a number and its unit on one line. */
+const nbsp = '\u00a0';
+
+export const plural = (count: number, one: string): string =>
+  `${count}${nbsp}${one}${count === 1 ? '' : 's'}`;
+
+/** "llama-24m (random weights, float32)". */
+export function modelWords({ model }: Workload): string {
+  if (!model) return 'unknown model';
+  const { dtype, quantization } = model;
+  const traits = [
+    model.weights === 'unknown' ? null : `${model.weights} weights`,
+    // "MatMulNBits int4, block 32" says the dtype already.
+    quantization?.includes(dtype) ? null : dtype,
+    quantization,
+  ].filter((trait) => trait !== null);
+  return `${model.name} (${traits.join(', ')})`;
+}
+
+/** "onnxruntime 1.30.0 CPU, 1 thread". */
+export function engineWords({ engine, device, threads }: Workload): string {
+  const version = engine.version ? `${nbsp}${engine.version}` : '';
+  const where = device === 'cpu' ? 'CPU' : device;
+  return `${engine.name}${version}${nbsp}${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
+}
+
+/** "batch 1, 128 in + 32 out tokens"; "" where a session does not say (another tool's capture, a sweep). */
+export function shapeWords({ batch_size, input_len, output_len }: Workload): string {
+  const batch = batch_size === null ? null : `batch${nbsp}${batch_size}`;
+  const tokens =
+    input_len === null && output_len === null
+      ? null
+      : `${input_len ?? '–'}${nbsp}in${nbsp}+${nbsp}${output_len ?? '–'}${nbsp}out${nbsp}tokens`;
+  return [batch, tokens].filter((part) => part !== null).join(', ');
+}
+
+/** What ran, on what, in which shape: a session's title unless it was given another. */
+export const identityWords = (workload: Workload): string =>
+  [modelWords(workload), engineWords(workload), shapeWords(workload)].filter(Boolean).join(' · ');
