@@ -7,6 +7,7 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
+import { driftSection } from './trace-drift.js';
 import { idleSection, launchesSection } from './trace-idle.js';
 import {
   classesSection,
@@ -55,6 +56,7 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
   const all = data.source.gpu_used
     ? [
         phasesSection(data),
+        driftSection(data),
         utilization,
         timelineSection(data),
         idleSection(data),
@@ -65,7 +67,7 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
         overlapSection(data),
         operatorsSection(data),
       ]
-    : [phasesSection(data), utilization, operatorsSection(data)];
+    : [phasesSection(data), driftSection(data), utilization, operatorsSection(data)];
   return all.filter(isSection);
 }
 

@@ -8,6 +8,7 @@ import { attribution } from './attribution.js';
 import { classes } from './classes.js';
 import { copies } from './copies.js';
 import { devices } from './devices.js';
+import { drift } from './drift.js';
 import { headlines } from './headlines.js';
 import { idle } from './idle.js';
 import { type Spreads, startSpreads } from './kernel-spreads.js';
@@ -59,6 +60,7 @@ async function documentOf(
   const identity: TraceResult['session'] = sessionIdentity(session);
   const rest = {
     idle: await idle(scope),
+    drift: await drift(scope),
     overlap: await overlap(scope),
     operators: await operators(scope, found),
     short_kernels: await shortKernels(scope),

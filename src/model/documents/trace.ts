@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
+import { driftSchema } from './trace-drift.js';
 import { idleSchema, overlapSchema } from './trace-idle.js';
 import {
   apiCallSchema,
@@ -89,9 +90,11 @@ export const traceResultSchema = z.object({
   utilization: utilizationSchema.nullable().optional(),
   /** What the framework's allocator held (1.2); null where no capture recorded it. */
   memory: traceMemorySchema.nullable().optional(),
+  /** By kind of step (1.6). */
+  drift: z.array(driftSchema).optional(),
 });
 
-export const traceVersion = '1.5';
+export const traceVersion = '1.6';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;

@@ -1,0 +1,123 @@
+import type { Drift } from '../../model/documents/trace-drift.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { percentile } from '../statistics.js';
+import { makeKnownSizes } from './known-sizes.js';
+import type { TraceScope } from './scope.js';
+
+/** Fewer steps have a slope by chance. */
+const leastSteps = 10;
+/** Slopes are of all pairs: of a longer run, steps at even distances stand for all. */
+const mostSteps = 1000;
+const partsOfSpan = 10;
+const normal975 = 1.959964;
+
+interface Step {
+  kind: Drift['kind'];
+  alike: string;
+  by: Drift['alike'];
+  start_ns: number;
+  wall_ns: number;
+}
+
+/** A step's time over the median of the steps of the same work. */
+interface Relative {
+  start_ns: number;
+  relative: number;
+}
+
+/**
+ * Time of steps over the run. The cache grows with every decode step of a request, so a step is compared with the steps at
+ * the same place of other requests; where requests are not marked (a server's steps), with steps of its batch size.
+ */
+export async function drift(scope: TraceScope): Promise<Drift[]> {
+  await scope.need('windows');
+  await makeKnownSizes(scope);
+  const steps = await scope.database.query<Step>(
+    `WITH step AS (
+       SELECT kind, start_ns, (end_ns - start_ns)::DOUBLE AS wall_ns, step_index, coalesce(batch_size, 0) AS batch,
+         count(DISTINCT iteration) OVER (PARTITION BY kind) > 0 AND step_index IS NOT NULL AS placed, batch_size IS NOT NULL AS sized
+       FROM windows LEFT JOIN known_sizes USING (stage_id) WHERE kind IN ('prefill', 'decode', 'mixed', 'other') AND end_ns > start_ns)
+     SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'place' WHEN sized THEN 'batch' ELSE 'kind' END AS by,
+       CASE WHEN placed THEN batch || ' ' || step_index ELSE batch::VARCHAR END AS alike
+     FROM step ORDER BY kind, start_ns`,
+  );
+  const kinds = [...new Set(steps.map(({ kind }) => kind))];
+  return kinds.map((kind) =>
+    driftOf(
+      kind,
+      steps.filter((step) => step.kind === kind),
+    ),
+  );
+}
+
+function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
+  const groups = new Map<string, Step[]>();
+  for (const step of steps) groups.set(step.alike, [...(groups.get(step.alike) ?? []), step]);
+  const compared = [...groups.values()]
+    .filter((group) => group.length > 1)
+    .flatMap((group): Relative[] => {
+      const median = percentile(
+        group.map(({ wall_ns }) => wall_ns).toSorted((a, b) => a - b),
+        0.5,
+      );
+      return group.map(({ start_ns, wall_ns }) => ({ start_ns, relative: wall_ns / median }));
+    })
+    .toSorted((a, b) => a.start_ns - b.start_ns);
+  const from_ns = compared[0]?.start_ns ?? 0;
+  const span_ns = (compared.at(-1)?.start_ns ?? 0) - from_ns;
+  return {
+    kind,
+    steps: compared.length,
+    alike: steps[0]?.by ?? 'kind',
+    span_ns,
+    change:
+      compared.length < leastSteps || span_ns === 0 ? tooFew(compared.length) : changeOf(compared, span_ns),
+    parts: span_ns === 0 ? [] : partsOf(compared, from_ns, span_ns),
+  };
+}
+
+const tooFew = (steps: number): Figure =>
+  missing(
+    'too_few_steps',
+    `${steps} steps have another of the same work in the run; ${leastSteps} are needed to see a trend`,
+  );
+
+/** Theil-Sen: the median slope of all pairs, which a third of the steps may disturb; its interval by Kendall's variance. */
+function changeOf(steps: readonly Relative[], spanNs: number): Figure {
+  const every = Math.ceil(steps.length / mostSteps);
+  const taken = steps.filter((_, index) => index % every === 0);
+  const slopes: number[] = [];
+  for (const [i, a] of taken.entries()) {
+    for (const b of taken.slice(i + 1)) {
+      if (b.start_ns > a.start_ns)
+        slopes.push((spanNs * (b.relative - a.relative)) / (b.start_ns - a.start_ns));
+    }
+  }
+  slopes.sort((a, b) => a - b);
+  const n = taken.length;
+  const reach = (normal975 * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18)) / slopes.length / 2;
+  return figure(
+    percentile(slopes, 0.5),
+    'ratio',
+    'Theil-Sen slope of time / median of the steps alike, over the run',
+    {
+      n: steps.length,
+      ci95: [percentile(slopes, Math.max(0, 0.5 - reach)), percentile(slopes, Math.min(1, 0.5 + reach))],
+    },
+  );
+}
+
+function partsOf(steps: readonly Relative[], fromNs: number, spanNs: number): Drift['parts'] {
+  return Array.from({ length: partsOfSpan }, (_, index) => {
+    const within = steps.filter(
+      ({ start_ns }) =>
+        Math.min(partsOfSpan - 1, Math.floor((partsOfSpan * (start_ns - fromNs)) / spanNs)) === index,
+    );
+    const sorted = within.map(({ relative }) => relative).toSorted((a, b) => a - b);
+    return {
+      from_ns: fromNs + (index * spanNs) / partsOfSpan,
+      steps: within.length,
+      relative: sorted.length === 0 ? null : percentile(sorted, 0.5),
+    };
+  });
+}

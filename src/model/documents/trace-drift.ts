@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { figureSchema } from '../figure.js';
+import { phaseKindSchema } from './trace-phase.js';
+
+const count = z.number().int();
+
+/** Whether the steps of a kind became slower or faster over the run, each held against steps of the same work (1.6). */
+export const driftSchema = z.object({
+  kind: phaseKindSchema,
+  /** Steps that another one of the same work exists for. */
+  steps: count,
+  /** What makes two steps alike: their place in the request and batch size, or the batch size alone. */
+  alike: z.enum(['place', 'batch', 'kind']),
+  /** From the first of them to the last. */
+  span_ns: z.number(),
+  /** Change from the begin of the span to its end, of the time of a step: Theil-Sen slope, 95 % by Sen (1968). */
+  change: figureSchema,
+  /** The span in ten parts of equal length: median of time / median of the steps alike; null where no step began. */
+  parts: z.array(z.object({ from_ns: z.number(), steps: count, relative: z.number().nullable() })),
+});
+
+export type Drift = z.infer<typeof driftSchema>;

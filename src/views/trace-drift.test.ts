@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { TraceResult } from '../model/documents/trace.js';
+import { figure, missing } from '../model/figure.js';
+import { plainText } from '../render/value.js';
+import { driftSection } from './trace-drift.js';
+
+const section = (change: ReturnType<typeof figure> | ReturnType<typeof missing>, steps = 20) =>
+  driftSection({
+    drift: [{ kind: 'decode', steps, alike: 'place', span_ns: 2e9, change, parts: [] }],
+  } as Partial<TraceResult> as TraceResult);
+
+/** The cells of its one row, as text. */
+function cells(change: ReturnType<typeof figure> | ReturnType<typeof missing>): string[] {
+  const [table] = section(change)!.blocks;
+  return table?.t === 'table' ? table.rows[0]!.cells.map((cell) => plainText(cell ?? '')) : [];
+}
+
+test.each([
+  [[0.01, 0.05], 'slower'],
+  [[-0.05, -0.01], 'faster'],
+  [[-0.01, 0.05], 'no trend beyond chance'],
+] as const)('an interval of %j is %s', ([low, high], verdict) => {
+  expect(cells(figure(0.02, 'ratio', 'a test', { ci95: [low, high] }))[4]).toBe(verdict);
+});
+
+test('without steps to compare there is no section; with too few of them the reason stands in it', () => {
+  expect(section(missing('too_few_steps', 'few'), 0)).toBeNull();
+  const [table] = section(missing('too_few_steps', 'few'))!.blocks;
+  expect(table).toMatchObject({ rows: [{ cells: expect.arrayContaining([{ missing: 'few' }]) }] });
+});

@@ -1,0 +1,68 @@
+import type { TraceResult } from '../model/documents/trace.js';
+import type { Drift } from '../model/documents/trace-drift.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Section, Text } from './block.js';
+import { tableOf } from './table-of.js';
+import { counted, ns, number, ratio } from './trace-values.js';
+
+const alike: Record<Drift['alike'], string> = {
+  place: 'the same place in other requests',
+  batch: 'the same batch size',
+  kind: 'its kind',
+};
+
+/** Whether steps became slower over the run; null where no step has another to be compared with. */
+export function driftSection({ drift = [] }: TraceResult): Section | null {
+  const compared = drift.filter(({ steps }) => steps > 0);
+  if (compared.length === 0) return null;
+  return {
+    id: 'drift',
+    title: 'Did steps become slower over the run?',
+    level: 2,
+    blocks: [
+      tableOf(
+        'From the begin of the run to its end',
+        [
+          { id: 'phase', head: 'phase', of: ({ kind }) => phaseLabel(kind) },
+          { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
+          { id: 'span_ns', head: 'over', ...number, of: ({ span_ns: span }) => ns(span) },
+          { id: 'change', head: 'change of a step', ...number, of: ({ change }) => ({ figure: change }) },
+          { id: 'verdict', head: '', wraps: true, of: verdict },
+          { id: 'alike', head: 'compared with steps of', drop: 0, of: (one) => alike[one.alike] },
+        ],
+        compared,
+      ),
+      ...compared.filter(({ change }) => change.value !== null).map(parts),
+    ],
+  };
+}
+
+function verdict({ change }: Drift): Text {
+  if (change.value === null || !change.ci95)
+    return { missing: change.value === null ? change.reason.text : 'one step' };
+  const [low, high] = change.ci95;
+  if (low > 0) return 'slower';
+  return high < 0 ? 'faster' : 'no trend beyond chance';
+}
+
+const parts = ({ kind, parts: tenths }: Drift): Block => ({
+  t: 'fold',
+  level: 3,
+  title: `Tenths of the run: ${phaseLabel(kind)}`,
+  blocks: [
+    tableOf(
+      'Median of time / median of the steps alike',
+      [
+        { id: 'from_ns', head: 'from', ...number, of: ({ from_ns: from }) => ns(from) },
+        { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
+        {
+          id: 'relative',
+          head: 'relative time',
+          ...number,
+          of: ({ relative }) => (relative === null ? { missing: 'no step began there' } : ratio(relative)),
+        },
+      ],
+      tenths,
+    ),
+  ],
+});
