@@ -229,7 +229,7 @@ export async function analysedText(
 ): Promise<string> {
   const view = await viewOf(analysed);
   const { terminalView } = await import('../render/terminal/view.js');
-  return `${terminalView(view, { width: terminalWidth(), explain })}\n\n  report: ${path}`;
+  return `${terminalView(view, { width: terminalWidth(), explain })}\n  report: ${path}`;
 }
 
 /** A program that used no GPU, or one that no profiler was around. */

@@ -68,12 +68,21 @@ export interface Table {
   reasons?: boolean;
 }
 
+/** `wholeNote`: never cut to the line. */
+export interface Bar {
+  name: string;
+  ms: number;
+  note: Text;
+  wholeNote?: boolean;
+}
+
 /** A time from what the hardware allows to what was measured: the bars sum to the first total, ms. */
 export interface Bars {
   t: 'bars';
   title: Text;
-  /** `wholeNote`: never cut to the line. */
-  bars: readonly { name: string; ms: number; note: Text; wholeNote?: boolean }[];
+  bars: readonly Bar[];
+  /** Of a summary: the largest, and the others as one. */
+  brief: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
   /** Why there is no limit among the bars. */
   missing?: string;

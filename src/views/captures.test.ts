@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { explainSession } from '../analyze/explain/explain.js';
 import { analyzeTrace } from '../analyze/trace/trace.js';
 import { fixture, imported } from '../analyze/trace/test-import.js';
 import { phaseTime } from '../model/headline-time.js';
@@ -14,13 +15,14 @@ import { phaseParts } from './trace-series.js';
 
 const session = { id: 's', kind: 'import', title: 'tiny', started_at: '2026-11-21T04:58:00.000Z' };
 let captures: Captures;
+let explain: Awaited<ReturnType<typeof explainSession>>;
 let data: NonNullable<Captures['trace']>['data'];
 
 // A decode loop on an H200 with loading and warm-up.
 beforeAll(async () => {
-  const trace = await analyzeTrace(
-    await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite')),
-  );
+  const of = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
+  const trace = await analyzeTrace(of);
+  explain = await explainSession(of);
   captures = { session, trace, counters: null, gemms: null };
   data = trace.data;
 }, 60_000);
@@ -138,6 +140,23 @@ test.each([80, 120])('lines fit %i columns', (width) => {
   // Commands are whole.
   for (const line of lines.filter((one) => !/^ {4}inferscope /.test(one)))
     expect([...line].length, line).toBeLessThanOrEqual(width);
+});
+
+test('the summary of import fits 30 lines with the report: headline, waterfall, findings, what to type next', () => {
+  const text = terminalView(capturesView(captures), { width: 80, explain });
+  expect(text.split('\n').length).toBeLessThan(30);
+  const [first] = explain.data.findings;
+  const places = [
+    /A decode step\s+takes/,
+    /^ +measured /m,
+    new RegExp(first!.title.split(':')[0]!),
+    /^ +change: /m,
+    /inferscope explain/,
+  ].map((pattern) => text.search(pattern));
+  expect(places.every((place) => place > 0)).toBe(true);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  // The sentence of the first finding is not said twice.
+  expect(text.replaceAll(/\s+/g, ' ')).not.toContain('Change first');
 });
 
 test('hostile names are inert on every medium', () => {

@@ -1,8 +1,9 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
 import { slowestFirst } from '../model/explain-words.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
-import type { Bars, Block, Part, Row, Section, Text } from './block.js';
+import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
+  briefBars,
   largestBars,
   leadingStages,
   type ShownBar,
@@ -72,17 +73,23 @@ function headOf(stage: StageWaterfall): Text {
   ];
 }
 
+/** In addition to the roofline and what is smaller. */
+const barsInSummary = 4;
+
+const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
+  name: shortName(bar),
+  ms: bar.ms,
+  note: noteOf(bar, cpu),
+  wholeNote: bar.ms < 0,
+});
+
 function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
   return {
     t: 'bars',
     level,
     title: headOf(stage),
-    bars: shownBars(stage).map((bar) => ({
-      name: shortName(bar),
-      ms: bar.ms,
-      note: noteOf(bar, onCpu(stage)),
-      wholeNote: bar.ms < 0,
-    })),
+    bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
+    brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
     totals: timeLines(stage),
     ...(stage.roofline_ms.value === null
       ? { missing: `No roofline: ${stage.roofline_ms.reason.text}.` }

@@ -14,7 +14,8 @@ describe('a page with an explanation', () => {
 
   test('leads with sentences, waterfall and findings; every chart has a table behind it', () => {
     expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'points']);
-    for (const sentence of explain.data.sentences) {
+    // The last is the first finding, which follows.
+    for (const sentence of explain.data.sentences.slice(0, -1)) {
       expect(bench.indexOf(sentence)).toBeGreaterThan(0);
       expect(bench.indexOf(sentence)).toBeLessThan(bench.indexOf('<section id="waterfall"'));
     }

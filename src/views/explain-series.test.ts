@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
 import type { StageWaterfall } from '../model/documents/explain.js';
-import { leadingStages, lostMs, stageKey, stageName } from './explain-series.js';
+import { briefBars, leadingStages, lostMs, shownBars, stageKey, stageName } from './explain-series.js';
 import { testWaterfall } from '../report/test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
@@ -29,4 +29,13 @@ test('ranges of different names have different anchors', () => {
   const keys = ['a b', 'c'].map((name) => stageKey(stage({ kind: 'other', name })));
   expect(new Set(keys).size).toBe(2);
   expect(keys[0]).toMatch(/^[\w-]+$/);
+});
+
+test('a summary has the largest bars and the others as one, with the same sum', () => {
+  const all = testWaterfall();
+  const sum = (bars: readonly { ms: number }[]) => bars.reduce((total, { ms }) => total + ms, 0);
+  const brief = briefBars(all, 2);
+  expect(brief.map(({ id }) => id)).toEqual(['roofline', 'launch_overhead', 'host.program', 'smaller']);
+  expect(brief.at(-1)!.holds).toBe(all.bars.length - 3);
+  expect(sum(brief)).toBeCloseTo(sum(shownBars(all)), 9);
 });

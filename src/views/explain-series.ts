@@ -25,23 +25,43 @@ export const shortName = ({ id, holds }: ShownBar): string => (holds === undefin
  * Bars in order, those under 1 % of the time as one before `unattributed`: they sum to the same. What the profiler added
  * comes after the sum (`timeLines`).
  */
-export function shownBars(stage: Pick<StageWaterfall, 'bars'>): ShownBar[] {
-  const { bars } = explainedBars(stage.bars);
-  const small = bars.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare);
-  if (small.length < 2) return bars;
-  const rest: ShownBar[] = bars.filter((bar) => !small.includes(bar));
+export const shownBars = (stage: Pick<StageWaterfall, 'bars'>): ShownBar[] =>
+  together(stage, (all) => all.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare));
+
+/** Of a summary: the largest bars, all others as one. */
+export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, most: number): ShownBar[] =>
+  together(stage, (all) =>
+    all
+      .filter(({ id }) => id !== 'roofline')
+      .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms))
+      .filter(({ share }, index) => index >= most || Math.abs(share) < smallShare),
+  );
+
+function together(
+  { bars: all }: Pick<StageWaterfall, 'bars'>,
+  smallOf: (bars: WaterfallBar[]) => WaterfallBar[],
+) {
+  const { bars } = explainedBars(all);
+  const small = new Set(smallOf(bars));
+  if (small.size < 2) return bars;
+  const rest: ShownBar[] = bars.filter((bar) => !small.has(bar));
   const last = rest.findIndex(({ id }) => id === 'unattributed');
-  const together: ShownBar = {
+  const sum = (of: (bar: WaterfallBar) => number): number =>
+    [...small].reduce((total, bar) => total + of(bar), 0);
+  const one: ShownBar = {
     id: 'smaller',
-    holds: small.length,
-    label: `${small.length} smaller: ${small.map(({ id }) => id).join(', ')}`,
-    ms: small.reduce((sum, { ms }) => sum + ms, 0),
-    share: small.reduce((sum, { share }) => sum + share, 0),
+    holds: small.size,
+    label: `${small.size} smaller: ${bars
+      .filter((bar) => small.has(bar))
+      .map(({ id }) => id)
+      .join(', ')}`,
+    ms: sum(({ ms }) => ms),
+    share: sum(({ share }) => share),
     count: null,
     note: null,
     parts: [],
   };
-  return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
+  return rest.toSpliced(last === -1 ? rest.length : last, 0, one);
 }
 
 const stageOrder: readonly WaterfallKind[] = [

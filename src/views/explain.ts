@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { explanationBlocks } from './explain-blocks.js';
-import type { Shown } from './findings.js';
+import { isMinor, type Shown } from './findings.js';
 import { waterfallData } from './explain-series.js';
 import type { Section, View } from './block.js';
 
@@ -38,16 +38,19 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
 export function withExplanation(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
   const { data } = explain;
-  const command = `inferscope explain --session ${data.session.name ?? data.session.id}`;
-  const sections = explanationBlocks(data, { more: command });
+  const sections = explanationBlocks(data, { more: data.session.name ?? data.session.id });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
     return { ...view, sections: [...findings, ...view.sections] };
   }
   return {
     ...view,
-    lead: [{ t: 'headline', sentences: data.sentences }, ...view.lead],
+    lead: [{ t: 'headline', sentences: headline(data) }, ...view.lead],
     sections: [...sections, ...view.sections],
     sources: { ...view.sources, explain: waterfallData(data) },
   };
 }
+
+/** The sentences; where findings follow, without the last, which is the first of them. */
+const headline = ({ sentences, findings }: ExplainResult): string[] =>
+  findings.some((one) => !isMinor(one)) ? sentences.slice(0, -1) : sentences;

@@ -9,7 +9,7 @@ export interface Shown {
   allStages?: boolean;
   /** Findings that are shown. */
   limit?: number;
-  /** Of a summary: the command that shows the rest. */
+  /** Of a summary: the session, whose details other commands print. */
   more?: string;
 }
 
@@ -52,7 +52,15 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
         ]
       : []),
     ...(more !== undefined && data.stages.length + data.findings.length > 0
-      ? [{ t: 'commands', items: [{ command: more, why: 'evidence and all findings' }] } satisfies Block]
+      ? [
+          {
+            t: 'commands',
+            items: [
+              { command: `inferscope explain ${more}`, why: 'evidence and all findings' },
+              { command: `inferscope report ${more} --format text`, why: 'every table' },
+            ],
+          } satisfies Block,
+        ]
       : []),
     ...(quiet.length > 0
       ? [
@@ -80,6 +88,10 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
   ];
 }
 
+/** Below a larger finding, or nothing to gain. */
+export const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
+  severity === 'info' || hiddenBy !== null;
+
 const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
 
 interface Around {
@@ -102,7 +114,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
           ? ''
           : [{ n: atStake, unit: 'ms' }, ' at stake'],
     change: change.text,
-    minor: severity === 'info' || hiddenBy !== null,
+    minor: isMinor(finding),
     facts: [
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',

@@ -53,7 +53,7 @@ export function terminalView(
       : [...viewLines(explanation, width, level), '', ...viewLines(view, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
-  return withPlainSpaces(once.join('\n'));
+  return withPlainSpaces(once.join('\n').trimEnd());
 }
 
 const viewLines = ({ lead, sections }: View, width: number, level: Level): string[] => [
@@ -69,7 +69,9 @@ const shownAt =
 function sectionLines(section: Section, width: number, level: Level): string[] {
   const body = blocksLines(section.blocks, width, level);
   if (body.length === 0) return [];
-  return section.untitled ? ['', ...body] : ['', `  ${colour.bold(inert(section.title))}`, ...body];
+  // In a summary a table follows its title without a gap.
+  const rows = level === 1 && body[0] === '' ? body.slice(1) : body;
+  return section.untitled ? ['', ...rows] : ['', `  ${colour.bold(inert(section.title))}`, ...rows];
 }
 
 const blocksLines = (blocks: readonly Block[], width: number, level: Level): string[] => {
@@ -91,7 +93,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'headline':
       return block.sentences.flatMap((sentence) => hanging('  ', unbroken(inert(sentence)), width));
     case 'bars':
-      return barLines(block, width);
+      return barLines(block, width, level);
     case 'findings':
       return findingLines(block, width, level);
     case 'lines':
@@ -128,10 +130,12 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'missing':
       return hanging('  ', `${inert(block.what)} ${inert(block.why)}`, width);
     case 'commands':
-      return block.items.flatMap(({ command, why }) => [
-        `    ${inert(command)}`,
-        ...hanging('        ', inert(why), width),
-      ]);
+      return block.items.flatMap(({ command, why }) => {
+        const line = `    ${inert(command)}  ${inert(why)}`;
+        return textWidth(line) <= width
+          ? [line]
+          : [`    ${inert(command)}`, ...hanging('        ', inert(why), width)];
+      });
     case 'fold':
       return [`  ${inert(block.title)}`, ...blocksLines(block.blocks, width, level)];
   }
@@ -190,7 +194,8 @@ function tableLines(table: Table, width: number, level: Level): string[] {
 const barCells = 12;
 
 /** A bar chart: names, ms and their size to one scale. */
-function barLines({ title, bars, totals, missing }: Bars, width: number): string[] {
+function barLines({ title, totals, missing, ...all }: Bars, width: number, level: Level): string[] {
+  const bars = level === 1 ? all.brief : all.bars;
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const [whole = { ms: full }] = totals;
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
@@ -198,7 +203,7 @@ function barLines({ title, bars, totals, missing }: Bars, width: number): string
     `    ${inert(name).padEnd(nameWidth)}${plainMs(ms, whole.ms).padStart(9)}${nbsp}ms`;
   return [
     ...hanging('  ', plainText(title), width).map((line) => colour.bold(line)),
-    '',
+    ...(level > 1 ? [''] : []),
     ...bars.flatMap(({ name, ms, note, wholeNote }) => {
       const first = `${timed(name, ms)}  ${textBar(ms, full, barCells).padEnd(barCells)}  `;
       const text = inert(plainText(note));
@@ -206,7 +211,8 @@ function barLines({ title, bars, totals, missing }: Bars, width: number): string
       return [`${first}${cutTo(text, width - textWidth(first))}`.trimEnd()];
     }),
     ...totals.map(({ name, ms }) => timed(name, ms)),
-    ...(missing === undefined ? [] : hanging('    ', inert(missing), width)),
+    // In a summary the first sentence says it.
+    ...(missing === undefined || level === 1 ? [] : hanging('    ', inert(missing), width)),
   ];
 }
 
@@ -227,11 +233,13 @@ function findingLines(
 ): string[] {
   const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
   return shown.flatMap((item, index) => [
-    ...(index === 0 ? [] : ['']),
+    ...(index === 0 || level === 1 ? [] : ['']),
     ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
-      : findingFact({ name: 'change', text: item.change }, width)),
+      : index === 0
+        ? [cutTo(`     change: ${inert(item.change)}`, width)]
+        : []),
     ...(level > 1 ? blocksLines(item.blocks, width, level) : []),
   ]);
 }
