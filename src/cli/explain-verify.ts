@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
-import { showView } from './explain-show.js';
+import { showView } from './show-view.js';
 import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { verify?: string };

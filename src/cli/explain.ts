@@ -70,7 +70,7 @@ export function define(command: Command): void {
       const found = await explanationOf(session, options);
       if (options.sql === undefined) {
         const { explainView } = await import('../views/explain.js');
-        const { showView } = await import('./explain-show.js');
+        const { showView } = await import('./show-view.js');
         await showView(
           explainView(found, { limit: options.limit, allStages: options.stage !== undefined }),
           options,

@@ -13,13 +13,13 @@ import { verified } from '../analyze/verify/verify.js';
 import { whatIf } from '../analyze/what-if/what-if.js';
 import { storedAnswer } from '../ask/stored/stored-answer.js';
 import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model/headline-time.js';
-import { compareSummary } from '../report/terminal/compare.js';
 import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession, type Session } from '../session/open.js';
 import { capturesView } from '../views/captures.js';
+import { compareView } from '../views/compare.js';
 import { explainView } from '../views/explain.js';
 import { utilizationView } from '../views/utilization.js';
 
@@ -98,6 +98,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
   afterAll(() => rmSync(root, { recursive: true, force: true }));
   let session: Session;
+  let other: Session;
   let explain: Awaited<ReturnType<typeof explainSession>>;
   /** By SQL over the tables: mean step without a profiler, and the device's work in a step under it. */
   let clean_ms: number;
@@ -109,6 +110,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   beforeAll(async () => {
     const { id } = await importSession(pair('launch_bound_decode-fault'), home);
     session = await openSession(id, home);
+    other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
     explain = await explainSession(session);
     const database = await session.connect();
     const [row] = await database.query<{ clean_ms: number; busy_ms: number }>(
@@ -123,7 +125,6 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const captures = await analyzeCaptures(session);
     const { trace } = captures;
     const view = capturesView(captures);
-    const other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
     const compared = await compareSessions([session, other]);
     const page = pageOfView(view, { clientScript: '', explain });
     const { data: asked } = await whatIf(session, ['no-sync']);
@@ -146,7 +147,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
       card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
       trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and is idle/],
-      compare: [compareSummary(compared, 80), /^ +decode +([\d.]+) ms/m],
+      compare: [terminalView(compareView(compared), { width: 80, level: 2 }), /^ +Decode step: ([\d.]+) ms/m],
       analyze: [answer.answer, /takes ([\d.]+) ms/],
     } satisfies Record<string, [string, RegExp]>;
     for (const [surface, [text, time]] of Object.entries(texts))
@@ -162,7 +163,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     expect(phase!.idle_by_cause.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(idle, 4);
     const [stage] = explain.data.stages;
     expect(idleIn(headlineTime(stage!).value!, busyMs(stage!)).share).toBeCloseTo(idle, 4);
-    const compared = await compareSessions([session, session]);
+    const compared = await compareSessions([session, other]);
     expect(compared.data.stages[0]!.values[0]!.idle_share).toBeCloseTo(idle, 4);
     const percent = Math.round(100 * idle).toString();
     const page = pageOfView(capturesView(captures), { clientScript: '', explain });
@@ -171,7 +172,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       finding: [explain.data.findings[0]!.title, /idles (\d+) %/],
       trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /idle for (\d+) %/],
       card: [page, /class="cards".*?idle (\d+)(?:\.\d)? %/s],
-      compare: [compareSummary(compared, 80), /idle (\d+) % →/],
+      compare: [terminalView(compareView(compared), { width: 80 }), /idle (\d+) % →/],
       analyze: [answer.answer, /idle for (\d+) %/],
     } satisfies Record<string, [string, RegExp]>;
     for (const [surface, [text, share]] of Object.entries(texts))

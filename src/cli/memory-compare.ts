@@ -4,19 +4,15 @@ import { Option, type Command } from 'commander';
 import type { ComparedSide } from '../analyze/memory-compare/compare.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
 import {
   type Configuration,
   configurationOf,
   configurationOptions,
   type ConfigurationTyped,
 } from './profile-configuration.js';
+import { showView, type Shown } from './show-view.js';
 
-interface CompareOptions extends ConfigurationTyped {
-  format: 'text' | 'md' | 'json';
-  html?: string;
-  json?: boolean;
-}
+type CompareOptions = ConfigurationTyped & Shown;
 
 /** Adds `memory compare` to the command `memory`. */
 export function defineCompare(command: Command): void {
@@ -43,7 +39,7 @@ export function defineCompare(command: Command): void {
       ),
     )
     .action(async (base: string, now: string, options: CompareOptions) => {
-      const { ensureReportPath, writePage } = await import('./report-file.js');
+      const { ensureReportPath } = await import('./report-file.js');
       if (options.html !== undefined) await ensureReportPath(options.html);
       const configuration = await configurationOf(options);
       const sides: [ComparedSide, ComparedSide] = [
@@ -55,20 +51,7 @@ export function defineCompare(command: Command): void {
       const { viewOf } = await import('../views/registry.js');
       const { compareMemory } = await import('../analyze/memory-compare/compare.js');
       const found = compareMemory(...sides);
-      const view = await viewOf({ kind: 'memory-compare', document: found });
-      if (options.html !== undefined) {
-        const { pageOfView } = await import('../render/html/view.js');
-        await writePage(options.html, (parts) => pageOfView(view, parts));
-        talk(`page written: ${options.html}`);
-      }
-      if (options.json || options.format === 'json') printDocument(found);
-      else if (options.format === 'md') {
-        const { markdownView } = await import('../render/markdown.js');
-        print(markdownView(view));
-      } else {
-        const { terminalView } = await import('../render/terminal/view.js');
-        print(terminalView(view, { width: terminalWidth() }));
-      }
+      await showView(await viewOf({ kind: 'memory-compare', document: found }), options, 1);
     });
 }
 

@@ -1,12 +1,10 @@
-import type { Command } from 'commander';
-import { InferscopeError } from '../model/errors.js';
+import { Option, type Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { showView, type Shown } from './show-view.js';
+import { print } from './output.js';
 
-interface CompareOptions {
-  json?: boolean;
-  html?: string;
+interface CompareOptions extends Shown {
   ai?: boolean;
 }
 
@@ -16,6 +14,9 @@ export function defineCompare(command: Command): void {
     .command('compare')
     .description('what changed between sessions: by stage, class, kernel, tile and environment')
     .argument('<sessions...>', 'two or more: id or its unique beginning, name, @last, @last~1')
+    .addOption(
+      new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
+    )
     .option('--html <file>', 'also write it as one page')
     .option('--ai', 'add what a configured model makes of it (docs/analyze.md)')
     .option('--json', 'print one inferscope/compare document')
@@ -27,38 +28,27 @@ export function defineCompare(command: Command): void {
       ),
     )
     .action(async (selectors: string[], options: CompareOptions) => {
-      const [{ compareSessions }, { openSession }] = await Promise.all([
-        import('../analyze/compare/compare.js'),
-        import('../session/open.js'),
-      ]);
-      const { ensureReportPath, writePage } = await import('./report-file.js');
+      const [{ compareSessions }, { openSession }, { compareView }, { ensureReportPath }] = await Promise.all(
+        [
+          import('../analyze/compare/compare.js'),
+          import('../session/open.js'),
+          import('../views/compare.js'),
+          import('./report-file.js'),
+        ],
+      );
       const narrative = options.ai ? await import('./analyze-narrative.js') : null;
       const settings = await narrative?.comparisonModel();
       if (options.html !== undefined) await ensureReportPath(options.html);
       const sessions: Session[] = [];
       for (const selector of selectors) sessions.push(await openSession(selector));
-      const repeated = sessions.find(({ id }, i) => sessions.findIndex((one) => one.id === id) !== i);
-      if (repeated) {
-        throw new InferscopeError('E_USAGE', {
-          what: `session ${repeated.id} was given twice`,
-          why: 'A session does not differ from itself.',
-          fix: 'inferscope session compare @last~1 @last',
-        });
-      }
       const found = await compareSessions(sessions);
-      if (options.html !== undefined) {
-        const { compareReport } = await import('../report/html/compare.js');
-        await writePage(options.html, () => compareReport(found));
-        talk(`page written: ${options.html}`);
-      }
       const told =
         narrative && settings ? await narrative.comparisonNarrative(sessions, found.data, settings) : null;
-      if (options.json) {
-        printDocument(told ? { ...found, data: { ...found.data, narrative: told } } : found);
-        return;
-      }
-      const { compareSummary } = await import('../report/terminal/compare.js');
-      print(compareSummary(found, terminalWidth()));
-      if (told && narrative) print(`\n${await narrative.narrativeLines(told)}`);
+      await showView(
+        compareView(told ? { ...found, data: { ...found.data, narrative: told } } : found),
+        options,
+      );
+      if (told && narrative && !options.json && options.format === 'text')
+        print(`\n${await narrative.narrativeLines(told)}`);
     });
 }

@@ -72,22 +72,39 @@ export interface Table {
 export interface Bar {
   name: string;
   ms: number;
-  note: Text;
+  note?: Text;
   wholeNote?: boolean;
 }
 
+/** A chart of a source other than the page's document, by its registry name. */
+interface SourcedChart {
+  name: string;
+  part: string;
+  source: string;
+  label: string;
+}
+
 /** A time from what the hardware allows to what was measured: the bars sum to the first total, ms. */
+export interface BarSide {
+  /** Heads its column, where there are several sides. */
+  label: string;
+  bars: readonly Bar[];
+  /** Of a summary: the largest, and the others as one; without it all. */
+  brief?: readonly Bar[];
+  totals: readonly { name: string; ms: number }[];
+  /** On a page; in Markdown the table behind stands for it. */
+  chart: SourcedChart;
+}
+
+/** The waterfall of one side, or those of several next to each other: then all have the same bars and totals in the same order. */
 export interface Bars {
   t: 'bars';
   title: Text;
-  bars: readonly Bar[];
-  /** Of a summary: the largest, and the others as one. */
-  brief: readonly Bar[];
-  totals: readonly { name: string; ms: number }[];
+  sides: readonly BarSide[];
+  /** From the first side's total to the second's. */
+  difference?: SourcedChart;
   /** Why there is no limit among the bars. */
   missing?: string;
-  /** On a page drawn by this chart; in Markdown its table stands for it. */
-  chart: { name: string; part: string; source: string; label: string };
   behind: Block;
 }
 

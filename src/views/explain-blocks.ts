@@ -88,18 +88,23 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
     t: 'bars',
     level,
     title: headOf(stage),
-    bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
-    brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
-    totals: timeLines(stage),
+    sides: [
+      {
+        label: '',
+        bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
+        brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
+        totals: timeLines(stage),
+        chart: {
+          name: 'waterfall',
+          part: stageKey(stage),
+          source: 'explain',
+          label: 'Bars from the roofline to the measured time',
+        },
+      },
+    ],
     ...(stage.roofline_ms.value === null
       ? { missing: `No roofline: ${stage.roofline_ms.reason.text}.` }
       : {}),
-    chart: {
-      name: 'waterfall',
-      part: stageKey(stage),
-      source: 'explain',
-      label: 'Bars from the roofline to the measured time',
-    },
     behind: barTable(stage),
   };
 }

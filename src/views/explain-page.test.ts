@@ -46,12 +46,12 @@ describe('a page with an explanation', () => {
       findings: [testFinding({ title: hostileText, check: hostileText, cause: hostileText })],
     });
     bad.data.stages[0]!.bars[2]!.parts = [{ label: hostileText, ms: 1, count: 1 }];
-    bad.data.stages[0]!.bars[2]!.label = hostileText;
+    bad.data.stages[0]!.bars[0]!.label = hostileText;
     const html = pageOfView(benchView(testBench()), { clientScript, explain: bad });
     expect(html).not.toContain('<img src=x');
     expect(html.split('globalThis.pwned=1</script>')).toHaveLength(1);
     const data = /<script type="application\/json" id="explain-data">(.*?)<\/script>/s.exec(html)![1]!;
     const { data: slim } = JSON.parse(data) as { data: { stages: { bars: { label: string }[] }[] } };
-    expect(slim.stages[0]!.bars[2]!.label).toBe(hostileText);
+    expect(slim.stages[0]!.bars[0]!.label).toBe(hostileText);
   });
 });

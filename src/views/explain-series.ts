@@ -5,12 +5,12 @@ import type {
   WaterfallBar,
   WaterfallKind,
 } from '../model/documents/explain.js';
-import { explainedBars, headlineTime } from '../model/headline-time.js';
+import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 /** Below this share of the measured time bars are put together. */
-const smallShare = 0.01;
-const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
+export const smallShare = 0.01;
+export const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
 
 /** A bar as a reader sees it. */
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
@@ -76,9 +76,11 @@ const stageOrder: readonly WaterfallKind[] = [
   'other',
 ];
 
-/** Stages as they are told: what a served model does all day first. */
+/** What a served model does all day first. */
+export const stageRank = (kind: string): number => (stageOrder as readonly string[]).indexOf(kind);
+
 export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
-  return stages.toSorted((a, b) => stageOrder.indexOf(a.kind) - stageOrder.indexOf(b.kind));
+  return stages.toSorted((a, b) => stageRank(a.kind) - stageRank(b.kind));
 }
 
 /** Of all instances together, beyond what the hardware allows. */
@@ -155,21 +157,41 @@ export const stageKey = ({
 
 /** What a page carries for its waterfalls: no queries and no rows. */
 export interface WaterfallData {
-  stages: Pick<
-    StageWaterfall,
-    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'clean_ms' | 'bars'
-  >[];
+  stages: WaterfallStage[];
+  /** One scale for charts next to each other; without it each takes its own width. */
+  longest_ms?: number;
+}
+
+export interface WaterfallStage {
+  /** `part` of its chart. */
+  key: string;
+  bars: (Pick<ShownBar, 'label' | 'note'> & {
+    id: string;
+    name: string;
+    ms: number;
+    confidence: string | null;
+  })[];
+  total: { ms: number; meaning: string; name?: string };
 }
 
 export const waterfallData = ({ stages }: Pick<ExplainResult, 'stages'>): WaterfallData => ({
-  stages: stages.map(({ kind, name, point, execution_id, source, measured_ms, clean_ms, bars }) => ({
-    kind,
-    name,
-    point,
-    execution_id,
-    source,
-    measured_ms,
-    clean_ms,
-    bars: bars.map((bar) => ({ ...bar, sql: null, parts: [] })),
-  })),
+  stages: stages.flatMap((stage): WaterfallStage[] => {
+    const ms = headlineTime(stage).value;
+    if (!ms) return [];
+    const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
+    return [
+      {
+        key: stageKey(stage),
+        bars: shownBars(stage).map((bar) => ({
+          id: bar.id,
+          name: shortName(bar),
+          label: bar.label,
+          note: bar.note,
+          ms: bar.ms,
+          confidence: confidence.get(bar.id) ?? null,
+        })),
+        total: { ms, meaning: isProfiled(stage) ? 'a mean instance, under the profiler' : 'a mean instance' },
+      },
+    ];
+  }),
 });

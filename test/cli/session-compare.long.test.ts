@@ -44,7 +44,7 @@ test('a text for people, and a page', () => {
   const page = join(at.scratch, 'pages', 'compare.html');
   const { status, stdout, stderr } = compare('eager', 'slow', '--html', page);
   expect([status, stderr]).toEqual([0, `page written: ${page}\n`]);
-  for (const word of ['A eager', 'B slow', 'Stages', 'Classes', 'slower']) expect(stdout).toContain(word);
+  for (const word of ['A  eager', 'B  slow', 'Stages', 'Classes', 'slower']) expect(stdout).toContain(word);
   expect(readFileSync(page, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
   expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 });
@@ -53,7 +53,7 @@ test('three sessions are a matrix', () => {
   const { sessions, stages } = compared('eager', 'slow', 'graph');
   expect(sessions.map(({ name }) => name)).toEqual(['eager', 'slow', 'graph']);
   for (const { values } of stages) expect(values).toHaveLength(3);
-  expect(compare('eager', 'slow', 'graph').stdout).toContain('C graph');
+  expect(compare('eager', 'slow', 'graph').stdout).toContain('C  graph');
 });
 
 test('what cannot be compared is said', () => {

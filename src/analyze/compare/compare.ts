@@ -12,6 +12,7 @@ import { compareHeadlines } from './headlines.js';
 import { profileSide } from './profile-side.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
+import { comparedWaterfalls, waterfallsOf } from './waterfalls.js';
 
 const kernelsShown = 200;
 /** A kernel's mean time or count that changed by less is the same. */
@@ -30,6 +31,14 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       fix: 'inferscope session compare @last~1 @last',
     });
   }
+  const repeated = sessions.find(({ id }, i) => sessions.findIndex((one) => one.id === id) !== i);
+  if (repeated) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${repeated.id} was given twice`,
+      why: 'A session does not differ from itself.',
+      fix: 'inferscope session compare @last~1 @last',
+    });
+  }
   const kinds = sessions.map((session) =>
     (session.manifest.tables['kernels'] ?? []).length > 0 ? 'trace' : 'profile',
   );
@@ -45,8 +54,10 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     });
   }
   const sides: Side[] = [];
-  for (const session of sessions)
-    sides.push(await (what === 'trace' ? traceSide(session) : profileSide(session)));
+  for (const session of sessions) {
+    const side = await (what === 'trace' ? traceSide(session) : profileSide(session));
+    sides.push({ ...side, waterfalls: await waterfallsOf(side) });
+  }
   const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
     own
       .filter(({ severity }) => severity !== 'info')
@@ -77,6 +88,7 @@ export function compareSides(what: CompareResult['what'], sides: readonly Side[]
     })),
     environment: environmentDifferences(sides),
     stages: stageRows(sides),
+    waterfalls: comparedWaterfalls(sides),
     classes: classRows(sides),
     kernels: all.slice(0, kernelsShown),
     kernel_counts: counts,

@@ -29,6 +29,8 @@ export async function profileSide(session: Session): Promise<Side> {
     return {
       session,
       source: 'times of the clean execution, operators of the profiled one',
+      focus: {},
+      waterfalls: [],
       stages: data.stages.map((stage) => ({
         phase: stage.kind,
         value: {

@@ -1,7 +1,9 @@
 import type { OpClass } from '../../model/classes.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
 import type { Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
+import type { ScopeOptions } from '../trace/scope.js';
 
 export interface SideKernel {
   phase: string;
@@ -19,6 +21,9 @@ export interface SideKernel {
 export interface Side {
   session: Session;
   source: string;
+  /** Whose times and kernels they are. */
+  focus: ScopeOptions;
+  waterfalls: StageWaterfall[];
   stages: {
     phase: string;
     value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;

@@ -31,6 +31,11 @@ export async function traceSide(session: Session): Promise<Side> {
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
+      focus: {
+        ...(focus.rank === null ? {} : { rank: focus.rank }),
+        ...(focus.device === null ? {} : { device: focus.device }),
+      },
+      waterfalls: [],
       stages: found.map((phase) => ({
         phase: phase.kind,
         ...stageValue(

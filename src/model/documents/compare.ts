@@ -61,6 +61,27 @@ export const kernelValueSchema = z
 
 export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
 
+/** From what the hardware allows to the time of a stage, the same bars for all sessions (1.3). */
+export const comparedWaterfallSchema = z.object({
+  phase,
+  /** The times are those under the profiler, since a session has no others. */
+  profiled: z.boolean(),
+  /** What the bars of each session sum to; null where it has no waterfall of the stage. */
+  times_ms: z.array(figureSchema.nullable()),
+  roofline_ms: z.array(figureSchema.nullable()),
+  bars: z.array(
+    z.object({
+      /** As in `inferscope/explain`: roofline, inefficiency.<class>, launch_overhead, … */
+      id: z.string(),
+      label: z.string(),
+      /** ms of a mean instance. */
+      values: z.array(z.number().nullable()),
+      /** ms against the first session. */
+      changes: z.array(z.number().nullable()),
+    }),
+  ),
+});
+
 export const compareResultSchema = z.object({
   /** trace: GPU timelines, by kernels. profile: the embedded engine, by operators. */
   what: z.enum(['trace', 'profile']),
@@ -76,6 +97,8 @@ export const compareResultSchema = z.object({
     }),
   ),
   stages: z.array(z.object({ phase, values: z.array(stageValueSchema), changes: z.array(changeSchema) })),
+  /** Of stages that two or more sessions have a waterfall of. */
+  waterfalls: z.array(comparedWaterfallSchema),
   classes: z.array(
     z.object({
       phase,
@@ -121,10 +144,11 @@ export const compareResultSchema = z.object({
   narrative: analyzeResultSchema.optional(),
 });
 
-export const compareVersion = '1.2';
+export const compareVersion = '1.3';
 export const compareDocumentSchema = documentSchema('compare', compareVersion, compareResultSchema);
 
 export type CompareResult = z.infer<typeof compareResultSchema>;
+export type ComparedWaterfall = z.infer<typeof comparedWaterfallSchema>;
 export type Change = z.infer<typeof changeSchema>;
 export type StageValue = z.infer<typeof stageValueSchema>;
 export type KernelChange = (typeof kernelChanges)[number];

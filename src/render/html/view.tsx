@@ -1,5 +1,5 @@
 import { raw } from 'hono/html';
-import type { FC } from 'hono/jsx';
+import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
@@ -233,31 +233,59 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
 };
 
 const BarsBlock: FC<{ block: Bars; page: Drawn }> = ({ block, page }) => {
-  const {
-    title,
-    chart: { name, part, source, label },
-    missing,
-    behind,
-  } = block;
-  const chart = chartNamed(name);
-  if (!chart) throw new Error(`there is no chart ${name}`);
+  const { title, sides, difference, missing, behind } = block;
+  const [first] = sides;
   return (
-    <div id={`${name}-${part}`}>
+    <div id={first && `${first.chart.name}-${first.chart.part}`}>
       <h3>
         <Words text={title} />
       </h3>
-      <ChartFrame
-        name={name}
-        part={part}
-        source={source}
-        label={`${label}. ${plainText(title)}`}
-        height={chart.height(page.sources[source], part)}
-        zooms={false}
-      >
-        <OneBlock block={behind} page={page} />
-      </ChartFrame>
+      {sides.length > 1 ? (
+        <>
+          <div class="two">
+            {sides.map(({ chart }) => (
+              <div>
+                <p>{chart.label}</p>
+                <SourcedChart chart={chart} title={plainText(title)} page={page} />
+              </div>
+            ))}
+          </div>
+          {difference && (
+            <>
+              <p>{difference.label}</p>
+              <SourcedChart chart={difference} title={plainText(title)} page={page} />
+            </>
+          )}
+          <OneBlock block={behind} page={page} />
+        </>
+      ) : (
+        first && (
+          <SourcedChart chart={first.chart} title={plainText(title)} page={page}>
+            <OneBlock block={behind} page={page} />
+          </SourcedChart>
+        )
+      )}
       {missing !== undefined && <p>{missing}</p>}
     </div>
+  );
+};
+
+const SourcedChart: FC<
+  PropsWithChildren<{ chart: Bars['sides'][number]['chart']; title: string; page: Drawn }>
+> = ({ chart: { name, part, source, label }, title, page, children }) => {
+  const chart = chartNamed(name);
+  if (!chart) throw new Error(`there is no chart ${name}`);
+  return (
+    <ChartFrame
+      name={name}
+      part={part}
+      source={source}
+      label={`${label}. ${title}`}
+      height={chart.height(page.sources[source], part)}
+      zooms={false}
+    >
+      {children}
+    </ChartFrame>
   );
 };
 

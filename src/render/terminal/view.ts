@@ -14,6 +14,7 @@ import {
 } from '../../report/terminal/text.js';
 import type {
   Bars,
+  BarSide,
   Block,
   Fact,
   FindingItem,
@@ -192,28 +193,70 @@ function tableLines(table: Table, width: number, level: Level): string[] {
 }
 
 const barCells = 12;
+const pairCells = 8;
 
-/** A bar chart: names, ms and their size to one scale. */
-function barLines({ title, totals, missing, ...all }: Bars, width: number, level: Level): string[] {
-  const bars = level === 1 ? all.brief : all.bars;
+/** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table. */
+function barLines(block: Bars, width: number, level: Level): string[] {
+  const { title, sides, missing, behind } = block;
+  const [first, second] = sides;
+  if (!first) return [];
+  return [
+    ...hanging('  ', plainText(title), width).map((line) => colour.bold(line)),
+    ...(level > 1 ? [''] : []),
+    ...(!second
+      ? sideLines(first, width, level)
+      : sides.length === 2
+        ? pairLines(first, second, width)
+        : blockLines(behind, width, level)),
+    // In a summary the first sentence says it.
+    ...(missing === undefined || level === 1 ? [] : hanging('    ', inert(missing), width)),
+  ];
+}
+
+function sideLines({ totals, ...all }: BarSide, width: number, level: Level): string[] {
+  const bars = (level === 1 && all.brief) || all.bars;
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const [whole = { ms: full }] = totals;
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   const timed = (name: string, ms: number) =>
     `    ${inert(name).padEnd(nameWidth)}${plainMs(ms, whole.ms).padStart(9)}${nbsp}ms`;
   return [
-    ...hanging('  ', plainText(title), width).map((line) => colour.bold(line)),
-    ...(level > 1 ? [''] : []),
-    ...bars.flatMap(({ name, ms, note, wholeNote }) => {
+    ...bars.flatMap(({ name, ms, note = '', wholeNote }) => {
       const first = `${timed(name, ms)}  ${textBar(ms, full, barCells).padEnd(barCells)}  `;
       const text = inert(plainText(note));
       if (wholeNote) return [timed(name, ms), ...hanging('      ', text, width)];
       return [`${first}${cutTo(text, width - textWidth(first))}`.trimEnd()];
     }),
     ...totals.map(({ name, ms }) => timed(name, ms)),
-    // In a summary the first sentence says it.
-    ...(missing === undefined || level === 1 ? [] : hanging('    ', inert(missing), width)),
   ];
+}
+
+/** Both sides to one scale, ms, and what changed. */
+function pairLines(first: BarSide, second: BarSide, width: number): string[] {
+  const bars = [...first.bars, ...second.bars];
+  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const whole = Math.max(...[...first.totals, ...second.totals].map(({ ms }) => ms), 0);
+  const text = (ms: number) => plainMs(ms, whole);
+  const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
+  const rows = (kind: 'bars' | 'totals') =>
+    first[kind].map(({ name, ms }, index) => {
+      const other = second[kind][index]!.ms;
+      const drawn = (of: number) => (kind === 'bars' ? textBar(of, full, pairCells).padEnd(pairCells) : '');
+      return [inert(name), text(ms), drawn(ms), text(other), drawn(other), change(other - ms)];
+    });
+  const right = (head: string) => ({ head, align: 'right' as const });
+  return textTable(
+    [
+      { head: 'ms', flexible: true },
+      right(inert(first.label)),
+      { head: '', leaveOut: 0 },
+      right(inert(second.label)),
+      { head: '', leaveOut: 1 },
+      right('change'),
+    ],
+    [...rows('bars'), ...rows('totals')],
+    { width, indent: 4 },
+  ).split('\n');
 }
 
 const cutTo = (text: string, room: number): string =>

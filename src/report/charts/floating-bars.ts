@@ -22,7 +22,7 @@ export interface FloatingBar {
  */
 export function floating(
   bars: readonly Pick<FloatingBar, 'id' | 'name' | 'meaning' | 'ms' | 'confidence'>[],
-  measured: { ms: number; meaning: string },
+  measured: { ms: number; meaning: string; name?: string },
   texts: readonly string[],
 ): FloatingBar[] {
   let reached = 0;
@@ -54,10 +54,17 @@ export function floatingBarsOption(
     unit = 'ms',
     whole = 'the measured time',
     colorOf = barColor,
-  }: { unit?: string; whole?: string; colorOf?: (id: string, theme: Theme) => string } = {},
+    longest: scale,
+  }: {
+    unit?: string;
+    whole?: string;
+    colorOf?: (id: string, theme: Theme) => string;
+    /** What takes the whole width; without it the longest bar. */
+    longest?: number;
+  } = {},
 ): EChartsOption {
   const measured = rows.at(-1)?.ms ?? 0;
-  const longest = Math.max(...rows.map((row) => row.from + Math.abs(row.ms)), 0);
+  const longest = scale ?? Math.max(...rows.map((row) => row.from + Math.abs(row.ms)), 0);
   return {
     ...base(input),
     grid: grid({ right: isNarrow(input.width) ? 62 : 72 }),

@@ -134,7 +134,7 @@ export const ChartFrame: FC<PropsWithChildren<FrameProps>> = ({
         <kbd>0</kbd> or the arrow keys.
       </p>
     )}
-    <Behind title="Table behind this chart">{children}</Behind>
+    {children && <Behind title="Table behind this chart">{children}</Behind>}
   </figure>
 );
 

@@ -1,31 +1,21 @@
-import { headlineTime, isProfiled } from '../../../model/headline-time.js';
 import { formatMsColumn } from '../../format.js';
-import { shortName, shownBars, stageKey, type WaterfallData } from '../../../views/explain-series.js';
+import type { WaterfallData } from '../../../views/explain-series.js';
 import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { idleCauses } from '../../../vocabulary/idle-causes.js';
 import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
-  const stage = stages.find((one) => stageKey(one) === part);
-  const measured = stage && headlineTime(stage).value;
-  if (!stage || !measured) return [];
-  const bars = shownBars(stage);
-  const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
-  const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
+  const stage = stages.find(({ key }) => key === part);
+  if (!stage) return [];
+  const { bars, total } = stage;
   return floating(
-    bars.map((bar) => ({
-      id: bar.id,
-      name: shortName(bar),
-      meaning: bar.note === null ? bar.label : `${bar.label}: ${bar.note}`,
-      ms: bar.ms,
-      confidence: confidence.get(bar.id) ?? null,
+    bars.map(({ label, note, ...bar }) => ({
+      ...bar,
+      meaning: note === null ? label : `${label}: ${note}`,
     })),
-    {
-      ms: measured,
-      meaning: isProfiled(stage) ? 'a mean instance, under the profiler' : 'a mean instance',
-    },
-    texts,
+    total,
+    formatMsColumn([...bars.map(({ ms }) => ms), total.ms], 3),
   );
 }
 
@@ -36,5 +26,9 @@ const colorOf = (id: string, theme: Theme): string =>
 /** From the roofline to the measured time: each bar starts where the one before ended. `part`: stageKey. */
 export const waterfallChart: Chart<WaterfallData> = {
   height: (result, part) => floatingHeight(rowsOf(result, part)),
-  build: (input) => floatingBarsOption(input, rowsOf(input.result, input.part), { colorOf }),
+  build: (input) =>
+    floatingBarsOption(input, rowsOf(input.result, input.part), {
+      colorOf,
+      ...(input.result.longest_ms !== undefined && { longest: input.result.longest_ms }),
+    }),
 };

@@ -1,12 +1,17 @@
-import type { View } from '../views/block.js';
-import type { ExplainOptions } from './explain-typed.js';
+import type { Level, View } from '../views/block.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
+
+export interface Shown {
+  format: 'text' | 'md' | 'json';
+  json?: boolean;
+  html?: string;
+}
 
 /**
  * Prints what was asked in the format that was typed, and writes the page where one was asked for.
  * @throws E_USAGE, E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function showView(view: View, { format, json, html }: ExplainOptions): Promise<void> {
+export async function showView(view: View, { format, json, html }: Shown, level: Level = 2): Promise<void> {
   if (html !== undefined) {
     const { writePage } = await import('./report-file.js');
     const { pageOfView } = await import('../render/html/view.js');
@@ -19,6 +24,6 @@ export async function showView(view: View, { format, json, html }: ExplainOption
     print(markdownView(view));
   } else {
     const { terminalView } = await import('../render/terminal/view.js');
-    print(terminalView(view, { width: terminalWidth(), level: 2 }));
+    print(terminalView(view, { width: terminalWidth(), level }));
   }
 }

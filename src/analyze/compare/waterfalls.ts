@@ -1,0 +1,47 @@
+import type { ComparedWaterfall } from '../../model/documents/compare.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { sessionWaterfalls } from '../waterfall/session-waterfalls.js';
+import { barsSideBySide } from '../waterfall/side-by-side.js';
+import type { Side } from './side.js';
+
+/** The waterfalls of the same rank and device as the side's stages and kernels. */
+export async function waterfallsOf({
+  session,
+  focus,
+}: Pick<Side, 'session' | 'focus'>): Promise<StageWaterfall[]> {
+  const database = await session.connect();
+  try {
+    return (await sessionWaterfalls(session, database, focus)).stages;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Stages that two or more sides have a waterfall of; ranges of a program's own may hold something else in each. */
+export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): ComparedWaterfall[] {
+  const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
+  return kinds
+    .filter((kind) => kind !== 'other')
+    .map((kind) => sides.map(({ waterfalls }) => waterfalls.find((one) => one.kind === kind) ?? null))
+    .filter((own) => own.filter((one) => one !== null).length > 1)
+    .map(compared);
+}
+
+function compared(own: readonly (StageWaterfall | null)[]): ComparedWaterfall {
+  // A time without a profiler against one under it would compare the profiler.
+  const profiled = own.some((one) => one !== null && isProfiled(one));
+  const sides = own.map((one) => one && (profiled ? one.bars : explainedBars(one.bars).bars));
+  return {
+    phase: own.find((one) => one !== null)!.kind,
+    profiled,
+    times_ms: own.map((one) => one && (profiled ? one.measured_ms : headlineTime(one))),
+    roofline_ms: own.map((one) => one && one.roofline_ms),
+    bars: barsSideBySide(sides).map((bar) => ({
+      ...bar,
+      changes: bar.values.map((ms, i) => (i === 0 || ms === null ? null : changeFrom(bar.values[0]!, ms))),
+    })),
+  };
+}
+
+const changeFrom = (first: number | null, ms: number): number | null => (first === null ? null : ms - first);

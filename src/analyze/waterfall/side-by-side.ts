@@ -1,0 +1,25 @@
+import type { WaterfallBar } from '../../model/documents/explain.js';
+import { barOrder } from './bar-order.js';
+
+/** A bar of several waterfalls: ms on each side, 0 where its waterfall has no such bar, null where it has no waterfall. */
+export interface SharedBar {
+  id: string;
+  label: string;
+  values: (number | null)[];
+}
+
+type Side = readonly Pick<WaterfallBar, 'id' | 'label' | 'ms'>[] | null;
+
+/** The bars of every side under the same ids, from what the hardware allows to what was measured; each side keeps its sum. */
+export function barsSideBySide(sides: readonly Side[]): SharedBar[] {
+  const labels = new Map(sides.flatMap((bars) => (bars ?? []).map(({ id, label }) => [id, label] as const)));
+  const rank = (id: string) => (barOrder as readonly string[]).indexOf(id.split('.')[0]!);
+  const largest = ({ values }: SharedBar) => Math.max(...values.map((ms) => ms ?? 0));
+  return [...labels]
+    .map(([id, label]) => ({
+      id,
+      label,
+      values: sides.map((bars) => bars && (bars.find((bar) => bar.id === id)?.ms ?? 0)),
+    }))
+    .toSorted((a, b) => rank(a.id) - rank(b.id) || largest(b) - largest(a));
+}

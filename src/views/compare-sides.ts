@@ -1,0 +1,33 @@
+import type { Column, Text } from './block.js';
+
+/** A, B, C …: sessions by letter, so that columns stay narrow. */
+export const letter = (index: number): string =>
+  index < 26 ? String.fromCharCode(65 + index) : `S${index + 1}`;
+
+/** A column per session. @param id of the values, with their unit */
+export const sideColumns = (count: number, id: string): Column[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `${id}_${letter(index).toLowerCase()}`,
+    head: letter(index),
+    numeric: true,
+  }));
+
+/** Two columns per later session: ms and share against the first. Of more than a pair a narrow terminal leaves them out. */
+export const changeColumns = (count: number): Column[] =>
+  Array.from({ length: count - 1 }, (_, index): Column[] => {
+    const [own, first] = [letter(index + 1), letter(0)];
+    const drop = count > 2 ? { drop: count - index } : {};
+    return [
+      { id: `change_ms_${own.toLowerCase()}`, head: `${own} − ${first}`, numeric: true, ...drop },
+      { id: `change_share_${own.toLowerCase()}`, head: '%', numeric: true, ...drop },
+    ];
+  }).flat();
+
+/** The cells of two change columns. @param none why a side has no time */
+export function timeChange(from: number | null, to: number | null, none: string): [Text, Text] {
+  if (from === null || to === null) return [{ missing: none }, { missing: none }];
+  return [{ n: to - from, unit: 'ms', signed: true }, shareChange(from, to)];
+}
+
+export const shareChange = (from: number, to: number): Text =>
+  from > 0 ? { n: to / from - 1, unit: 'ratio', signed: true } : { missing: 'the first is 0' };

@@ -1,0 +1,122 @@
+import { beforeAll, expect, test } from 'vitest';
+import { compareSessions } from '../analyze/compare/compare.js';
+import { fixture, imported } from '../analyze/trace/test-import.js';
+import type { Document } from '../model/document.js';
+import type { CompareResult } from '../model/documents/compare.js';
+import { pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { testHome } from '../session/test-folder.js';
+import type { Bars, Block, Table } from './block.js';
+import { compareView } from './compare.js';
+
+const hostile = '</script><img src=x onerror="globalThis.pwned=1">\u001b[2J';
+let found: Document<CompareResult>;
+
+beforeAll(async () => {
+  const home = testHome();
+  const nsys = (name: string) =>
+    imported(home, 'nsys-sqlite', fixture(`nsys-2025.3.1-h200/${name}.sqlite`), { name });
+  found = await compareSessions([await nsys('tiny-whole'), await nsys('tiny-nsys')]);
+}, 60_000);
+
+const sectionOf = (document: Document<CompareResult>, id: string): readonly Block[] =>
+  compareView(document).sections.find((section) => section.id === id)!.blocks;
+const tables = (blocks: readonly Block[]) =>
+  blocks.filter((block): block is Block & Table => block.t === 'table');
+
+test('both waterfalls and their difference: the shown bars keep each sum', () => {
+  const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
+  const [a, b] = first.sides;
+  expect([a!.label, b!.label]).toEqual(['A', 'B']);
+  expect(b!.bars.map(({ name }) => name)).toEqual(a!.bars.map(({ name }) => name));
+  for (const side of first.sides)
+    expect(side.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(side.totals[0]!.ms, 6);
+  const { sources } = compareView(found) as {
+    sources: Record<string, { stages: { bars: { ms: number }[] }[] }>;
+  };
+  // From A's time over every change to B's.
+  expect(sources['difference']!.stages[0]!.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(
+    b!.totals[0]!.ms,
+    6,
+  );
+});
+
+test('stages: times, what one instance computes, and whether the change is real', () => {
+  const [stages] = tables(sectionOf(found, 'stages'));
+  const decode = stages!.rows.findIndex(({ cells }) => plainText(cells[0]!) === 'decode step');
+  const data = found.data.stages.find(({ phase }) => phase === 'decode')!;
+  const cells = stages!.rows[decode]!.cells;
+  expect(cells.slice(1, 3).map(rawValue)).toEqual(data.values.map((value) => value!.duration_ms.value));
+  expect(rawValue(cells[3]!)).toBeCloseTo(data.changes[1]!.delta_ms, 9);
+  expect(rawValue(cells[5]!)).toBe('not shown');
+  const kernels = stages!.rows
+    .slice(decode)
+    .find(({ cells: [name] }) => plainText(name!).trim() === 'kernels');
+  expect(kernels!.cells.slice(1, 3).map(rawValue)).toEqual([219, 182]);
+});
+
+test('a kernel that is gone has no figure there, and one that is new none before', () => {
+  const rows = tables(sectionOf(found, 'kernels')).flatMap((table) => table.rows);
+  const of = (status: string) => rows.find(({ cells }) => cells[4] === status)!.cells;
+  expect(rawValue(of('gone')[2]!)).toBeNull();
+  expect(rawValue(of('new')[1]!)).toBeNull();
+});
+
+test('lines fit 80 and 120 columns; three sessions are a matrix with the bars of each', () => {
+  const { data } = found;
+  const three: Document<CompareResult> = {
+    ...found,
+    data: {
+      ...data,
+      sessions: [...data.sessions, data.sessions[1]!],
+      stages: data.stages.map((row) => matrix(row)),
+      classes: data.classes.map((row) => matrix(row)),
+      kernels: data.kernels.map((row) => matrix(row)),
+      waterfalls: data.waterfalls.map((one) => ({
+        ...one,
+        times_ms: [...one.times_ms, null],
+        roofline_ms: [...one.roofline_ms, null],
+        bars: one.bars.map(({ values, changes, ...bar }) => ({
+          ...bar,
+          values: [...values, null],
+          changes: [...changes, null],
+        })),
+      })),
+      gemm_tiles: [],
+      environment: [],
+    },
+  };
+  for (const document of [found, three])
+    for (const width of [80, 120]) {
+      const lines = terminalView(compareView(document), { width, level: 2 }).split('\n');
+      expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(width);
+    }
+  expect(() => pageOfView(compareView(three), { clientScript: '' })).not.toThrow();
+});
+
+const matrix = <R extends { values: unknown[]; changes: unknown[] }>(row: R): R => ({
+  ...row,
+  values: [...row.values, row.values[1]],
+  changes: [...row.changes, row.changes[1]],
+});
+
+test('the page draws each side and the difference, fetches nothing, and names from files stay text', () => {
+  const data = structuredClone(found.data);
+  data.sessions[0]!.name = hostile;
+  data.kernels[0]!.name = hostile;
+  data.environment = [{ label: hostile, part: 'engine', values: [hostile, null], could_explain: null }];
+  const view = compareView({ ...found, data });
+  const page = pageOfView(view, { clientScript: '' });
+  for (const source of ['waterfall-A', 'waterfall-B', 'difference']) {
+    expect(page).toContain(`data-source="${source}"`);
+    expect(page).toContain(`id="${source}-data"`);
+  }
+  expect(page).not.toMatch(/(?:src|href)="(?!#|data:)/);
+  expect(page).not.toContain('<img');
+  const text = terminalView(view, { width: 80, level: 2 });
+  // oxlint-disable-next-line no-control-regex
+  expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+  expect(markdownView(view)).not.toContain('<img');
+});

@@ -1,0 +1,295 @@
+import type { Document } from '../model/document.js';
+import type { CompareResult, StageValue } from '../model/documents/compare.js';
+import type { Figure } from '../model/figure.js';
+import { kernelChangeLabels } from '../vocabulary/kernel-changes.js';
+import { cutMiddle, kernelLabel } from '../vocabulary/kernel-label.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { stageLabels } from '../vocabulary/stages.js';
+import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
+import { changeColumns, letter, shareChange, sideColumns, timeChange } from './compare-sides.js';
+import { waterfallBlocks, waterfallSources } from './compare-waterfalls.js';
+
+type Stage = CompareResult['stages'][number];
+type Measured = NonNullable<StageValue>;
+
+const kernelsInText = 12;
+const tilesInText = 8;
+/** Classes below this share of every session's stage are on the page only. */
+const leastShare = 0.005;
+const nameWidth = 30;
+
+/** Two or more sessions side by side, changes against the first: sentences, waterfalls, then stages, classes and kernels. */
+export function compareView(document: Document<CompareResult>): View {
+  const { data, issues } = document;
+  const { sessions } = data;
+  const names = sessions.map(({ name, id }) => name ?? id);
+  return {
+    command: 'session compare',
+    title: names.join(' → '),
+    document,
+    session: { id: names.join(', '), started_at: sessions.at(-1)!.started_at },
+    lead: [
+      {
+        t: 'facts',
+        items: sessions.map(({ title, source }, index) => ({
+          name: letter(index),
+          text: `${names[index]} · ${title} · ${source}`,
+        })),
+      },
+      { t: 'headline', sentences: data.headlines.map(({ text }) => text) },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      section('waterfalls', 'Where the time goes (mean per instance)', waterfallBlocks(data)),
+      section('stages', 'Stages (mean per instance)', [stageTable(data)]),
+      section(
+        'classes',
+        'Classes (mean per instance)',
+        byPhase(data.classes, (rows) => classTable(data, rows)),
+      ),
+      section(
+        'kernels',
+        `${data.what === 'trace' ? 'Kernels' : 'Operators'} that changed most (mean per instance)`,
+        kernelBlocks(data),
+      ),
+      section('tiles', 'GEMM tiles that changed', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
+      section(
+        'environment',
+        'What else differs',
+        data.environment.length > 0 ? [environmentFacts(data)] : [],
+      ),
+    ].filter(({ blocks }) => blocks.length > 0),
+    sources: waterfallSources(data),
+  };
+}
+
+const section = (id: string, title: string, blocks: Block[]): Section => ({ id, title, level: 2, blocks });
+
+/** Blocks per phase below its name; without names where there is one phase. */
+function byPhase<R extends { phase: string }>(rows: readonly R[], blocksOf: (own: R[]) => Block[]): Block[] {
+  const phases = [...new Set(rows.map(({ phase }) => phase))];
+  return phases.flatMap((phase) => {
+    const blocks = blocksOf(rows.filter((row) => row.phase === phase));
+    return [
+      ...(phases.length > 1 && blocks.length > 0 ? [{ t: 'heading', text: phaseName(phase) } as const] : []),
+      ...blocks,
+    ];
+  });
+}
+
+const phaseName = (phase: string): string =>
+  (stageLabels as Record<string, string | undefined>)[phase] ?? phase;
+
+const notThere = 'the session has no such stage';
+
+interface Line {
+  label: string;
+  of: (value: Measured) => Text | null;
+  /** What changes with it; null where a change says nothing. */
+  number?: (value: Measured) => number | null;
+}
+
+const figureLine = (label: string, of: (value: Measured) => Figure, utilization = false): Line => ({
+  label,
+  of: (value) => (of(value).value === null ? null : { figure: of(value), utilization }),
+  number: (value) => of(value).value,
+});
+
+const countLine = (label: string, of: (value: Measured) => number | null): Line => ({
+  label,
+  of: (value) => countOf(of(value)),
+});
+
+/** What compares stages that compute another number of tokens. */
+const perToken: readonly Line[] = [
+  countLine('tokens', ({ tokens }) => tokens),
+  figureLine('time per token', ({ ms_per_token: time }) => time),
+];
+const lines: readonly Line[] = [
+  figureLine('tok/s', ({ tokens_per_s: rate }) => rate),
+  figureLine('MFU', ({ mfu }) => mfu, true),
+  {
+    label: 'idle',
+    of: ({ idle_share: share }) => (share === null ? null : { n: share, unit: 'ratio' }),
+  },
+  countLine('kernels', ({ kernels }) => kernels),
+  countLine('launches', ({ launches }) => launches),
+];
+
+/** Calls in a mean instance: whole where they are. */
+function countOf(count: number | null): Part | null {
+  if (count === null) return null;
+  return Number.isInteger(count) || count >= 100 ? { count: Math.round(count) } : { n: count, unit: '' };
+}
+
+function stageTable(data: CompareResult): Block {
+  const count = data.sessions.length;
+  const pair = count === 2;
+  return {
+    t: 'table',
+    title: 'Stages; a change is real when the time changed by more than the 95 % intervals of both sessions',
+    columns: [
+      { id: 'stage', head: 'stage' },
+      ...sideColumns(count, 'value'),
+      ...changeColumns(count),
+      ...(pair ? [{ id: 'real', head: 'real' }] : []),
+    ],
+    reasons: true,
+    rows: data.stages.flatMap((stage) => stageRows(stage, pair)),
+  };
+}
+
+function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
+  const sizes = new Set(values.map((value) => value?.tokens ?? null));
+  const row = ({ label, of, number }: Line): Row[] => {
+    const cells = values.map((value) => value && of(value));
+    if (cells.every((cell) => cell === null)) return [];
+    const change = (index: number): [Text, Text] => {
+      const [from, to] = [values[0], values[index]].map((value) => (value && number ? number(value) : null));
+      return ['', typeof from === 'number' && typeof to === 'number' ? shareChange(from, to) : ''];
+    };
+    return [
+      {
+        cells: [
+          `  ${label}`,
+          ...cells.map((cell, i) => cell ?? { missing: values[i] ? `${label} is not known` : notThere }),
+          ...values.slice(1).flatMap((_, i) => change(i + 1)),
+          ...(pair ? [''] : []),
+        ],
+      },
+    ];
+  };
+  const time: Row = {
+    cells: [
+      phaseName(phase),
+      ...values.map((value): Text =>
+        value ? { figure: value.duration_ms, spread: 'interval' } : { missing: notThere },
+      ),
+      ...values
+        .slice(1)
+        .flatMap((value) =>
+          timeChange(values[0]?.duration_ms.value ?? null, value?.duration_ms.value ?? null, notThere),
+        ),
+      ...(pair ? [realness(changes[1] ?? null)] : []),
+    ],
+  };
+  return [time, ...[...(sizes.size > 1 ? perToken : []), ...lines].flatMap(row)];
+}
+
+function realness(change: Stage['changes'][number]): Text {
+  if (!change) return { missing: notThere };
+  if (change.significant === null) return { missing: 'the spread of a session is not known' };
+  return change.significant ? 'yes' : 'not shown';
+}
+
+function classTable({ sessions, stages }: CompareResult, classes: CompareResult['classes']): Block[] {
+  const count = sessions.length;
+  const calls = sideColumns(count, 'calls').map((column, index): Column => ({
+    ...column,
+    head: `${column.head} calls`,
+    drop: index,
+  }));
+  const row = ({ phase, class: opClass, values }: (typeof classes)[number]): Row => {
+    const none = (i: number) =>
+      stages.find((stage) => stage.phase === phase)?.values[i] ? 'not recorded' : notThere;
+    const cells = values.map((value, i): Text =>
+      value ? { n: value.ms, unit: 'ms' } : { missing: none(i) },
+    );
+    return {
+      level: values.some((value) => (value?.share ?? 0) >= leastShare) ? 1 : 3,
+      cells: [
+        classLabels[opClass],
+        ...cells,
+        ...values
+          .slice(1)
+          .flatMap((value, i) =>
+            timeChange(values[0]?.ms ?? null, value?.ms ?? null, none(value ? 0 : i + 1)),
+          ),
+        ...values.map((value, i): Text => (value ? countOf(value.count)! : { missing: none(i) })),
+      ],
+    };
+  };
+  return [
+    {
+      t: 'table',
+      title: `Classes of ${phaseName(classes[0]!.phase)}`,
+      columns: [
+        { id: 'class', head: 'class' },
+        ...sideColumns(count, 'ms'),
+        ...changeColumns(count),
+        ...calls,
+      ],
+      reasons: true,
+      rows: classes.map(row),
+    },
+  ];
+}
+
+/** By phase, and within it by what changed most. */
+function kernelBlocks(data: CompareResult): Block[] {
+  const pair = data.sessions.length === 2;
+  const inText = new Set(
+    data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
+  );
+  const none = 'it did not run there';
+  const row = (kernel: CompareResult['kernels'][number]): Row => {
+    const { name, short_name: short, class: opClass, values, changes, status } = kernel;
+    const label = data.what === 'trace' ? kernelLabel(name || short) : short;
+    return {
+      level: inText.has(kernel) ? 1 : 3,
+      cells: [
+        { text: cutMiddle(label, nameWidth), hint: `${classLabels[opClass]}: ${name.slice(0, 400)}` },
+        ...values.map((value): Text =>
+          value ? [countOf(value.count)!, ' × ', { n: value.mean_ns / 1e6, unit: 'ms' }] : { missing: none },
+        ),
+        ...changes
+          .slice(1)
+          .map((change): Text =>
+            change ? { n: change.delta_ms, unit: 'ms', signed: true } : { missing: none },
+          ),
+        kernelChangeLabels[status],
+      ],
+    };
+  };
+  return byPhase(data.kernels, (kernels) => [
+    {
+      t: 'table',
+      title: `Calls × mean time in ${phaseName(kernels[0]!.phase)}`,
+      columns: [
+        { id: 'name', head: 'name', wraps: true },
+        ...sideColumns(data.sessions.length, 'calls'),
+        ...changeColumns(data.sessions.length).filter((_, index) => index % 2 === 0),
+        { id: 'status', head: '' },
+      ],
+      rows: kernels.map(row),
+      filter: true,
+    },
+  ]);
+}
+
+const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
+  t: 'table',
+  title: 'Tiles of the same GEMMs, and in how many GEMMs of an instance',
+  columns: [
+    { id: 'phase', head: 'phase' },
+    { id: 'gemms', head: 'GEMMs', numeric: true },
+    ...sessions.map((_, index): Column => ({
+      id: `tile_${letter(index).toLowerCase()}`,
+      head: letter(index),
+      wraps: true,
+    })),
+  ],
+  rows: tiles.map(({ phase, count, tiles: own }, index): Row => ({
+    level: index < tilesInText ? 1 : 3,
+    cells: [phaseName(phase), { count }, ...own],
+  })),
+});
+
+/** One line per difference: a command line next to another fits no column. */
+const environmentFacts = ({ environment }: CompareResult): Block => ({
+  t: 'facts',
+  items: environment.map(({ label, values, could_explain: why }) => ({
+    name: label,
+    text: `${values.map((value) => value ?? '–').join(' → ')}${why === null ? '' : ` (${why})`}`,
+  })),
+});
