@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { sessionOf, tinyConfig, tinyWorkload } from '../analyze/test-session.js';
 import { findPreset } from '../llm/presets.js';
 import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
-import { predictSummary } from '../report/terminal/predict.js';
+import { terminalView } from '../render/terminal/view.js';
+import { predictView } from '../views/predict.js';
 import { homeFolders } from '../session/home.js';
 import { testFolder } from '../session/test-folder.js';
 import { chooseCases } from './kernels-cases.js';
@@ -16,7 +17,7 @@ test('the peak has the dtype of the products: NVFP4 on a B300', async () => {
   // An eighth of the 108 dense PFLOP/s of a board.
   expect(document.data.device.peak_flops_per_s.value).toBe(108e15 / 8);
   expect(document.data.device.peak_dtype).toBe('nvfp4');
-  expect(predictSummary(document, { width: 80 })).toContain('13.5 PFLOP/s nvfp4');
+  expect(terminalView(predictView(document), { width: 80 })).toContain('13.5 PFLOP/s nvfp4');
 });
 
 test('keys of a config that its family does not read are warned of', async () => {

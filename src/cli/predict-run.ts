@@ -17,7 +17,6 @@ import { document, type Document, type Issue } from '../model/document.js';
 import type { PredictAssumption, PredictResult } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { predictSummary } from '../report/terminal/predict.js';
 import { openSession, type Session } from '../session/open.js';
 import { withRows } from '../session/select.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -36,7 +35,11 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
     });
   }
   if (typed.json) printDocument(made);
-  else print(predictSummary(made, { width: terminalWidth() }));
+  else {
+    const { terminalView } = await import('../render/terminal/view.js');
+    const { viewOf } = await import('../views/registry.js');
+    print(terminalView(await viewOf({ kind: 'predict', document: made }), { width: terminalWidth() }));
+  }
 }
 
 const measuredKernels = withRows('measured kernels', 'microbenchmarks');

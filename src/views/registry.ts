@@ -5,6 +5,7 @@ import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
+import type { PredictResult } from '../model/documents/predict.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
@@ -22,6 +23,7 @@ interface DocumentOf {
   memory: Document<MemoryResult>;
   'memory-compare': Document<MemoryCompareResult>;
   monitor: Document<MonitorResult>;
+  predict: Document<PredictResult>;
   profile: Document<ProfileResult>;
   results: Document<BenchmarkResults>;
   roofline: Document<RooflineData>;
@@ -38,6 +40,7 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) 
   kernels: async () => (await import('./kernels.js')).kernelsView,
   memory: async () => (await import('./memory.js')).memoryView,
   'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,
+  predict: async () => (await import('./predict.js')).predictView,
   monitor: async () => (await import('./monitor.js')).monitorView,
   profile: async () => (await import('./profile.js')).profileView,
   results: async () => (await import('./results.js')).resultsView,

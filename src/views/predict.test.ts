@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { document } from '../../model/document.js';
-import type { PredictResult, PredictStage } from '../../model/documents/predict.js';
-import { figure } from '../../model/figure.js';
-import { predictSummary } from './predict.js';
+import { document } from '../model/document.js';
+import type { PredictResult, PredictStage } from '../model/documents/predict.js';
+import { figure } from '../model/figure.js';
+import { terminalView } from '../render/terminal/view.js';
+import { predictView } from './predict.js';
 
 const ms = (value: number) => figure(value, 'ms', 'test');
 const stage: PredictStage = {
@@ -91,8 +92,11 @@ const result: PredictResult = {
   error: { of: 'table', stages: 2, median: 0.24, worst: 0.24, decode_median: 0.24, decode_worst: 0.24 },
 };
 
+const textOf = (data: PredictResult) =>
+  terminalView(predictView(document('predict', '1.2', data)), { width: 80 });
+
 test('80 columns, with what is doubtful and what is left over', () => {
-  const text = predictSummary(document('predict', '1.1', result), { width: 80 });
+  const text = textOf(result);
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   expect(text).toContain('1 483 ms ~');
   expect(text).toContain('measured − predicted: gemm −283 ms');
@@ -101,8 +105,7 @@ test('80 columns, with what is doubtful and what is left over', () => {
 });
 
 test('without a kernel table: predicted, measured, ratio and the interval of recorded stages, in 80 columns', () => {
-  const bare = document('predict', '1.1', { ...result, table: null });
-  const text = predictSummary(bare, { width: 80 });
+  const text = textOf({ ...result, table: null });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   // 1036 of 1200 ms.
   expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.86×/);
@@ -116,5 +119,5 @@ test('without a kernel table: predicted, measured, ratio and the interval of rec
     source: null,
   } as const;
   const none = { ...result, table: null, stages: [unknown], calibration };
-  expect(predictSummary(document('predict', '1.1', none), { width: 80 })).toContain('not calibrated');
+  expect(textOf(none)).toContain('not calibrated');
 });

@@ -1,0 +1,261 @@
+import type { Document } from '../model/document.js';
+import type { MeasuredStage, PredictResult, PredictStage } from '../model/documents/predict.js';
+import type { Block, Part, Text, Value, View } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+/** Above this share of a stage beyond the kernel table its time is marked. */
+const farShare = 0.1;
+/** Operations of a stage that are named. */
+const opsNamed = 4;
+/** Parts of a difference below this share of the measurement are left out. */
+const smallPart = 1 / 50;
+
+/** What a step should take, and what it took where a session measured it. */
+export function predictView(document: Document<PredictResult>): View {
+  const { data, issues } = document;
+  const compared = data.stages.flatMap((stage) => stage.measured.map((one) => ({ stage, one })));
+  return {
+    command: 'predict',
+    title: `${data.model.name} (${data.weight_format}) · ${data.device.name}`,
+    document,
+    session: { id: null, started_at: '' },
+    lead: [
+      { t: 'text', text: ['roofs: ', ...roofs(data)] },
+      stageTable(data),
+      { t: 'text', text: meaning(data) },
+    ],
+    sections: [
+      ...(compared.length > 0
+        ? [
+            {
+              id: 'measured',
+              title: 'Predicted and measured',
+              blocks: [measuredTable(compared, data), ...residuals(compared), ...errorText(data)],
+            },
+          ]
+        : []),
+      ...(data.table ? [{ id: 'table', title: 'Kernel table', blocks: kernelTable(data) }] : []),
+      {
+        id: 'assumed',
+        title: 'Assumed',
+        blocks: [
+          { t: 'notes', items: data.assumptions.map(({ text }) => text) },
+          { t: 'text', text: `Not modelled: ${data.not_modelled.join(', ')}` },
+          { t: 'issues', issues },
+        ] satisfies Block[],
+      },
+    ],
+  };
+}
+
+function roofs({ device, dtype }: PredictResult): Part[] {
+  const { peak_flops_per_s: peak, bandwidth_bytes_per_s: bandwidth } = device;
+  return [
+    { figure: peak },
+    ` ${device.peak_dtype ?? dtype}, `,
+    { figure: bandwidth },
+    ...(peak.value === null ? [] : [`, ${peak.source}`]),
+  ];
+}
+
+const number = { numeric: true } as const;
+
+function shapeColumns<T>(stageOf: (one: T) => PredictStage): ColumnOf<T>[] {
+  return [
+    { id: 'phase', head: '', of: (one) => stageOf(one).phase },
+    { id: 'batch_size', head: 'batch', ...number, of: (one) => ({ count: stageOf(one).batch_size }) },
+    { id: 'context_len', head: 'context', ...number, of: (one) => ({ count: stageOf(one).context_len }) },
+  ];
+}
+
+function stageTable({ stages, table }: PredictResult): Block {
+  const byTable: ColumnOf<PredictStage>[] = [
+    {
+      id: 'predicted_ms',
+      head: 'by table',
+      ...number,
+      of: ({ predicted_ms, beyond_table_share: beyond }) =>
+        (beyond ?? 0) > farShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
+    },
+    {
+      id: 'predicted_error',
+      head: 'error',
+      ...number,
+      of: ({ predicted_error: error }) =>
+        error === null ? { missing: 'its kernels have no error' } : ['± ', { n: error, unit: 'ratio' }],
+    },
+  ];
+  const byRoofs: ColumnOf<PredictStage>[] = [
+    {
+      id: 'launched_range_ms',
+      head: 'expected',
+      ...number,
+      of: ({ launched_range_ms: range }) =>
+        range === null
+          ? { missing: 'not calibrated for this engine and device' }
+          : [{ n: range[0], unit: '' }, '–', { n: range[1], unit: 'ms' }],
+    },
+  ];
+  return tableOf<PredictStage>(
+    'Time of a stage',
+    [
+      ...shapeColumns((one: PredictStage) => one),
+      { id: 'roofline_ms', head: 'roofline', ...number, of: ({ roofline_ms: figure }) => ({ figure }) },
+      ...(table
+        ? []
+        : [
+            {
+              id: 'roofline_serial_ms',
+              head: 'one by one',
+              ...number,
+              of: ({ roofline_serial_ms: figure }: PredictStage) => ({ figure }),
+            },
+          ]),
+      { id: 'launched_ms', head: 'launched', ...number, of: ({ launched_ms: figure }) => ({ figure }) },
+      ...(table ? byTable : byRoofs),
+      {
+        id: 'bound',
+        head: 'bound',
+        of: ({ limited_by: limit, bound }) =>
+          limit === 'host' ? 'host' : (bound ?? { missing: 'no roof is known' }),
+      },
+    ],
+    stages,
+  );
+}
+
+function meaning({ table, calibration }: PredictResult): Text {
+  const { low_ratio: low, high_ratio: high, stages, source } = calibration;
+  const limit = 'Roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster.';
+  const launched = 'Launched: kernels at their roofs, launched as assumed.';
+  if (table) {
+    return `${limit} ${launched} By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.`;
+  }
+  return [
+    `${limit} One by one: each operation at its own roof. ${launched}`,
+    // Where it is not calibrated the table says so.
+    ...(low === null || high === null
+      ? []
+      : [
+          ' Expected: ',
+          { n: low, unit: '' },
+          ' to ',
+          { n: high, unit: '' },
+          ` times that, which holds 95 % of measurements like ${stages} recorded ones (${source ?? ''}).`,
+        ]),
+  ];
+}
+
+type Compared = { stage: PredictStage; one: MeasuredStage };
+
+const times = (figure: MeasuredStage['table_ratio']): Text =>
+  figure.value === null ? { missing: figure.reason.text } : [{ n: figure.value, unit: '', digits: 2 }, '×'];
+
+const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Block =>
+  tableOf<Compared>(
+    'Prediction against measurement',
+    [
+      ...shapeColumns(({ stage }: Compared) => stage),
+      { id: 'measured_ms', head: 'measured', ...number, of: ({ one }) => ({ figure: one.ms }) },
+      {
+        id: table ? 'predicted_ms' : 'launched_ms',
+        head: table ? 'by table' : 'launched',
+        ...number,
+        of: ({ stage }) => ({ figure: table ? stage.predicted_ms : stage.launched_ms }),
+      },
+      {
+        id: table ? 'table_ratio' : 'launched_ratio',
+        head: 'ratio',
+        ...number,
+        of: ({ one }) => times(table ? one.table_ratio : one.launched_ratio),
+      },
+      { id: 'roofline_ms', head: 'roofline', ...number, of: ({ stage }) => ({ figure: stage.roofline_ms }) },
+      { id: 'roofline_ratio', head: 'ratio', drop: 0, ...number, of: ({ one }) => times(one.roofline_ratio) },
+      { id: 'what', head: 'of', wraps: true, of: ({ one }) => one.what },
+    ],
+    rows,
+  );
+
+const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
+  `${phase} b${batch_size} c${context_len}`;
+
+/** The larger parts first. */
+function residuals(rows: readonly Compared[]): Block[] {
+  const items = rows.flatMap(({ stage, one: { ms, residual } }) => {
+    const whole = ms.value;
+    const parts =
+      whole === null
+        ? []
+        : residual
+            .filter((part) => Math.abs(part.ms) > whole * smallPart)
+            .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
+    if (parts.length === 0) return [];
+    const text = parts.flatMap((part, index): (string | Value)[] => [
+      `${index === 0 ? 'measured − predicted: ' : ' · '}${part.cause} `,
+      { n: part.ms, unit: 'ms', signed: true },
+    ]);
+    return [{ name: nameOf(stage), text }];
+  });
+  return items.length === 0 ? [] : [{ t: 'facts', items }];
+}
+
+function errorText({ error }: PredictResult): Block[] {
+  if (!error) return [];
+  const { stages, median, worst, decode_median: decode, decode_worst: decodeWorst } = error;
+  const share = (n: number): Value => ({ n, unit: 'ratio' });
+  return [
+    {
+      t: 'text',
+      text: [
+        `Error of ${error.of === 'table' ? 'the table' : 'the launched time'}: median `,
+        share(median),
+        ', worst ',
+        share(worst),
+        ` over ${stages} stages`,
+        ...(decode === null || decodeWorst === null
+          ? []
+          : ['; decode: median ', share(decode), ', worst ', share(decodeWorst)]),
+      ],
+    },
+  ];
+}
+
+function kernelTable({ table, stages }: PredictResult): Block[] {
+  if (!table) return [];
+  const last = stages.findLast(({ phase }) => phase === 'decode') ?? stages.at(-1);
+  return [
+    { t: 'text', text: [{ count: table.cases }, ` cases of ${table.sessions.join(', ')}`] },
+    tableOf(
+      'Each case predicted from all others',
+      [
+        { id: 'kernel', head: 'left out one by one', of: ({ kernel }) => kernel },
+        { id: 'cases', head: 'cases', ...number, of: ({ cases }) => ({ count: cases }) },
+        {
+          id: 'median_error',
+          head: 'median error',
+          ...number,
+          of: ({ median_error: n }) => ({ n, unit: 'ratio' }),
+        },
+        { id: 'worst_error', head: 'worst', ...number, of: ({ worst_error: n }) => ({ n, unit: 'ratio' }) },
+        { id: 'worst_case', head: 'at', wraps: true, of: ({ worst_case: at }) => at },
+      ],
+      table.validation,
+    ),
+    ...(last ? [{ t: 'facts', items: [{ name: nameOf(last), text: largest(last) }] } as const] : []),
+  ];
+}
+
+/** The operations of a stage that take longest; the document has the figures of all. */
+function largest({ ops }: PredictStage): Text {
+  const timed = ops
+    .map((one) => ({ ...one, us: (one.predicted_us ?? 0) * one.count }))
+    .toSorted((a, b) => b.us - a.us);
+  const total = timed.reduce((sum, { us }) => sum + us, 0);
+  return timed
+    .slice(0, opsNamed)
+    .flatMap(({ op, us, how }, index): (string | Value)[] => [
+      `${index === 0 ? '' : ' · '}${op} `,
+      { n: us / total, unit: 'ratio' },
+      how === 'measured' ? '' : ` (${how})`,
+    ]);
+}
