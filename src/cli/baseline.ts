@@ -4,7 +4,7 @@ import type { Baseline } from '../model/documents/baseline.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
-import { print, printDocument, terminalWidth } from './output.js';
+import { print } from './output.js';
 
 const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
 
@@ -20,6 +20,10 @@ interface CheckCommandOptions {
   withinProcess?: boolean;
   json?: boolean;
 }
+
+const asText = ({ json = false }: { json?: boolean }) => ({
+  format: json ? ('json' as const) : ('text' as const),
+});
 
 export function define(command: Command): void {
   defineSet(command);
@@ -58,13 +62,12 @@ function defineSet(command: Command): void {
       const sampled = await sampleOf(selectors);
       const baseline = { name: options.name, set_at: new Date().toISOString(), ...sampled };
       const path = await writeBaseline(baseline, options.file);
-      if (options.json) {
-        const { document } = await import('../model/document.js');
-        printDocument(document('baseline', '1.0', baseline));
-        return;
-      }
-      const { baselineText } = await import('../report/terminal/baseline.js');
-      print(baselineText(baseline, path, terminalWidth()));
+      const [{ document }, { baselineView }, { showView }] = await Promise.all([
+        import('../model/document.js'),
+        import('../views/baseline.js'),
+        import('./show-view.js'),
+      ]);
+      await showView(baselineView(document('baseline', '1.0', baseline), path), asText(options));
     });
 }
 
@@ -108,11 +111,11 @@ function defineCheck(command: Command): void {
           withinProcess: options.withinProcess === true,
         }),
       );
-      if (options.json) printDocument(found);
-      else {
-        const { baselineCheckSummary } = await import('../report/terminal/baseline.js');
-        print(baselineCheckSummary(found, terminalWidth()));
-      }
+      const [{ baselineCheckView }, { showView }] = await Promise.all([
+        import('../views/baseline.js'),
+        import('./show-view.js'),
+      ]);
+      await showView(baselineCheckView(found), asText(options));
       if (found.data.result === 'regression') process.exitCode = exitCodeOf.E_CHECK_FAILED;
     });
 }

@@ -3,7 +3,6 @@ import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { Gate } from '../analyze/baseline/compare.js';
 import { examples } from './examples.js';
-import { print, printDocument, terminalWidth } from './output.js';
 
 interface CompareOptions {
   failOn: Gate[];
@@ -53,11 +52,11 @@ export function defineCompare(command: Command): void {
         '1.0',
         compareSides(from, to, { gates: options.failOn, withinProcess: options.withinProcess === true }),
       );
-      if (options.json) printDocument(found);
-      else {
-        const { benchCompareText } = await import('../report/terminal/side-by-side.js');
-        print(benchCompareText(found, terminalWidth()));
-      }
+      const [{ benchCompareView }, { showView }] = await Promise.all([
+        import('../views/bench-compare.js'),
+        import('./show-view.js'),
+      ]);
+      await showView(benchCompareView(found), { format: options.json ? 'json' : 'text' });
       if (found.data.result === 'failed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
     });
 }

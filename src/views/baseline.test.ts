@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { document } from '../../model/document.js';
-import type { Baseline, BaselineCheck, BaselineComparison } from '../../model/documents/baseline.js';
-import { baselineCheckSummary, baselineText } from './baseline.js';
+import { document } from '../model/document.js';
+import type { Baseline, BaselineCheck, BaselineComparison } from '../model/documents/baseline.js';
+import { terminalView } from '../render/terminal/view.js';
+import { baselineCheckView, baselineView } from './baseline.js';
 
 const session = {
   id: '20261121-064200-base',
@@ -54,7 +55,9 @@ const check: BaselineCheck = {
 };
 
 test('a check: finding, figures with their interval, why nothing is claimed; 80 columns, nothing steers the terminal', () => {
-  const text = stripVTControlCharacters(baselineCheckSummary(document('baseline-check', '1.0', check), 80));
+  const text = stripVTControlCharacters(
+    terminalView(baselineCheckView(document('baseline-check', '1.0', check)), { width: 80 }),
+  );
   const lines = text.split('\n');
   expect(lines.every((line) => line.length <= 80)).toBe(true);
   expect(lines[0]).toMatch(/baseline check · main \(2026-11-20\) → now$/);
@@ -62,7 +65,7 @@ test('a check: finding, figures with their interval, why nothing is claimed; 80 
   expect(text).toMatch(/tpot_ms +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +4, 4 +REGRESSION/);
   expect(text).toContain('tpot_ms: worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
   expect(text).toContain('no claim: the spread between launches is not known on both sides.');
-  expect(text).toMatch(/after\s+Holm's correction for 1 metrics/);
+  expect(text).toMatch(/after\s+Holm’s correction for 1 metric/);
   expect(text).toMatch(/cpu model +A +–/);
 });
 
@@ -85,7 +88,12 @@ test('a baseline that was set tells how many of its metrics can carry a claim', 
       { ...metric, id: 'ttft_ms', name: 'ttft_ms', basis: 'repeats', values: [1, 2, 3] },
     ],
   };
-  const text = baselineText(baseline, '/home/x/baselines/main.json', 80);
+  const text = terminalView(
+    baselineView(document('baseline', '1.0', baseline), '/home/x/baselines/main.json'),
+    {
+      width: 80,
+    },
+  );
   expect(text).toMatch(/tpot_ms +13\.7 ms +2 +launches/);
   expect(text).toMatch(/ttft_ms +13\.7 ms +3 +repeats, one process/);
   expect(text).toMatch(/1 of 2 metrics have no spread between launches/);

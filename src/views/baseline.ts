@@ -1,0 +1,127 @@
+import type { Document } from '../model/document.js';
+import type { Baseline, BaselineCheck, BaselineVerdict } from '../model/documents/baseline.js';
+import { basisLabels } from '../vocabulary/verdicts.js';
+import type { Text, View } from './block.js';
+import {
+  differenceTable,
+  isUniform,
+  metricTable,
+  unclaimedNote,
+  withinProcessNote,
+} from './metric-changes.js';
+
+const namesOf = (sessions: readonly { id: string; name: string | null }[]): string =>
+  sessions.map(({ id, name }) => name ?? id).join(', ');
+
+/** What `baseline set` saved, and how many of its metrics can carry a claim. @param path of the file */
+export function baselineView(document: Document<Baseline>, path: string): View {
+  const { name, sessions, metrics, set_at } = document.data;
+  const sure = metrics.filter(
+    ({ basis, interval }) => basis === 'launches' || interval?.over_launches === true,
+  ).length;
+  return {
+    command: 'baseline set',
+    title: `${name} from ${namesOf(sessions)}`,
+    document,
+    session: { id: null, started_at: set_at },
+    lead: [
+      {
+        t: 'table',
+        title: 'Metrics of the baseline',
+        columns: [
+          { id: 'metric', head: 'metric', wraps: true },
+          { id: 'value', head: 'value', numeric: true },
+          { id: 'n', head: 'n', numeric: true },
+          { id: 'spread', head: 'spread over' },
+        ],
+        rows: metrics.map(({ id, value, unit, basis, values, interval }) => ({
+          cells: [
+            id,
+            { n: value, unit },
+            { count: interval?.n ?? Math.max(1, values.length) },
+            basisLabels[interval?.over_launches ? 'launches' : basis],
+          ],
+        })),
+      },
+      {
+        t: 'notes',
+        items: [
+          ...(sure < metrics.length
+            ? [
+                [
+                  { count: metrics.length - sure },
+                  ' of ',
+                  { count: metrics.length },
+                  ' metrics have no spread between launches: no change of them will be called real. Set it from several runs: inferscope baseline set RUN1 RUN2 RUN3',
+                ] satisfies Text,
+              ]
+            : []),
+          { code: path },
+        ],
+      },
+    ],
+    sections: [],
+  };
+}
+
+const explained: ReadonlySet<BaselineVerdict> = new Set(['regression', 'inconclusive', 'improvement']);
+
+/** `baseline check`: the finding first, then every metric. */
+export function baselineCheckView(document: Document<BaselineCheck>): View {
+  const { data } = document;
+  const { baseline, comparisons, sessions } = data;
+  const metrics = comparisons.map(({ id, baseline: base, current: now, ...one }) => ({
+    ...one,
+    name: id,
+    base,
+    now,
+  }));
+  return {
+    command: 'baseline check',
+    title: `${baseline.name} (${baseline.set_at.slice(0, 10)}) → ${namesOf(sessions)}`,
+    document,
+    session: { id: null, started_at: sessions.at(-1)?.started_at ?? '' },
+    lead: [
+      {
+        t: 'text',
+        text: { text: data.headline, tone: data.result === 'regression' ? 'fault' : 'strong' },
+      },
+      metricTable(metrics, {
+        title: 'Metrics against the baseline',
+        uniform: isUniform(comparisons),
+        base: 'baseline',
+        now: 'now',
+      }),
+      {
+        t: 'notes',
+        items: comparisons
+          .filter(({ verdict }) => explained.has(verdict))
+          .map(({ id, text }) => `${id}: ${text}`),
+      },
+    ],
+    sections: [
+      { id: 'notes', title: 'How it was decided', blocks: [{ t: 'notes', items: notes(data) }] },
+      {
+        id: 'differences',
+        title: 'What else differs',
+        blocks: differenceTable(data.differences, 'baseline', 'now'),
+      },
+    ],
+  };
+}
+
+function notes({ comparisons, tolerance, within_process: isWithin }: BaselineCheck): Text[] {
+  const tested = comparisons.filter(({ p_adjusted: p }) => p !== null).length;
+  return [
+    [
+      'A change is called real when Welch’s test on the logarithms says so after Holm’s correction for ',
+      { count: tested, unit: tested === 1 ? 'metric' : 'metrics' },
+      '; worse by up to ',
+      { n: tolerance, unit: 'ratio' },
+      ' is tolerated.',
+      isUniform(comparisons) ? ` Values behind each side: ${comparisons[0]!.n.join(' and ')}.` : '',
+    ],
+    ...unclaimedNote(comparisons, 'Give several sessions to set and check, or profile with more --launches.'),
+    ...withinProcessNote(isWithin),
+  ];
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { compareSides } from '../analyze/baseline/compare.js';
+import { document } from '../model/document.js';
+import type { SampledMetric } from '../model/documents/baseline.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { rawValue } from '../render/value.js';
+import type { Table } from './block.js';
+import { benchCompareView } from './bench-compare.js';
+
+const hostile = '<img src=x>\u001b[2J';
+const metric = (values: number[]): SampledMetric => ({
+  id: `${hostile} · tpot_ms`,
+  point: hostile,
+  name: 'tpot_ms',
+  unit: 'ms',
+  better: 'lower',
+  value: values.reduce((sum, value) => sum + value, 0) / values.length,
+  basis: 'launches',
+  values,
+  interval: null,
+  source: 'iterations',
+});
+const side = (selector: string, values: number[]) => ({
+  side: { selector, baseline: null, variant: null, sessions: [] },
+  identity: [{ label: 'cpu model', part: 'hardware', value: selector }],
+  metrics: [metric(values)],
+});
+
+test('both values, the change with its interval and p, and the verdict; text and page keep hostile names inert', () => {
+  const found = compareSides(side('a', [10, 10.1, 9.9, 10]), side('b', [12, 12.1, 11.9, 12]), {
+    gates: [],
+    withinProcess: false,
+  });
+  const view = benchCompareView(document('bench-compare', '1.0', found));
+  const table = view.sections[0]!.blocks.find((block) => block.t === 'table') as Table;
+  const [row] = table.rows;
+  const values = Object.fromEntries(table.columns.map(({ id }, i) => [id, rawValue(row!.cells[i]!)]));
+  const [compared] = found.comparisons;
+  expect(values).toMatchObject({ metric: 'tpot', base: 10, new: 12, verdict: 'WORSE' });
+  expect([values['change'], values['p']]).toEqual([compared!.change, compared!.p_adjusted]);
+  for (const width of [80, 120]) {
+    const text = terminalView(view, { width, level: 2 });
+    // oxlint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+    expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(width);
+    expect(text).toMatch(/cpu model +a +b/);
+  }
+  expect(pageOfView(view, { clientScript: '' })).not.toContain('<img');
+});

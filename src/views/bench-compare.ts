@@ -1,0 +1,76 @@
+import type { Document } from '../model/document.js';
+import type { BenchCompare, ComparedMetric, ComparedSide } from '../model/documents/bench-compare.js';
+import type { Block, Text, View } from './block.js';
+import {
+  differenceTable,
+  isUniform,
+  metricTable,
+  unclaimedNote,
+  withinProcessNote,
+} from './metric-changes.js';
+
+/** Two benchmarks metric by metric: the finding first, then a table per point, so that names stay whole. */
+export function benchCompareView(document: Document<BenchCompare>): View {
+  const { data } = document;
+  const uniform = isUniform(data.comparisons);
+  const points = [...new Set(data.comparisons.map(({ point }) => point))];
+  return {
+    command: 'bench compare',
+    title: `${sideName(data.base)} → ${sideName(data.now)}`,
+    document,
+    session: { id: null, started_at: data.now.sessions.at(-1)?.started_at ?? '' },
+    lead: [{ t: 'text', text: { text: data.headline, tone: data.result === 'failed' ? 'fault' : 'strong' } }],
+    sections: [
+      {
+        id: 'metrics',
+        title: 'Metrics',
+        blocks: points.flatMap((point): Block[] => [
+          ...(point === null ? [] : [{ t: 'heading', text: point } as const]),
+          metricTable(
+            data.comparisons
+              .filter((one) => one.point === point)
+              .map((one) => ({ ...one, name: metricName(one) })),
+            { title: point ?? 'Metrics', uniform },
+          ),
+        ]),
+      },
+      { id: 'notes', title: 'How it was decided', blocks: [{ t: 'notes', items: notes(data) }] },
+      { id: 'differences', title: 'What else differs', blocks: differenceTable(data.differences) },
+    ],
+  };
+}
+
+function sideName({ selector, baseline, variant, sessions }: ComparedSide): string {
+  if (baseline !== null) return `baseline ${baseline}`;
+  const named = sessions.map(({ id, name }) => name ?? id).join(', ') || selector;
+  return variant === null ? named : `${named}:${variant}`;
+}
+
+const metricName = ({ name }: ComparedMetric): string =>
+  name.replace(/_(?:ms|tokens_per_s|bytes)$/, '').replaceAll('_', ' ');
+
+function notes({ comparisons, power, within_process: isWithin, gates }: BenchCompare): Text[] {
+  const tested = comparisons.filter(({ method }) => method !== null);
+  const ranks = tested.some(({ method }) => method === 'mann_whitney');
+  const [first] = comparisons;
+  const values = comparisons.some(({ basis }) => basis === 'repeats') ? 'values' : 'process launches';
+  return [
+    ...(tested.length > 0
+      ? [
+          [
+            'Real is what is below p = 0.05 after Holm’s correction for ',
+            { count: tested.length, unit: tested.length === 1 ? 'metric' : 'metrics' },
+            gates.length > 0 ? ' (those of --fail-on among themselves)' : '',
+            ranks ? ', by Mann and Whitney’s rank test; change and interval are Hodges and Lehmann’s.' : '.',
+            isUniform(comparisons) ? ` Each side has ${first!.n.join(' and ')} ${values}.` : '',
+          ] satisfies Text,
+        ]
+      : []),
+    ...power,
+    ...unclaimedNote(
+      comparisons,
+      'Measure with more --launches; --within-process takes the repeats of one process instead.',
+    ),
+    ...withinProcessNote(isWithin),
+  ];
+}

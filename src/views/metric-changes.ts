@@ -1,0 +1,107 @@
+import type { BaselineVerdict } from '../model/documents/baseline.js';
+import type { CompareVerdict } from '../model/documents/bench-compare.js';
+import { verdictLabels } from '../vocabulary/verdicts.js';
+import type { Block, Table, Text } from './block.js';
+
+/** A metric of two sides and what its values show. */
+export interface MetricChange {
+  name: string;
+  unit: string;
+  base: number | null;
+  now: number | null;
+  change: number | null;
+  change_ci95: readonly [number, number] | null;
+  p_adjusted: number | null;
+  n: readonly [number, number];
+  verdict: CompareVerdict | BaselineVerdict;
+}
+
+const faults: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regression']);
+const unclaimed: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
+
+const quantity = (n: number | null, unit: string): Text =>
+  n === null ? { missing: 'one side does not have it' } : { n, unit };
+
+/** A row per metric: both values, the change with its interval, and the verdict. `n` where it is not the same for all. */
+export function metricTable(
+  metrics: readonly MetricChange[],
+  {
+    title,
+    uniform,
+    base = 'base',
+    now = 'new',
+  }: { title: string; uniform: boolean; base?: string; now?: string },
+): Table {
+  const none = 'no spread is known on both sides';
+  return {
+    t: 'table',
+    title,
+    columns: [
+      { id: 'metric', head: 'metric', wraps: true },
+      { id: 'base', head: base, numeric: true },
+      { id: 'new', head: now, numeric: true },
+      { id: 'change', head: 'change', numeric: true },
+      { id: 'change_ci95', head: '95 %', numeric: true },
+      { id: 'p', head: 'p', numeric: true, drop: 0 },
+      ...(uniform ? [] : [{ id: 'n', head: 'n', numeric: true }]),
+      { id: 'verdict', head: '' },
+    ],
+    rows: metrics.map((one) => ({
+      cells: [
+        one.name,
+        quantity(one.base, one.unit),
+        quantity(one.now, one.unit),
+        one.change === null ? { missing: 'no ratio to 0' } : { n: one.change, unit: 'ratio', signed: true },
+        one.change_ci95 === null ? { missing: none } : interval(one.change_ci95),
+        one.p_adjusted === null ? { missing: none } : { n: one.p_adjusted, unit: '', digits: 2 },
+        ...(uniform ? [] : [`${one.n[0]}, ${one.n[1]}`]),
+        faults.has(one.verdict)
+          ? ({ text: verdictLabels[one.verdict], tone: 'fault' } as const)
+          : verdictLabels[one.verdict],
+      ],
+    })),
+  };
+}
+
+const interval = ([low, high]: readonly [number, number]): Text => [
+  { n: low, unit: 'ratio', signed: true },
+  ' to ',
+  { n: high, unit: 'ratio', signed: true },
+];
+
+/** Whether every metric has as many values behind it. */
+export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean =>
+  new Set(metrics.map(({ n }) => n.join())).size === 1;
+
+/** Why nothing is claimed of some metrics, and what would change that. */
+export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
+  metrics.some(({ verdict }) => unclaimed.has(verdict))
+    ? [`no claim: the spread between launches is not known on both sides. ${fix}`]
+    : [];
+
+export const withinProcessNote = (isTaken: boolean): string[] =>
+  isTaken ? ['Repeats of one process were taken as independent (--within-process).'] : [];
+
+/** What of machine, software and workload is not the same. */
+export function differenceTable(
+  differences: readonly { label: string; baseline: string | null; current: string | null }[],
+  base = 'base',
+  now = 'new',
+): Block[] {
+  if (differences.length === 0) return [];
+  const side = (text: string | null): Text => text ?? { missing: 'not known of this side' };
+  return [
+    {
+      t: 'table',
+      title: 'What else differs',
+      columns: [
+        { id: 'name', head: '' },
+        { id: 'base', head: base },
+        { id: 'new', head: now, wraps: true },
+      ],
+      rows: differences.map(({ label, baseline, current }) => ({
+        cells: [label, side(baseline), side(current)],
+      })),
+    },
+  ];
+}
