@@ -82,7 +82,11 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     seed: options.seed,
     ...(options.dtype === undefined ? {} : { dtype: parseDType(options.dtype) }),
     accept: (described) =>
-      fitsInMemory(described, { batchSize: 1, inputLen: options.contextLen - 1, outputLen: 1 }),
+      fitsInMemory(
+        described,
+        { batchSize: 1, inputLen: options.contextLen - 1, outputLen: 1 },
+        '--context-len',
+      ),
     onProgress: ({ doneBytes, totalBytes }) =>
       progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
   })

@@ -69,7 +69,7 @@ async function runQuery(
   if (query === undefined || /^[@~\w.-]*$/.test(query.trim())) {
     const word = query?.trim() ?? '';
     throw usage(
-      word === '' ? 'sql needs a query' : `sql needs a query, and "${word}" is none`,
+      word === '' ? 'sql needs a query' : `sql needs a query; "${word}" is one word`,
       'inferscope sql "SELECT * FROM stages LIMIT 5", or inferscope sql --schema',
     );
   }

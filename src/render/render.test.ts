@@ -101,3 +101,32 @@ test('charts of half the width stand in pairs', () => {
   expect(html.match(/<div class="two">/g)).toHaveLength(1);
   expect(html.match(/<figure>/g)).toHaveLength(3);
 });
+
+test('bars of a waterfall fit 40 columns: gaps, bars and notes give way to names and numbers', () => {
+  const bars: Block = {
+    t: 'bars',
+    title: 'Decode step',
+    sides: [
+      {
+        label: '',
+        bars: [
+          { name: 'inefficiency.elementwise', ms: 1.5, note: '80 kernels' },
+          { name: 'launch_overhead', ms: 0.25, note: '462 launches' },
+        ],
+        totals: [{ name: 'under the profiler', ms: 1234.5 }],
+        chart: { name: 'waterfall', part: '0', source: '', label: '' },
+      },
+    ],
+    behind: table,
+  };
+  const linesAt = (width: number) =>
+    terminalView(view([bars]), { width })
+      .split('\n')
+      .filter((line) => line.includes('ms'));
+  expect(linesAt(80)[0]).toContain('80 kernels');
+  for (const width of [40, 50, 60, 80]) {
+    const lines = linesAt(width);
+    expect(lines).toHaveLength(3);
+    expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(Math.max(width, 41));
+  }
+});

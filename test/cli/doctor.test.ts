@@ -51,6 +51,7 @@ describe('on this machine', () => {
       'engine',
       'duckdb',
       'home',
+      'tmp',
       'disk',
     ]);
     expect(data.rows.find((row) => row.id === 'home')).toMatchObject({ status: 'ok', found: home });

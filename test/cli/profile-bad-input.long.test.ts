@@ -77,6 +77,15 @@ describe('options', () => {
     expect(why).toMatch(/at least \d+\.\d GiB.*KV cache.*this machine has \d+\.\d GiB/);
   });
 
+  test('weights that do not fit alone: shorter prompts are not the advice', () => {
+    const { fix } = fails(['--model', 'llama-3.1-405b'], 4, 'E_OUT_OF_MEMORY');
+    expect(fix).toContain('--dtype int4');
+    expect(fix).not.toContain('--input-len');
+    expect(fails(['--model', 'llama-3.1-405b', '--dtype', 'int4'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain(
+      'int4',
+    );
+  });
+
   test('dtypes', () => {
     expect(fails(['--dtype', 'float16'], 2, 'E_DTYPE').fix).toContain('--dtype int4');
     expect(fails(['--dtype', 'nonsense'], 2, 'E_DTYPE').why).toContain('bfloat16');

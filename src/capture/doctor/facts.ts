@@ -7,7 +7,9 @@ export interface DoctorFacts {
   nodeVersion: string;
   engine: PackageCheck;
   duckdb: PackageCheck;
-  home: HomeFacts;
+  home: FolderFacts;
+  /** The system's folder for temporary files ($TMPDIR). */
+  temporary: FolderFacts;
   cpu: Cpu;
   memoryAvailableBytes: number | null;
   /** Display and compute controllers on the PCI bus, by vendor; null where the bus cannot be listed. */
@@ -29,7 +31,7 @@ export interface PackageCheck {
   detail: string;
 }
 
-export interface HomeFacts {
+export interface FolderFacts {
   path: string;
   writable: boolean;
   reason: string | null;

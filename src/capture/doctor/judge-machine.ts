@@ -1,5 +1,5 @@
 import { installCommand } from '../../model/installation.js';
-import type { DoctorFacts, PackageCheck } from './facts.js';
+import type { DoctorFacts, FolderFacts, PackageCheck } from './facts.js';
 import type { Verdict } from './row.js';
 import { gib, mib, rowsOf } from './row.js';
 
@@ -16,7 +16,8 @@ export function judgeMachine(facts: DoctorFacts): Verdict[] {
     node(facts.nodeVersion),
     nativePackage('engine', 'Engine', 'onnxruntime-node', facts.engine),
     nativePackage('duckdb', 'DuckDB', '@duckdb/node-api', facts.duckdb),
-    home(facts),
+    folder('home', 'Session folder', 'INFERSCOPE_HOME=/a/folder', facts.home),
+    folder('tmp', 'Temporary folder', 'TMPDIR=/tmp', facts.temporary),
     disk(facts),
     memory(facts),
     cpu(facts),
@@ -50,15 +51,15 @@ function nativePackage(id: string, label: string, name: string, check: PackageCh
   );
 }
 
-function home({ home: { path, writable, reason } }: DoctorFacts): Verdict {
+function folder(
+  id: string,
+  label: string,
+  variable: string,
+  { path, writable, reason }: FolderFacts,
+): Verdict {
   return writable
-    ? ok('home', 'Session folder', path)
-    : missing(
-        'home',
-        'Session folder',
-        `${path}: ${reason}`,
-        'export INFERSCOPE_HOME=/a/folder/you/may/write',
-      );
+    ? ok(id, label, path)
+    : missing(id, label, `${path}: ${reason}`, `export ${variable}, or another folder that you may write to`);
 }
 
 function disk({ home: { freeBytes } }: DoctorFacts): Verdict {

@@ -20,6 +20,7 @@ const laptop: DoctorFacts = {
   engine: { version: '1.30.0', works: true, detail: 'ran a model' },
   duckdb: { version: '1.5.5-r.5', works: true, detail: 'ran a query' },
   home: { path: '/home/a/.local/share/inferscope', writable: true, reason: null, freeBytes: 50e9 },
+  temporary: { path: '/tmp', writable: true, reason: null, freeBytes: 50e9 },
   cpu: detectCpu(),
   memoryAvailableBytes: 8e9,
   pciGpus: { nvidia: 0, amd: 0 },
@@ -122,6 +123,7 @@ describe('what fails', () => {
     ['engine', { engine: { version: null, works: false, detail: 'not installed' } }],
     ['duckdb', { duckdb: { version: '1.5.5', works: false, detail: 'it ended with SIGILL' } }],
     ['home', { home: { ...laptop.home, writable: false, reason: 'EROFS: read-only file system' } }],
+    ['tmp', { temporary: { ...laptop.temporary, writable: false, reason: 'ENOENT: no such directory' } }],
     ['disk', { home: { ...laptop.home, freeBytes: 300e6 } }],
     ['node', { nodeVersion: '20.18.3' }],
   ] as const)('%s', (id, change) => {

@@ -7,11 +7,11 @@ import { judgePython, torchBuild } from './judge-python.js';
 import type { Verdict } from './row.js';
 
 /** Without these inferscope cannot do its main job; `--require` adds more. */
-export const alwaysRequired: readonly string[] = ['node', 'engine', 'duckdb', 'home', 'disk'];
+export const alwaysRequired: readonly string[] = ['node', 'engine', 'duckdb', 'home', 'tmp', 'disk'];
 
 /** Every id that --require takes, in the order of the table. */
 export const doctorIds: readonly string[] = [
-  'node engine duckdb home disk memory cpu',
+  'node engine duckdb home tmp disk memory cpu',
   'gpu driver nvml cuda nsys nsys_sampling ncu ncu_counters',
   'python torch torch_gpu transformers accelerate vllm hf_login',
   'docker docker_gpu',

@@ -3,18 +3,23 @@ import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { kernelFiles } from '../../hardware/kernel-files.js';
 import { messageOf } from '../../model/errors.js';
-import type { DoctorFacts, HomeFacts } from './facts.js';
+import type { DoctorFacts, FolderFacts } from './facts.js';
 
 /**
  * Whether sessions can be kept under `path`, which need not exist yet: tried by making and removing a folder in
  * its nearest existing parent (mode bits do not tell for root, and not on a read-only mount).
  */
-export function probeHome(path: string): HomeFacts {
+export function probeHome(path: string): FolderFacts {
   let parent = path;
   while (!existsSync(parent) && dirname(parent) !== parent) parent = dirname(parent);
-  const freeBytes = freeSpace(parent);
+  return { ...probeFolder(parent), path };
+}
+
+/** Whether folders can be made in `path`, which must exist. */
+export function probeFolder(path: string): FolderFacts {
+  const freeBytes = freeSpace(path);
   try {
-    rmSync(mkdtempSync(join(parent, '.inferscope-doctor-')), { recursive: true });
+    rmSync(mkdtempSync(join(path, '.inferscope-doctor-')), { recursive: true });
     return { path, writable: true, reason: null, freeBytes };
   } catch (error) {
     return { path, writable: false, reason: messageOf(error).replace(/,.*$/, ''), freeBytes };

@@ -6,7 +6,7 @@ import { onnx } from 'onnx-proto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findTool, matching, onPath } from './find-tool.js';
 import { parseDockerInfo, parseRocminfo } from './probe-containers.js';
-import { probeHome, probePciGpus } from './probe-host.js';
+import { probeFolder, probeHome, probePciGpus } from './probe-host.js';
 import { hasSysAdmin, parseAdminOnly, parseKernelModule } from './probe-nvidia.js';
 import { checkDuckdb, checkEngine, checkPackage, squareModel } from './probe-packages.js';
 import { probeHuggingFace, probePython } from './probe-python.js';
@@ -58,6 +58,13 @@ describe('home', () => {
     expect(probeHome(home)).toMatchObject({ writable: true, reason: null });
     expect(probeHome(home).freeBytes).toBeGreaterThan(0);
     expect(readdirSync(root).filter((name) => name === 'not' || name.startsWith('.inferscope'))).toEqual([]);
+  });
+
+  test('a temporary folder that does not exist is not', () => {
+    expect(probeFolder(join(root, 'not-there'))).toMatchObject({
+      writable: false,
+      reason: expect.stringContaining('ENOENT') as string,
+    });
   });
 
   test('a folder below a file is not', () => {

@@ -1,7 +1,8 @@
+import { tmpdir } from 'node:os';
 import { detectCpu } from '../../hardware/cpu.js';
 import type { DoctorFacts } from './facts.js';
 import { probeAmd, probeDocker } from './probe-containers.js';
-import { probeHome, probeMemoryAvailable, probePciGpus } from './probe-host.js';
+import { probeFolder, probeHome, probeMemoryAvailable, probePciGpus } from './probe-host.js';
 import { findNcu, findNsys } from '../tools/nsight.js';
 import { probeNvidia } from './probe-nvidia.js';
 import { checkDuckdb, checkEngine } from './probe-packages.js';
@@ -36,6 +37,7 @@ export async function probeMachine(homePath: string): Promise<DoctorFacts> {
     engine,
     duckdb,
     home: probeHome(homePath),
+    temporary: probeFolder(tmpdir()),
     cpu: detectCpu(),
     memoryAvailableBytes: probeMemoryAvailable(),
     pciGpus: probePciGpus(),

@@ -14,6 +14,8 @@ export interface ShapeSizes {
   outputLen: number;
 }
 
+const memoryBytes = (): number => Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
+
 /**
  * Why weights, KV cache and activations cannot fit this machine's memory: the kernel would kill the engine, or
  * something else. Null when they may; models whose arithmetic is unknown are let through.
@@ -37,7 +39,7 @@ export function exceedsMemory(
     if (error instanceof InferscopeError) return null;
     throw error;
   }
-  const has = Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
+  const has = memoryBytes();
   const total = model.weight_bytes + needed.kv + needed.activations;
   if (total <= has) return null;
   return (
@@ -49,15 +51,26 @@ export function exceedsMemory(
 
 /**
  * Refuses a run whose weights, KV cache and activations cannot fit this machine's memory.
+ * @param shorter the flags that make the KV cache and the activations smaller
  * @throws E_OUT_OF_MEMORY
  */
-export function fitsInMemory(model: OnnxModel, sizes: ShapeSizes): void {
+export function fitsInMemory(
+  model: OnnxModel,
+  sizes: ShapeSizes,
+  shorter = '--batch-size, --input-len or --output-len',
+): void {
   const why = exceedsMemory(model, sizes);
   if (why === null) return;
   const { batchSize, inputLen, outputLen } = sizes;
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `${model.name} at batch ${batchSize} with ${inputLen} + ${outputLen} tokens does not fit`,
     why,
-    fix: 'Use a smaller --batch-size, --input-len or --output-len.',
+    fix: model.weight_bytes > memoryBytes() ? fewerWeights(model) : `Use a smaller ${shorter}.`,
   });
 }
+
+/** An ONNX export has the weights it has; a model that is written can have others. */
+const fewerWeights = ({ weights, dtype }: OnnxModel): string =>
+  weights === 'random' && dtype === 'float32'
+    ? 'The weights alone do not fit: use --dtype int4 or a smaller --model.'
+    : 'The weights alone do not fit: use a smaller --model.';

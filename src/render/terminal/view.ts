@@ -194,6 +194,9 @@ function tableLines(table: Table, width: number, level: Level): string[] {
 
 const barCells = 12;
 const pairCells = 8;
+const leastBar = 4;
+/** Cells below which a cut note says nothing. */
+const leastNote = 8;
 
 /** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table. */
 function barLines(block: Bars, width: number, level: Level): string[] {
@@ -218,14 +221,24 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Level): st
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const [whole = { ms: full }] = totals;
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
+  // A narrow terminal takes the gap before the numbers first, then the bars, then the notes.
+  const beforeMs = 4 + nameWidth;
+  const msText = ({ ms }: { ms: number }) => plainMs(ms, whole.ms);
+  const msWidth = Math.max(
+    ...[...bars, ...totals].map((one) => textWidth(msText(one))),
+    Math.min(9, width - beforeMs - 3),
+  );
+  const left = width - beforeMs - msWidth - 5;
+  const cells = left < leastBar ? 0 : Math.min(barCells, left);
   const timed = (name: string, ms: number) =>
-    `    ${inert(name).padEnd(nameWidth)}${plainMs(ms, whole.ms).padStart(9)}${nbsp}ms`;
+    `    ${inert(name).padEnd(nameWidth)}${msText({ ms }).padStart(msWidth)}${nbsp}ms`;
   return [
     ...bars.flatMap(({ name, ms, note = '', wholeNote }) => {
-      const first = `${timed(name, ms)}  ${textBar(ms, full, barCells).padEnd(barCells)}  `;
+      const first = `${timed(name, ms)}  ${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
       const text = inert(plainText(note));
       if (wholeNote) return [timed(name, ms), ...hanging('      ', text, width)];
-      return [`${first}${cutTo(text, width - textWidth(first))}`.trimEnd()];
+      const room = width - textWidth(first);
+      return [`${first}${room < leastNote ? '' : cutTo(text, room)}`.trimEnd()];
     }),
     ...totals.map(({ name, ms }) => timed(name, ms)),
   ];
