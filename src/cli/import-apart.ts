@@ -34,11 +34,11 @@ export async function importApart(paths: readonly string[]): Promise<boolean> {
   if (folders.length === 0 || process.env[variable] !== undefined) return false;
   const argv = [...process.execArgv, ...process.argv.slice(1)];
   // In a group of its own: Ctrl-C reaches this process, which passes it on, once.
-  const child = await startOwn('reads the folder', process.argv[1]!, () =>
+  const child = await startOwn('reads the folder', process.argv[1]!, (mark) =>
     spawn(process.execPath, argv, {
       stdio: 'inherit',
       detached: true,
-      env: { ...process.env, [variable]: '1' },
+      env: { ...process.env, [variable]: '1', ...mark },
     }),
   );
   const [code, signal] = (await whileStopping(

@@ -1,4 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +17,8 @@ function watcher() {
   return { shell, ended: new Promise((resolve) => shell.once('exit', resolve)) };
 }
 
-const sleeper = (script: string) => spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+const sleeper = (script: string, env: NodeJS.ProcessEnv = {}) =>
+  spawn('/bin/sh', ['-c', script], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
 const exitOf = (child: ChildProcess) =>
   new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_, signal) => resolve(signal)));
 const firstLine = (child: ChildProcess) =>
@@ -42,6 +45,41 @@ test.runIf(process.platform !== 'win32')(
     await gone;
   },
 );
+
+test.runIf(process.platform === 'linux')(
+  'when the pipe closes before the pid of a started child is known, the child ends, and what it starts at SIGTERM',
+  async () => {
+    const mark = randomUUID();
+    const child = sleeper('trap "sleep 300 & exit" TERM; echo up; sleep 300 & wait', {
+      INFERSCOPE_STARTED: mark,
+    });
+    const other = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: randomUUID() });
+    await Promise.all([firstLine(child), firstLine(other)]);
+    const { shell, ended } = watcher();
+    // A pipe of its own: closed when every process that holds it has ended.
+    const closed = once(child.stdout!, 'close');
+    shell.stdin.end(`= ${mark}\n`);
+    await ended;
+    await closed;
+    expect(isRunning(other.pid!)).toBe(true);
+    const gone = exitOf(other);
+    other.kill('SIGKILL');
+    await gone;
+  },
+);
+
+test.runIf(process.platform !== 'win32')('a mark whose pid has come is not looked for', async () => {
+  const mark = randomUUID();
+  const child = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: mark });
+  await firstLine(child);
+  const { shell, ended } = watcher();
+  shell.stdin.end(`= ${mark}\n+ ${child.pid}\n- ${child.pid}\n= ${mark}\n= \n`);
+  await ended;
+  expect(isRunning(child.pid!)).toBe(true);
+  const gone = exitOf(child);
+  child.kill('SIGKILL');
+  await gone;
+});
 
 test.runIf(process.platform !== 'win32')('a command that was taken back is not run', async () => {
   const { shell, ended } = watcher();

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 
 /**
@@ -6,15 +7,21 @@ import process from 'node:process';
  * loop: a shell of 1 MB waits on a pipe that only this process holds. When the pipe closes it ends the processes on its
  * list and all below them, SIGTERM first, SIGKILL 2 s later. The list is kept by lines on the pipe: "+ pid", "- pid";
  * "! command" is run too, for what no signal reaches from here (a process in a container).
- * On Windows libuv's job object does this.
+ *
+ * A process exists for some milliseconds before its pid can be written. "= mark" comes before it is started, with the mark
+ * in its environment; where no pid follows, the shell looks for the mark in /proc (Linux).
+ * Each process is stopped before those below it are listed, so that it cannot start another one meanwhile.
+ * On Windows libuv's job object does all this.
  */
 export const watch = `
 trap '' HUP INT TERM QUIT
 list=
 command=
+mark=
 while read -r verb what; do
   case $verb in
-  +) list="$list $what" ;;
+  =) mark=$what ;;
+  +) list="$list $what" mark= ;;
   !) command=$what ;;
   -)
     rest=
@@ -23,17 +30,33 @@ while read -r verb what; do
   esac
 done
 [ -z "$command" ] || eval "$command" &
-[ -n "$list" ] || exit 0
+[ -n "$list$mark" ] || exit 0
+marked() {
+  [ -n "$mark" ] || return
+  for found in $(grep -ls "$mark" /proc/[0-9]*/environ); do
+    found=\${found#/proc/}
+    echo "\${found%/environ}"
+  done
+}
 tree() {
+  kill -s STOP "$1"
   echo "$1"
   for child in $(cat /proc/"$1"/task/*/children || pgrep -P "$1"); do tree "$child"; done
 }
-all=$(for one in $list; do tree "$one"; done)
-kill -s TERM $all
+finish() {
+  all=$(for one in $all $(marked); do tree "$one"; done)
+  kill -s "$1" $all
+  kill -s CONT $all
+}
+all=$list
+finish TERM
 sleep 2
-for one in $list; do kill -s KILL -- "-$one"; done
-kill -s KILL $all
+for one in $all; do kill -s KILL -- "-$one"; done
+finish KILL
 `;
+
+/** Of the environment of a child: by this it is found where this process ends before it knows the child's pid. */
+export type Mark = Readonly<Record<string, string>>;
 
 let pipe: NodeJS.WritableStream | null = null;
 
@@ -54,13 +77,24 @@ function watcher(): NodeJS.WritableStream {
   return pipe;
 }
 
-/** `child` ends when this process does, however that ends. Every process that we start and wait for is given to it. */
-export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(child: T): T {
-  const { pid } = child;
-  if (pid === undefined || process.platform === 'win32') return child;
-  watcher().write(`+ ${pid}\n`);
-  child.once('exit', () => watcher().write(`- ${pid}\n`));
-  return child;
+/**
+ * Starts a child that ends when this process does, however that ends. Every process that we start and wait for is started
+ * by this.
+ * @param start spawns it, with the mark added to its environment
+ */
+export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(start: (mark: Mark) => T): T {
+  if (process.platform === 'win32') return start({});
+  const mark = randomUUID();
+  watcher().write(`= ${mark}\n`);
+  let pid: number | undefined;
+  try {
+    const child = start({ INFERSCOPE_STARTED: mark });
+    pid = child.pid;
+    if (pid !== undefined) child.once('exit', () => watcher().write(`- ${pid}\n`));
+    return child;
+  } finally {
+    watcher().write(pid === undefined ? '= \n' : `+ ${pid}\n`);
+  }
 }
 
 /**

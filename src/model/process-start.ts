@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { endWithUs } from './end-with-us.js';
+import { endWithUs, type Mark } from './end-with-us.js';
 import { InferscopeError, messageOf, systemErrorCode } from './errors.js';
 import { packageRoot } from './installation.js';
 
@@ -14,18 +14,19 @@ const exhausted = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
  * Starts a process of our own, which ends when this one does.
  * @param work names it after "the process that", e.g. "runs the query"
  * @param entry its program file
+ * @param spawn starts it, with the mark added to its environment
  * @throws E_PROCESS_START where the system gives no process
  */
 export async function startOwn<T extends ChildProcess>(
   work: string,
   entry: string,
-  spawn: () => T,
+  spawn: (mark: Mark) => T,
 ): Promise<T> {
   try {
-    const child = spawn();
+    const child = endWithUs(spawn);
     // The reason comes as an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
-    return endWithUs(child);
+    return child;
   } catch (thrown) {
     throw notStarted(work, entry, { thrown });
   }

@@ -28,8 +28,8 @@ export async function parquetDamage(
   entry: string = childEntry('parquet-child'),
 ): Promise<string | null> {
   if (files.length === 0) return null;
-  const child = await startOwn(work, entry, () =>
-    spawn(process.execPath, [entry], { stdio: ['pipe', 'ignore', 'pipe'] }),
+  const child = await startOwn(work, entry, (mark) =>
+    spawn(process.execPath, [entry], { env: { ...process.env, ...mark }, stdio: ['pipe', 'ignore', 'pipe'] }),
   );
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   // A child that dies early closes the pipe; its end is reported below.

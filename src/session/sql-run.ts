@@ -64,9 +64,9 @@ const work = 'runs the query';
 
 async function runApart(entry: string, request: SqlRequest, makes: Makes): Promise<SqlResult> {
   // The child needs nothing of our environment, and a query could show what is in it.
-  const child = await startOwn(work, entry, () =>
+  const child = await startOwn(work, entry, (mark) =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {
-      env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC' },
+      env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC', ...mark },
       stdio: ['pipe', 'pipe', 'pipe'],
     }),
   );

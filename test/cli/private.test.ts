@@ -5,6 +5,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { processTree } from '../../src/capture/process-tree.js';
+import { watch } from '../../src/model/end-with-us.js';
 import { keepSession } from '../../src/session/test-session.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
@@ -98,10 +99,22 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
   }
 });
 
+test.runIf(process.platform === 'linux')(
+  'a program ends also when inferscope is killed before it knows the pid',
+  async () => {
+    const at = place();
+    const file = join(at.scratch, 'pid');
+    const script = `echo $$ >'${file}'; kill -KILL $PPID; sleep 600`;
+    const { status } = inferscope(at, ['run', '--evaluator', 'none', '--', 'sh', '-c', script]);
+    expect(status).toBeNull();
+    await untilDead(Number(readFileSync(file, 'utf8')));
+  },
+);
+
 /** The shell that ends the others; it ends itself two seconds later. */
 function isWatcher(pid: number): boolean {
   const path = `/proc/${pid}/cmdline`;
-  return existsSync(path) && readFileSync(path, 'utf8').includes('while read -r verb pid');
+  return existsSync(path) && readFileSync(path, 'utf8').includes(watch);
 }
 
 test('a TMPDIR that does not exist is said', async () => {

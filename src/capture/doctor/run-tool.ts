@@ -21,16 +21,17 @@ export async function runTool(
   args: string[],
   options: { timeoutMs: number; cwd?: string },
 ): Promise<ToolRun> {
-  const child = execa(file, args, {
-    reject: false,
-    stdin: 'ignore',
-    timeout: options.timeoutMs,
-    forceKillAfterDelay: 500,
-    maxBuffer: 4 * 2 ** 20,
-    env: noTelemetry,
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(file, args, {
+      reject: false,
+      stdin: 'ignore',
+      timeout: options.timeoutMs,
+      forceKillAfterDelay: 500,
+      maxBuffer: 4 * 2 ** 20,
+      env: { ...noTelemetry, ...mark },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    }),
+  );
   const result = await child;
   return {
     ok: !result.failed,

@@ -161,15 +161,17 @@ export function followRecord(
   call: readonly string[],
   { onPid, onLine }: { onPid: (pid: number) => void; onLine: (line: string) => void },
 ): { ended: Promise<void>; kill(): void } {
-  const child = execa(dockerCommand(), call, {
-    reject: false,
-    buffer: false,
-    stdin: 'ignore',
-    stderr: 'ignore',
-    // Ctrl-C of the terminal is for the engine, by way of its own stop.
-    detached: true,
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(dockerCommand(), call, {
+      reject: false,
+      env: mark,
+      buffer: false,
+      stdin: 'ignore',
+      stderr: 'ignore',
+      // Ctrl-C of the terminal is for the engine, by way of its own stop.
+      detached: true,
+    }),
+  );
   const read = async () => {
     for await (const line of child.iterable({ from: 'stdout' })) {
       const pid = /^#pid (\d+)$/.exec(line)?.[1];

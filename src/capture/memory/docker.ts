@@ -16,14 +16,16 @@ export async function docker(
   args: readonly string[],
   { timeout = timeoutMs, input }: { timeout?: number; input?: string } = {},
 ): Promise<DockerAnswer> {
-  const child = execa(dockerCommand(), args, {
-    reject: false,
-    timeout,
-    ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
-    forceKillAfterDelay: 500,
-    maxBuffer: 16 * 2 ** 20,
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(dockerCommand(), args, {
+      reject: false,
+      env: mark,
+      timeout,
+      ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
+      forceKillAfterDelay: 500,
+      maxBuffer: 16 * 2 ** 20,
+    }),
+  );
   const run = await child;
   return {
     stdout: run.stdout,

@@ -47,14 +47,16 @@ export function startEngineProcess<Plan, Progress, Result>(
     onProgress: (progress: Progress) => void;
   },
 ): EngineProcess<Result> {
-  const subprocess = execaNode(childEntry(entry), [], {
-    ipc: true,
-    env: options.env ?? {},
-    stdio: ['ignore', 'pipe', 'pipe'],
-    reject: false,
-    maxBuffer: 1 << 20,
-  });
-  const child = endWithUs(subprocess as unknown as ChildProcess);
+  const subprocess = endWithUs((mark) =>
+    execaNode(childEntry(entry), [], {
+      ipc: true,
+      env: { ...options.env, ...mark },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      reject: false,
+      maxBuffer: 1 << 20,
+    }),
+  );
+  const child = subprocess as unknown as ChildProcess;
   const send = (order: Order<Plan>) => child.connected && child.send(order, () => {});
   const stop = () => send({ type: 'stop' });
   options.signal.addEventListener('abort', stop);

@@ -67,8 +67,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const { file, args, env, signal, kill } = options;
   const start_ns = monotonicNs();
   const apart = options.tool === recordsToTheEnd && process.platform === 'linux';
-  const child = spawn(file, args, { env, stdio: ['inherit', 'pipe', 'pipe'], detached: apart });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    spawn(file, args, { env: { ...env, ...mark }, stdio: ['inherit', 'pipe', 'pipe'], detached: apart }),
+  );
   const outputs = [
     teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets, options.tool),
     teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets, options.tool),

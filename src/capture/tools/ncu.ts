@@ -43,12 +43,14 @@ export async function exportNcuReport(
 
 async function printPage(ncu: ToolFacts, report: string, page: string, folder: string): Promise<string> {
   const path = join(folder, `${basename(report).replace(/\.ncu-rep$/, '')}.${page}.csv`);
-  const child = execa(ncu.path, ['-i', report, '--csv', '--page', page], {
-    stdin: 'ignore',
-    buffer: { stdout: false, stderr: true },
-    timeout: exportMs,
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(ncu.path, ['-i', report, '--csv', '--page', page], {
+      stdin: 'ignore',
+      env: mark,
+      buffer: { stdout: false, stderr: true },
+      timeout: exportMs,
+    }),
+  );
   try {
     await Promise.all([pipeline(child.stdout, createWriteStream(path)), child]);
     if ((await stat(path)).size > 0) return path;

@@ -153,16 +153,17 @@ async function probePython(
   probe: string,
   hubId: string | null,
 ): Promise<PythonEnvironment | string> {
-  const child = execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
-    reject: false,
-    stdin: 'ignore',
-    // Of a run around this command: what is asked here is no part of what it watches.
-    env: { ...noTelemetry, INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
-    timeout: timeoutMs,
-    forceKillAfterDelay: 500,
-    maxBuffer: 4 * 2 ** 20,
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
+      reject: false,
+      stdin: 'ignore',
+      // Of a run around this command: what is asked here is no part of what it watches.
+      env: { ...noTelemetry, ...mark, INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
+      timeout: timeoutMs,
+      forceKillAfterDelay: 500,
+      maxBuffer: 4 * 2 ** 20,
+    }),
+  );
   const run = await child;
   const told = toldSchema.safeParse(lastJson(run.stdout));
   if (told.success) return { command, ...told.data };

@@ -37,19 +37,21 @@ export function startPython(
 ): EngineLaunch {
   const orderPath = join(scratch, 'order.json');
   writeFileSync(orderPath, JSON.stringify(order));
-  const child = execa(command, ['-B', '-u', ...args, orderPath], {
-    reject: false,
-    buffer: false,
-    stdin: 'ignore',
-    detached: ownGroup && process.platform !== 'win32',
-    env: {
-      ...env,
-      ...noTelemetry,
-      INFERSCOPE_RECORD: recordPath,
-      INFERSCOPE_EXECUTION_ID: order.execution_id,
-    },
-  });
-  endWithUs(child);
+  const child = endWithUs((mark) =>
+    execa(command, ['-B', '-u', ...args, orderPath], {
+      reject: false,
+      buffer: false,
+      stdin: 'ignore',
+      detached: ownGroup && process.platform !== 'win32',
+      env: {
+        ...env,
+        ...noTelemetry,
+        ...mark,
+        INFERSCOPE_RECORD: recordPath,
+        INFERSCOPE_EXECUTION_ID: order.execution_id,
+      },
+    }),
+  );
   const pid = child.pid ?? null;
   const end = () => (ownGroup ? killGroup(pid) : child.kill('SIGKILL'));
   let kill: NodeJS.Timeout | undefined;

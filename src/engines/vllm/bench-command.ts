@@ -171,16 +171,17 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
     const output = join(control.scratch, `vllm-bench-${point.point}-${order.launch}.json`);
     const { verb, weights, tokenizer } = target;
     const args = benchArguments(verb, point, order, { model, weights, tokenizer, output });
-    const child = execa(target.python, [...(target.interpreterArgs ?? []), '-B', target.command, ...args], {
-      stdin: 'ignore',
-      env: noTelemetry,
-      all: true,
-      reject: false,
-      maxBuffer: 1 << 20,
-      // A process group of its own: its engine core outlives a front end that is killed, and holds the log's pipe.
-      detached: true,
-    });
-    endWithUs(child);
+    const child = endWithUs((mark) =>
+      execa(target.python, [...(target.interpreterArgs ?? []), '-B', target.command, ...args], {
+        stdin: 'ignore',
+        env: { ...noTelemetry, ...mark },
+        all: true,
+        reject: false,
+        maxBuffer: 1 << 20,
+        // A process group of its own: its engine core outlives a front end that is killed, and holds the log's pipe.
+        detached: true,
+      }),
+    );
     pid = child.pid ?? null;
     const stopped = stopWith(child.pid, control.signal);
     const exit = await child;
