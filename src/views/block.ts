@@ -163,6 +163,8 @@ export interface Section {
   id: string;
   title: string;
   level?: Level;
+  /** On a wide page next to its neighbour. */
+  half?: boolean;
   /** Its blocks name themselves: a terminal prints no title above them. */
   untitled?: boolean;
   blocks: readonly Block[];

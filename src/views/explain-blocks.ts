@@ -30,7 +30,6 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
 function waterfallBlocks(data: ExplainResult, allStages: boolean): Block[] {
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
-    ...(full.length > 0 ? [intro] : []),
     ...full.flatMap((one, index): Block[] => [
       barsOf(one, index === 0 ? 1 : 2),
       ...rankLine(one, index === 0 ? 1 : 2),
@@ -54,10 +53,11 @@ function waterfallBlocks(data: ExplainResult, allStages: boolean): Block[] {
       what: `No waterfall${kind === null ? '' : ` of ${kind}`}:`,
       why: `${reason}.`,
     })),
+    ...(full.length > 0 ? [meaning] : []),
   ];
 }
 
-const intro: Block = {
+const meaning: Block = {
   t: 'text',
   level: 3,
   text: 'From the time that the hardware allows (roofline) to the time that was measured, for a mean instance of each stage. Each bar starts where the one before it ends, and they sum to the measured time; parts under 1 % are drawn as one.',

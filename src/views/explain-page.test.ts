@@ -13,7 +13,7 @@ describe('a page with an explanation', () => {
   const bench = pageOfView(benchView(testBench()), { clientScript, explain });
 
   test('leads with sentences, waterfall and findings; every chart has a table behind it', () => {
-    expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'points']);
+    expect(sections(bench).slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'points']);
     // The last is the first finding, which follows.
     for (const sentence of explain.data.sentences.slice(0, -1)) {
       expect(bench.indexOf(sentence)).toBeGreaterThan(0);

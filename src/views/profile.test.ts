@@ -94,7 +94,7 @@ describe('the page', () => {
   test('explanation first, every chart with a table behind it', () => {
     const html = page();
     const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
-    expect(ids.slice(0, 3)).toEqual(['waterfall', 'findings', 'stages']);
+    expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'stages']);
     expect(drawn(html)).toEqual([
       'waterfall',
       'classes',

@@ -1,9 +1,9 @@
 import type { Document } from '../model/document.js';
 import { phaseTime } from '../model/headline-time.js';
-import type { TraceResult } from '../model/documents/trace.js';
+import type { PhaseKind, TraceResult } from '../model/documents/trace.js';
+import type { Figure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import { factOf } from '../vocabulary/facts.js';
-import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
@@ -108,10 +108,17 @@ function workloadTexts(workload: Workload | null): string[] {
   ].filter((text) => text !== '');
 }
 
+const nOf = (figure: Figure): number | undefined => (figure.value === null ? undefined : figure.n);
+
+/** One row: what a served model does first. */
+const cardsShown = 4;
+const cardOrder: readonly PhaseKind[] = ['decode', 'mixed', 'prefill', 'sampling', 'other', 'warmup', 'load'];
+
 const cards = ({ phases, source }: TraceResult): { label: string; value: Text; note: Text }[] =>
   phases
     .filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0)
-    .slice(0, 8)
+    .toSorted((a, b) => cardOrder.indexOf(a.kind) - cardOrder.indexOf(b.kind))
+    .slice(0, cardsShown)
     .map((phase) => {
       const { ms, profiled } = phaseTime(phase);
       return {
@@ -119,10 +126,9 @@ const cards = ({ phases, source }: TraceResult): { label: string; value: Text; n
         value: { n: ms, unit: 'ms' },
         note: [
           'n = ',
-          counted(phase.instances),
+          counted((profiled ? undefined : nOf(phase.clean_ms)) ?? phase.instances),
           ...(profiled ? [', under the profiler'] : [', ', ns(phase.wall.mean_ns), ' under the profiler']),
           ...(source.gpu_used ? ['; idle ', ratio(phase.idle_share)] : []),
-          phase.main_cause === null ? '' : `, mostly ${idleCauseLabel(phase.main_cause)}`,
         ],
       };
     });

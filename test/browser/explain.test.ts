@@ -46,7 +46,7 @@ describe('a report with waterfall and findings in Chromium', () => {
   it('leads with them, draws them beside the charts of the timeline, complains about nothing', async () => {
     const { page, complaints, requests } = await open(browser, path);
     const ids = await page.$$eval('section', (all) => all.map(({ id }) => id));
-    expect(ids.slice(0, 3)).toEqual(['waterfall', 'findings', 'phases']);
+    expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
     const header = await page.locator('#summary').innerText();
     // The last is the first finding, which follows.
     for (const sentence of result.sentences.slice(0, -1)) expect(header).toContain(sentence);

@@ -46,9 +46,10 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
         <Sources sources={sources} />
       </header>
     ),
-    sections: sections.map(({ id, title: name, blocks }) => ({
+    sections: sections.map(({ id, title: name, half = false, blocks }) => ({
       id,
       title: name,
+      half,
       render: () => <Blocks blocks={blocks} page={page} />,
     })),
     ...scripts,
@@ -212,16 +213,14 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
       return <Absent what={block.what} why={block.why} />;
     case 'commands':
       return (
-        <dl class="definitions">
+        <ul class="next">
           {block.items.map(({ command, why }) => (
-            <>
-              <dt>
-                <code>{command}</code>
-              </dt>
-              <dd>{why}</dd>
-            </>
+            <li>
+              {why}
+              <code>{command}</code>
+            </li>
           ))}
-        </dl>
+        </ul>
       );
     case 'fold':
       return (

@@ -1,4 +1,4 @@
-import type { Child } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import { Page } from './page.js';
 
@@ -7,6 +7,8 @@ export interface PageSection<T> {
   /** Its anchor. */
   id: string;
   title: string;
+  /** On a wide page together with the other halves, before what is whole. */
+  half?: boolean;
   render: (document: Document<T>) => Child;
   applies?: (document: Document<T>) => boolean;
 }
@@ -26,7 +28,8 @@ interface PageFacts<T> {
 export function documentPage<T>(facts: PageFacts<T>): string {
   const { document, session } = facts;
   const sections = facts.sections.filter(({ applies }) => applies?.(document) ?? true);
-  const parts = sections.map(({ id, title, render }) => ({ id, title, body: render(document) }));
+  const parts = sections.map(({ id, title, half, render }) => ({ id, title, half, body: render(document) }));
+  const halves = parts.filter(({ half }) => half);
   const page = (
     <Page
       title={`${facts.title} · inferscope`}
@@ -36,14 +39,18 @@ export function documentPage<T>(facts: PageFacts<T>): string {
       readingScript={facts.readingScript}
     >
       {facts.summary}
-      {parts.map((section) => (
-        <section id={section.id} aria-labelledby={`${section.id}-title`}>
-          <h2 id={`${section.id}-title`}>
-            <a href={`#${section.id}`}>{section.title}</a>
-          </h2>
-          {section.body}
-        </section>
-      ))}
+      {halves.length > 0 && (
+        <div class="halves">
+          {halves.map((part) => (
+            <PartOfPage {...part} />
+          ))}
+        </div>
+      )}
+      {parts
+        .filter((part) => !halves.includes(part))
+        .map((part) => (
+          <PartOfPage {...part} />
+        ))}
       <footer>
         inferscope {document.tool_version} · session {session.id} · {session.started_at} · the page holds its
         data as {document.schema} JSON in <code>#profile-data</code>
@@ -52,3 +59,12 @@ export function documentPage<T>(facts: PageFacts<T>): string {
   );
   return `<!DOCTYPE html>\n${String(page)}\n`;
 }
+
+const PartOfPage: FC<{ id: string; title: string; body: Child }> = ({ id, title, body }) => (
+  <section id={id} aria-labelledby={`${id}-title`}>
+    <h2 id={`${id}-title`}>
+      <a href={`#${id}`}>{title}</a>
+    </h2>
+    {body}
+  </section>
+);

@@ -33,8 +33,8 @@ nav.contents ul { list-style: none; margin: 0 0 1rem; padding: 0; display: flex;
 nav.contents a { color: var(--muted); text-decoration: none; display: inline-block; padding: .2rem 0; }
 nav.contents a:hover { color: var(--ink); text-decoration: underline; }
 @media screen and (min-width: 1120px) {
-  .layout { display: grid; grid-template-columns: 190px minmax(0, 1fr); gap: 2.5rem; padding: 2rem 2rem 4rem; }
-  nav.contents { position: sticky; top: 2rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; }
+  .layout { display: grid; grid-template-columns: 190px minmax(0, 1fr); gap: 2.5rem; padding: 1rem 2rem 4rem; }
+  nav.contents { position: sticky; top: 1rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; }
   nav.contents p { display: block; margin: 0 0 .5rem; font-weight: 600; }
   nav.contents ul { display: block; border-left: 1px solid var(--line); }
   nav.contents a { display: block; padding: .25rem .75rem; margin-left: -1px; border-left: 2px solid transparent; }
@@ -43,6 +43,10 @@ nav.contents a:hover { color: var(--ink); text-decoration: underline; }
 
 header, section { background: var(--surface); border: 1px solid var(--line); border-radius: 8px;
   padding: 1.25rem 1.5rem; margin: 0 0 1.25rem; }
+@media screen and (min-width: 1120px) {
+  .halves { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(0, 1fr); gap: 0 1.25rem; align-items: start; }
+  .halves > :only-child { grid-column: 1 / -1; }
+}
 @media (max-width: 600px) {
   .layout { padding: .5rem; }
   header, section { padding: 1rem .75rem; border-radius: 6px; }
@@ -127,6 +131,7 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 .findings { padding-left: 1.5rem; } .findings > li { margin: .5rem 0; } .findings > li > details { font-size: 1rem; } .findings > li > details > summary { color: var(--ink); width: auto; overflow-wrap: anywhere; }
 .severity { text-transform: uppercase; font-size: .75rem; letter-spacing: .03em; color: var(--muted); } .severity.high { color: var(--error); } .severity.medium { color: var(--warning); }
 pre { font: .8125rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); padding: .5rem .75rem; border-radius: 4px; margin: .375rem 0; }
+h2 + div > h3:first-child { margin-top: .25rem; } header .help { margin: 0; } header .help li { max-width: none; }
 .help { padding-left: 1.25rem; } .help li { margin: .375rem 0; max-width: 75ch; overflow-wrap: anywhere; }
 .help small { color: var(--muted); display: block; font-size: .875rem; }
 footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }
