@@ -102,7 +102,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'text':
       return hanging('  ', painted(block.text), width);
     case 'heading':
-      return hanging('  ', plainText(block.text), width).map((line) => colour.bold(line));
+      return hanging('  ', inert(plainText(block.text)), width).map((line) => colour.bold(line));
     case 'facts':
       return factLines(block.items, width);
     case 'cards':
@@ -204,7 +204,7 @@ function barLines(block: Bars, width: number, level: Level): string[] {
   const [first, second] = sides;
   if (!first) return [];
   return [
-    ...hanging('  ', plainText(title), width).map((line) => colour.bold(line)),
+    ...hanging('  ', inert(plainText(title)), width).map((line) => colour.bold(line)),
     ...(level > 1 ? [''] : []),
     ...(!second
       ? sideLines(first, width, level)
