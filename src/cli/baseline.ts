@@ -57,7 +57,7 @@ function defineSet(command: Command): void {
       ),
     )
     .action(async (selectors: string[], options: SetOptions) => {
-      const { checkBaselineName, writeBaseline } = await import('./baseline-store.js');
+      const { checkBaselineName, writeBaseline } = await import('../compare/metrics/baseline-store.js');
       checkBaselineName(options.name);
       const sampled = await sampleOf(selectors);
       const baseline = { name: options.name, set_at: new Date().toISOString(), ...sampled };
@@ -101,7 +101,7 @@ function defineCheck(command: Command): void {
           fix: 'Run the program again and check that session: inferscope baseline check @last',
         });
       }
-      const { checkBaseline } = await import('../analyze/baseline/check.js');
+      const { checkBaseline } = await import('../compare/metrics/check.js');
       const { document } = await import('../model/document.js');
       const found = document(
         'baseline-check',
@@ -130,7 +130,7 @@ function defineList(command: Command): void {
       examples(['inferscope baseline list', 'one name a line'], ['inferscope baseline ls', 'the same']),
     )
     .action(async () => {
-      const { baselineNames } = await import('./baseline-store.js');
+      const { baselineNames } = await import('../compare/metrics/baseline-store.js');
       const names = await baselineNames();
       print(
         names.length > 0 ? names.join('\n') : 'no baseline is kept; inferscope baseline set @last keeps one',
@@ -140,7 +140,8 @@ function defineList(command: Command): void {
 
 /** A baseline by its name or file; a session where neither has the name. */
 async function baselineOf(which: string): Promise<Baseline> {
-  const { baselineNames, isBaselineFile, readBaseline } = await import('./baseline-store.js');
+  const { baselineNames, isBaselineFile, readBaseline } =
+    await import('../compare/metrics/baseline-store.js');
   if (isBaselineFile(which) || (await baselineNames()).includes(which)) return readBaseline(which);
   try {
     const sampled = await sampleOf([which]);
@@ -155,7 +156,7 @@ async function baselineOf(which: string): Promise<Baseline> {
 async function sampleOf(selectors: readonly string[]) {
   const [{ openSession }, { comparable, sampleSessions }] = await Promise.all([
     import('../session/open.js'),
-    import('../analyze/baseline/sample.js'),
+    import('../compare/metrics/sample.js'),
   ]);
   const sessions: Session[] = [];
   for (const selector of selectors) {

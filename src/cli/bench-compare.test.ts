@@ -7,9 +7,9 @@ import { sessionOf } from '../analyze/test-session.js';
 import { benchPoint } from '../model/bench.js';
 import { homeFolders } from '../session/home.js';
 import { renameSession } from '../session/edit.js';
-import { comparedSide, refuseSame } from './bench-compare-side.js';
+import { comparedSide, refuseSame } from '../compare/metrics/bench-side.js';
 import { gatesOf } from './bench-compare.js';
-import { writeBaseline } from './baseline-store.js';
+import { writeBaseline } from '../compare/metrics/baseline-store.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-bench-compare-'));
 const home = homeFolders({ INFERSCOPE_HOME: root });

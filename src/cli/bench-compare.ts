@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import type { Gate } from '../analyze/baseline/compare.js';
+import type { Gate } from '../compare/metrics/compare.js';
 import { examples } from './examples.js';
 
 interface CompareOptions {
@@ -41,8 +41,8 @@ export function defineCompare(command: Command): void {
     )
     .action(async (base: string, now: string, options: CompareOptions) => {
       const [{ comparedSide, refuseSame }, { compareSides }, { document }] = await Promise.all([
-        import('./bench-compare-side.js'),
-        import('../analyze/baseline/compare.js'),
+        import('../compare/metrics/bench-side.js'),
+        import('../compare/metrics/compare.js'),
         import('../model/document.js'),
       ]);
       const [from, to] = [await comparedSide(base), await comparedSide(now)];

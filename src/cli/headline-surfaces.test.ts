@@ -7,7 +7,7 @@ import { explainSession } from '../analyze/explain/explain.js';
 import { headlineOf } from '../analyze/explain/headline.js';
 import { gap, kernel, sessionOf as traceSessionOf, stage } from '../analyze/trace/test-hand.js';
 import { analyzeCaptures } from '../analyze/captures.js';
-import { compareSessions } from '../analyze/compare/compare.js';
+import { compareSessions } from '../compare/sessions/compare.js';
 import { analyzeUtilization as utilizationOf } from '../analyze/utilization/utilization.js';
 import { verified } from '../analyze/verify/verify.js';
 import { whatIf } from '../analyze/what-if/what-if.js';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
-import type { ComparedSide } from '../analyze/memory-compare/compare.js';
+import type { ComparedSide } from '../compare/memory/compare.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import {
@@ -49,7 +49,7 @@ export function defineCompare(command: Command): void {
       configuration.ensureUsed();
       refuseSame(sides);
       const { viewOf } = await import('../views/registry.js');
-      const { compareMemory } = await import('../analyze/memory-compare/compare.js');
+      const { compareMemory } = await import('../compare/memory/compare.js');
       const found = compareMemory(...sides);
       await showView(await viewOf({ kind: 'memory-compare', document: found }), options, 1);
     });
@@ -57,8 +57,7 @@ export function defineCompare(command: Command): void {
 
 /** What ends in .json, holds a slash or is a file here is one, everything else a session. */
 async function sideOf(selector: string, configuration: Configuration): Promise<ComparedSide> {
-  const { checkComparedProfile, readComparedProfile } =
-    await import('../analyze/memory-compare/read-profile.js');
+  const { checkComparedProfile, readComparedProfile } = await import('../compare/memory/read-profile.js');
   if (/\.json$|[/\\]/.test(selector) || statSync(selector, { throwIfNoEntry: false })?.isFile()) {
     let content: string;
     try {

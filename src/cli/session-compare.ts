@@ -30,7 +30,7 @@ export function defineCompare(command: Command): void {
     .action(async (selectors: string[], options: CompareOptions) => {
       const [{ compareSessions }, { openSession }, { compareView }, { ensureReportPath }] = await Promise.all(
         [
-          import('../analyze/compare/compare.js'),
+          import('../compare/sessions/compare.js'),
           import('../session/open.js'),
           import('../views/compare.js'),
           import('./report-file.js'),

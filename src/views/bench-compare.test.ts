@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareSides } from '../analyze/baseline/compare.js';
+import { compareSides } from '../compare/metrics/compare.js';
 import { document } from '../model/document.js';
 import type { SampledMetric } from '../model/documents/baseline.js';
 import { pageOfView } from '../render/html/view.js';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { compareSessions } from '../analyze/compare/compare.js';
+import { compareSessions } from '../compare/sessions/compare.js';
 import { fixture, imported } from '../analyze/trace/test-import.js';
 import type { Document } from '../model/document.js';
 import type { CompareResult } from '../model/documents/compare.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { compareMemory, type ComparedSide } from '../analyze/memory-compare/compare.js';
-import { readComparedProfile } from '../analyze/memory-compare/read-profile.js';
+import { compareMemory, type ComparedSide } from '../compare/memory/compare.js';
+import { readComparedProfile } from '../compare/memory/read-profile.js';
 import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';

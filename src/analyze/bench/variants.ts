@@ -1,6 +1,6 @@
 import type { BenchAnswer, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
-import { holm, logMeanOf, permutationP, ratioTest, type RatioTest } from '../baseline/two-sides.js';
+import { holm, logMeanOf, permutationP, ratioTest, type RatioTest } from '../difference/ratio-test.js';
 import { referencePoint, unitsOf } from './sweeps.js';
 import { listed, number, pointWords } from './words.js';
 

@@ -5,7 +5,7 @@ import { importSession } from '../../session/archive-import.js';
 import { openSession, type Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
-import { compareSessions } from '../compare/compare.js';
+import { compareSessions } from '../../compare/sessions/compare.js';
 import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 import { analyzeTrace } from './trace.js';

@@ -2,7 +2,8 @@ import type { StageWaterfall, VerifyResult } from '../../model/documents/explain
 import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
 import { msText } from '../explain/words.js';
-import { halfWidth } from '../half-width.js';
+import { halfWidth, noiseOfDifference } from '../difference/half-width.js';
+import { barsSideBySide } from '../waterfall/side-by-side.js';
 
 export type StageVerdict = VerifyResult['stages'][number];
 
@@ -61,9 +62,7 @@ function verdictOf(
   const spreads = [times.before, times.after].map(halfWidth);
   const wall = {
     gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
-    noise_ms: spreads.some((share) => share === null)
-      ? null
-      : Math.hypot(spreads[0]! * (wallBefore.value ?? 0), spreads[1]! * (wallAfter.value ?? 0)),
+    noise_ms: noiseOfDifference(wallBefore, wallAfter),
   };
   const perToken = scale === 1 ? '' : ', a token of the batch before';
   const onWall = (why: string) => ({
@@ -146,13 +145,15 @@ function result(
   scale: number,
   times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why'>,
 ): StageVerdict {
-  const ids = [...new Set([...before.bars, ...after.bars].map(({ id }) => id))];
-  const msOf = ({ bars }: StageWaterfall, id: string) => bars.find((bar) => bar.id === id)?.ms ?? 0;
   return {
     kind: before.kind,
     point: before.point,
     ...times,
     achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
-    bars: ids.map((id) => ({ id, before_ms: msOf(before, id), after_ms: msOf(after, id) * scale })),
+    bars: barsSideBySide([before.bars, after.bars]).map(({ id, values: [from, to] }) => ({
+      id,
+      before_ms: from!,
+      after_ms: to! * scale,
+    })),
   };
 }

@@ -5,7 +5,7 @@ import type { WeightStream } from '../../model/documents/roofline.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import type { WorkloadModel } from '../model-work.js';
-import { halfWidth } from '../half-width.js';
+import { halfWidth } from '../difference/half-width.js';
 import type { Peaks } from '../waterfall/necessary.js';
 
 /** Model, sizes and peaks that necessary work is reckoned with; each change may replace one. */

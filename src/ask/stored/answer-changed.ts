@@ -29,7 +29,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
     );
   }
   const other = `${last.name ?? last.id} (${last.started_at!.slice(0, 16).replace('T', ' ')} UTC)`;
-  const { compareSessions } = await import('../../analyze/compare/compare.js');
+  const { compareSessions } = await import('../../compare/sessions/compare.js');
   const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
   if (!found || found.data.headlines.length === 0) {
     const command = holds(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';

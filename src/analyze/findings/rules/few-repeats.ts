@@ -1,5 +1,5 @@
 import { headlineTime } from '../../../model/headline-time.js';
-import { halfWidth } from '../../half-width.js';
+import { halfWidth } from '../../difference/half-width.js';
 import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
 import { holds } from '../../../model/subjects.js';
 import { doubt } from '../doubt.js';

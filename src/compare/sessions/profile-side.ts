@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { Session } from '../../session/open.js';
-import { analyzeProfile } from '../profile.js';
+import { analyzeProfile } from '../../analyze/profile.js';
 import type { Side, SideKernel } from './side.js';
 
 /**

@@ -1,12 +1,12 @@
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
-import { document } from '../model/document.js';
-import { type Baseline, baselineDocumentSchema, baselineVersion } from '../model/documents/baseline.js';
-import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
-import { parseJson } from '../model/parse-json.js';
-import { ensureWritable, type Home, homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { document } from '../../model/document.js';
+import { type Baseline, baselineDocumentSchema, baselineVersion } from '../../model/documents/baseline.js';
+import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { parseJson } from '../../model/parse-json.js';
+import { ensureWritable, type Home, homeFolders } from '../../session/home.js';
+import { asStorageFailure } from '../../session/storage-failure.js';
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 

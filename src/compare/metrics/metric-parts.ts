@@ -1,4 +1,4 @@
-import { mean } from '../statistics.js';
+import { mean } from '../../analyze/statistics.js';
 import type { SampledMetric } from '../../model/documents/baseline.js';
 
 /** One session's share of a metric. */

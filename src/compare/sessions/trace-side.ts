@@ -4,13 +4,13 @@ import type { OpClass } from '../../model/classes.js';
 import type { TracePhase } from '../../model/documents/trace.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import type { Session } from '../../session/open.js';
-import { phases } from '../trace/phases.js';
-import { traceScope } from '../derived/scope.js';
-import type { TraceScope } from '../trace/scope.js';
-import { telemetry } from '../trace/telemetry.js';
-import { windowClocks } from '../trace/windows.js';
-import { studentT975 } from '../statistics.js';
-import { utilizationOfTrace } from '../utilization/utilization.js';
+import { phases } from '../../analyze/trace/phases.js';
+import { traceScope } from '../../analyze/derived/scope.js';
+import type { TraceScope } from '../../analyze/trace/scope.js';
+import { telemetry } from '../../analyze/trace/telemetry.js';
+import { windowClocks } from '../../analyze/trace/windows.js';
+import { studentT975 } from '../../analyze/statistics.js';
+import { utilizationOfTrace } from '../../analyze/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
 /** Warm-up and loading differ by chance; they are compared as stages only. */

@@ -1,7 +1,7 @@
 import { isRecomputedSql } from '../../model/metric-source.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { rank } from '../benchmark-results/results.js';
-import { mean, studentT975 } from '../statistics.js';
+import { rank } from '../../analyze/benchmark-results/results.js';
+import { mean, studentT975 } from '../../analyze/statistics.js';
 import type { MetricPart } from './metric-parts.js';
 
 interface MetricRow {

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { Baseline } from '../model/documents/baseline.js';
-import { homeFolders } from '../session/home.js';
+import type { Baseline } from '../../model/documents/baseline.js';
+import { homeFolders } from '../../session/home.js';
 import { baselineNames, checkBaselineName, readBaseline, writeBaseline } from './baseline-store.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-baselines-'));

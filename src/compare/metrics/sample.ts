@@ -4,7 +4,7 @@ import type { ManifestData } from '../../model/manifest.js';
 import { hasRows } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { withRows } from '../../session/select.js';
-import { factsOf } from '../compare/environment.js';
+import { factsOf } from '../sessions/environment.js';
 import { benchParts, engineArgsOf, variantsOf } from './bench-parts.js';
 import { idOf, type MetricPart, pooled } from './metric-parts.js';
 import { iterationParts, memoryParts, requestParts } from './row-parts.js';

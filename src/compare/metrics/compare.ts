@@ -8,10 +8,10 @@ import type {
 } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import { differencesOf, isBetween, spreadOf, weakerBasis } from './check.js';
-import { change, comparisonText, percent } from './compare-words.js';
-import { leastP, neededEach, type RankTest, rankTest } from './rank-test.js';
+import { change, comparisonText, percent } from './comparison-text.js';
+import { leastP, neededEach, type RankTest, rankTest } from '../../analyze/difference/rank-test.js';
 import type { Sampled } from './sample.js';
-import { holm, permutationP, type RatioTest, ratioTest } from './two-sides.js';
+import { holm, permutationP, type RatioTest, ratioTest } from '../../analyze/difference/ratio-test.js';
 
 /** A metric that may not become worse by more than this share. */
 export interface Gate {

@@ -1,4 +1,4 @@
-import type { Figure } from '../model/figure.js';
+import type { Figure } from '../../model/figure.js';
 
 /** Half of the 95 % interval over the value; from sd and n where the figure has no interval; null without either. */
 export function halfWidth(figure: Figure): number | null {
@@ -6,4 +6,10 @@ export function halfWidth(figure: Figure): number | null {
   if (figure.ci95) return (figure.ci95[1] - figure.ci95[0]) / 2 / figure.value;
   const { sd, n } = figure;
   return sd === undefined || !n || n < 2 ? null : (1.96 * sd) / Math.sqrt(n) / figure.value;
+}
+
+/** Half of the 95 % interval of the difference of two independent figures, in their unit; null without a spread of both. */
+export function noiseOfDifference(from: Figure, to: Figure): number | null {
+  const [one, other] = [halfWidth(from), halfWidth(to)];
+  return one === null || other === null ? null : Math.hypot(one * from.value!, other * to.value!);
 }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { homeFolders } from '../../session/home.js';
-import { traceSide } from '../compare/trace-side.js';
-import { fixture, imported } from '../trace/test-import.js';
+import { traceSide } from '../sessions/trace-side.js';
+import { fixture, imported } from '../../analyze/trace/test-import.js';
 import { checkBaseline } from './check.js';
 import { sampleSessions } from './sample.js';
 

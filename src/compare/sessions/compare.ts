@@ -5,6 +5,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
+import { noiseOfDifference } from '../../analyze/difference/half-width.js';
 import { attentionOf } from './attention.js';
 import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';
@@ -177,16 +178,11 @@ function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): I
     }));
 }
 
-/** Intervals are independent: the difference's half width is the root of the sum of squares. */
 function figureChange(from: Figure | null, to: Figure | null): Change {
   if (!from || !to || from.value === null || to.value === null) return null;
-  const delta = to.value - from.value;
-  const half = (figure: typeof from) =>
-    figure.value !== null && figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
-  const halves = [half(from), half(to)];
-  const significant =
-    halves[0] === null || halves[1] === null ? null : Math.abs(delta) > Math.hypot(halves[0]!, halves[1]!);
-  return { delta_ms: delta, ratio: from.value === 0 ? null : to.value / from.value, significant };
+  const noise = noiseOfDifference(from, to);
+  const plain = change(from.value, to.value)!;
+  return { ...plain, significant: noise === null ? null : Math.abs(plain.delta_ms) > noise };
 }
 
 function change(from: number, to: number): Change {

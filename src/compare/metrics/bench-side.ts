@@ -1,11 +1,11 @@
-import type { SideData } from '../analyze/baseline/compare.js';
-import { comparable, sampleSessions } from '../analyze/baseline/sample.js';
-import { benchPlanOf } from '../analyze/bench/plan.js';
-import type { ComparedSide } from '../model/documents/bench-compare.js';
-import { InferscopeError } from '../model/errors.js';
-import { holds } from '../model/subjects.js';
-import { type Home, homeFolders } from '../session/home.js';
-import { openSession, type Session } from '../session/open.js';
+import type { SideData } from './compare.js';
+import { comparable, sampleSessions } from './sample.js';
+import { benchPlanOf } from '../../analyze/bench/plan.js';
+import type { ComparedSide } from '../../model/documents/bench-compare.js';
+import { InferscopeError } from '../../model/errors.js';
+import { holds } from '../../model/subjects.js';
+import { type Home, homeFolders } from '../../session/home.js';
+import { openSession, type Session } from '../../session/open.js';
 import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js';
 
 /**

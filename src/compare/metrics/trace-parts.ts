@@ -1,6 +1,6 @@
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { traceSide } from '../compare/trace-side.js';
+import { traceSide } from '../sessions/trace-side.js';
 import type { MetricPart } from './metric-parts.js';
 
 const phases = new Set(['prefill', 'decode', 'mixed', 'sampling']);
