@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 import { estimateDocumentSchema } from '../model/documents/estimate.js';
 import { estimateFitsDocumentSchema } from '../model/documents/estimate-memory.js';
 import { InferscopeError } from '../model/errors.js';
-import { estimateText } from '../report/terminal/estimate.js';
 import { terminalView } from '../render/terminal/view.js';
 import { rawValue } from '../render/value.js';
 import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
+import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
 import { estimateFits } from './estimate-fits.js';
 import { findGpu } from './estimate-gpu.js';
@@ -297,7 +297,9 @@ it.each([
   },
   { model: 'llama-2-13b', gpu: '24GB', batchSize: [1, 8, 64], inputLen: [2048, 100_000] },
 ])('$model fits 100 columns', async (change) => {
-  const text = stripVTControlCharacters(estimateText(await estimate(options(change)), { width: 100 }));
+  const text = stripVTControlCharacters(
+    terminalView(estimateView(await estimate(options(change))), { width: 100 }),
+  );
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
 
@@ -327,7 +329,7 @@ describe('80 columns, and nothing is lost in silence', () => {
       point.fits = fits[index % fits.length]!;
       point.largest.context_tokens = 100_000 + index;
     }
-    const text = stripVTControlCharacters(estimateText(made, { width: 80 }));
+    const text = stripVTControlCharacters(terminalView(estimateView(made), { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
     return text.replaceAll(/\s+/g, ' ');
   };
@@ -342,7 +344,7 @@ describe('80 columns, and nothing is lost in silence', () => {
     const lists = { batchSize: [1, 512], inputLen: [512, 131_072], outputLen: [128, 1024] };
     const text = await textOf(lists, [true, false]);
     expect(text).toContain('all: weights 15.0 GiB batch input output KV cache');
-    expect(text).toMatch(/Not shown for want of room: overhead(, \w+)*; --json has all/);
+    expect(text).toMatch(/\(no room at 80 columns: overhead/);
     expect(text).toContain('max context');
   });
 

@@ -116,8 +116,9 @@ async function run(typed: Typed): Promise<void> {
     const { layersSummary } = await import('../report/terminal/layers.js');
     return print(layersSummary(made, how));
   }
-  const { estimateText } = await import('../report/terminal/estimate.js');
-  print(estimateText(made, how));
+  const { terminalView } = await import('../render/terminal/view.js');
+  const { viewOf } = await import('../views/registry.js');
+  print(terminalView(await viewOf({ kind: 'estimate', document: made }), how));
 }
 
 function missing(flag: string, why: string, example: string): InferscopeError {

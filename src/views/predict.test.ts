@@ -108,7 +108,7 @@ test('without a kernel table: predicted, measured, ratio and the interval of rec
   const text = textOf({ ...result, table: null });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   // 1036 of 1200 ms.
-  expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.86×/);
+  expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.863×/);
   expect(text).toContain('990–2 900 ms');
   const unknown = { ...stage, launched_range_ms: null };
   const calibration = {

@@ -149,7 +149,7 @@ function meaning({ table, calibration }: PredictResult): Text {
 type Compared = { stage: PredictStage; one: MeasuredStage };
 
 const times = (figure: MeasuredStage['table_ratio']): Text =>
-  figure.value === null ? { missing: figure.reason.text } : [{ n: figure.value, unit: '', digits: 2 }, '×'];
+  figure.value === null ? { missing: figure.reason.text } : [{ n: figure.value, unit: '' }, '×'];
 
 const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Block =>
   tableOf<Compared>(

@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
@@ -18,6 +19,7 @@ import type { Captures } from './captures.js';
 interface DocumentOf {
   bench: Document<BenchResult>;
   captures: Captures;
+  estimate: Document<EstimateResult>;
   'estimate-fits': Document<EstimateFits>;
   kernels: Document<KernelsResult>;
   memory: Document<MemoryResult>;
@@ -36,6 +38,7 @@ interface DocumentOf {
 const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) => View> } = {
   bench: async () => (await import('./bench.js')).benchView,
   captures: async () => (await import('./captures.js')).capturesView,
+  estimate: async () => (await import('./estimate.js')).estimateView,
   'estimate-fits': async () => (await import('./estimate-fits.js')).estimateFitsView,
   kernels: async () => (await import('./kernels.js')).kernelsView,
   memory: async () => (await import('./memory.js')).memoryView,

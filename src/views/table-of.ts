@@ -1,4 +1,4 @@
-import type { Column, Row, Table, Text } from './block.js';
+import type { Column, Part, Row, Table, Text } from './block.js';
 
 /** A column with what it shows of a thing. */
 export interface ColumnOf<T> extends Column {
@@ -15,3 +15,29 @@ export const tableOf = <T>(
   things: readonly T[],
   more: Partial<Table> = {},
 ): Table => ({ t: 'table', title, reasons: true, columns, rows: rowsOf(columns, things), ...more });
+
+/**
+ * Columns that say the same of all things, as words to stand above the table ("input 128, fits yes"); the others stay.
+ * @param kept ids of columns that stay
+ */
+export function withoutAlike<T>(
+  columns: readonly ColumnOf<T>[],
+  things: readonly T[],
+  kept: readonly string[],
+): { columns: ColumnOf<T>[]; alike: Part[] } {
+  const [first] = things;
+  if (first === undefined || things.length === 1) return { columns: [...columns], alike: [] };
+  const same = ({ id, of }: ColumnOf<T>): boolean => {
+    const told = JSON.stringify(of(first));
+    return !kept.includes(id) && things.every((one) => JSON.stringify(of(one)) === told);
+  };
+  const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
+  const alike = columns.filter((column) => same(column) && !isMissing(column.of(first)));
+  return {
+    columns: columns.filter((column) => !alike.includes(column)),
+    alike: alike.flatMap(({ head, of }, index): Part[] => {
+      const text = of(first);
+      return [`${index === 0 ? '' : ', '}${head} `, ...(Array.isArray(text) ? text : [text as Part])];
+    }),
+  };
+}

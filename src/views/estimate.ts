@@ -1,0 +1,334 @@
+import type { Document } from '../model/document.js';
+import type { EstimateResult } from '../model/documents/estimate.js';
+import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
+import { componentLabels } from '../vocabulary/memory-components.js';
+import type { Block, Part, Section, Text, Value, View } from './block.js';
+import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+
+const number = { numeric: true } as const;
+const bytes = (n: number): Value => ({ n, unit: 'B' });
+const counted = (count: number): Value => ({ count });
+const large = (n: number): Value => ({ n, unit: '' });
+
+/** GPUs that stand next to each other in one table. */
+const gpusInTable = 4;
+
+/** What a model needs, before it is downloaded: parameters, files, KV cache, memory of each GPU, and whether it fits. */
+export function estimateView(document: Document<EstimateResult>): View {
+  const { data, issues } = document;
+  const { model, weight_format: weights, activation_dtype: activations } = data;
+  const format = weights === activations ? weights : `${weights} weights, ${activations} activations`;
+  return {
+    command: 'estimate',
+    title: `${model.name} (${model.model_type}, ${format}) · ${model.layers} layers`,
+    document,
+    session: { id: null, started_at: '' },
+    lead: [{ t: 'facts', items: modelFacts(data) }],
+    sections: [
+      ...(data.memory ? [memorySection(data.memory)] : []),
+      { id: 'issues', title: '', untitled: true, blocks: [{ t: 'issues', issues }] },
+    ],
+  };
+}
+
+function modelFacts({
+  parameters,
+  files,
+  kv_cache_bytes_per_token: kv,
+  kv_cache_dtype: kvDtype,
+}: EstimateResult): { name: string; text: Text }[] {
+  const { total, active } = parameters;
+  return [
+    {
+      name: 'parameters',
+      text: [
+        counted(total),
+        ' (',
+        large(total / 1e9),
+        ' billion)',
+        ...(active === total ? [] : [', ', large(active / 1e9), ' billion active for a token']),
+      ],
+    },
+    ...(files
+      ? [
+          {
+            name: 'files',
+            text: [
+              bytes(files.bytes),
+              `, ${files.source}`,
+              ...files.left_out.flatMap(({ what, bytes: left }, index): Part[] => [
+                index === 0 ? '; left out: ' : ', ',
+                bytes(left),
+                ` ${what}`,
+              ]),
+            ],
+          },
+        ]
+      : []),
+    { name: 'KV cache', text: [bytes(kv), ` a token of each sequence (${kvDtype})`] },
+  ];
+}
+
+function memorySection(memory: EstimateMemory): Section {
+  const [first] = memory.points;
+  return memory.points.length === 1 && first ? pointSection(memory, first) : pointsSection(memory);
+}
+
+function whereOf(memory: EstimateMemory): Part[] {
+  const { gpu, gpu_count: count, engine } = memory;
+  if (engine === 'onnx') return ['main memory'];
+  const groups = (['tensor', 'pipeline', 'expert'] as const).flatMap((kind) => {
+    const size = memory[`${kind}_parallel_size`];
+    return size === 1 ? [] : [`, ${kind} parallel ${size}`];
+  });
+  return [
+    `${count} × ${gpu?.name ?? 'GPU'}`,
+    ...(gpu?.total_bytes ? [', ', bytes(gpu.total_bytes), ...(count > 1 ? [' each'] : [])] : []),
+    ...groups,
+  ];
+}
+
+function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
+  const share = memory.engine === 'vllm' ? `, utilisation ${memory.gpu_memory_utilization}` : '';
+  const kinds = differentGpus(point);
+  const tables = Array.from({ length: Math.ceil(kinds.length / gpusInTable) }, (_, index) =>
+    componentTable(point, kinds, kinds.slice(index * gpusInTable, (index + 1) * gpusInTable)),
+  );
+  return {
+    id: 'memory',
+    title: `Memory at ${point.peak === 'start-up' ? 'start-up' : `the peak, in ${point.peak}`}`,
+    blocks: [
+      {
+        t: 'text',
+        text: [
+          `${memory.engine}${share}, batch ${point.batch_size}, `,
+          counted(point.input_len),
+          ' + ',
+          counted(point.output_len),
+          ' tokens, ',
+          ...whereOf(memory),
+        ],
+      },
+      ...tables,
+      { t: 'facts', items: verdicts(memory, point) },
+      { t: 'heading', text: 'Where the figures come from' },
+      {
+        t: 'facts',
+        items: point.lines.map(({ component, formula }) => ({ name: labelOf(component), text: formula })),
+      },
+    ],
+  };
+}
+
+const labelOf = (component: EstimatePoint['lines'][number]['component']): string =>
+  componentLabels[component];
+
+type GpuKind = ReturnType<typeof differentGpus>[number];
+
+function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: readonly GpuKind[]): Block {
+  const only = point.gpus.length > 1 ? 'each GPU' : 'bytes';
+  return {
+    t: 'table',
+    title: 'Memory by component',
+    columns: [
+      { id: 'component', head: 'component' },
+      ...shown.map(({ gpu, label }) => ({
+        id: `gpu${gpu}_bytes`,
+        head: all.length === 1 ? only : label,
+        ...number,
+      })),
+      { id: 'confidence', head: 'confidence' },
+    ],
+    rows: [
+      ...point.lines.map(({ component, gpu_bytes: of, confidence }) => ({
+        cells: [labelOf(component), ...shown.map(({ gpu }) => bytes(of[gpu] ?? 0)), confidence],
+      })),
+      { cells: ['together', ...shown.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
+    ],
+  };
+}
+
+/** GPUs that hold equally much stand in one column. */
+function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: string }[] {
+  const groups = new Map<string, number[]>();
+  for (const { gpu } of gpus) {
+    const key = lines.map(({ gpu_bytes }) => gpu_bytes[gpu]).join();
+    groups.set(key, [...(groups.get(key) ?? []), gpu]);
+  }
+  return [...groups.values()].map((members) => {
+    const [from = 0] = members;
+    const to = members.at(-1) ?? from;
+    const run = to - from + 1 === members.length;
+    return { gpu: from, label: `GPU ${from}${members.length === 1 ? '' : run ? `–${to}` : ', …'}` };
+  });
+}
+
+function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string; text: Text }[] {
+  const total = memory.gpu?.total_bytes ?? null;
+  const { fits, kv_pool: pool, largest } = point;
+  const shownPool =
+    memory.engine === 'vllm' && pool ? [{ name: 'KV pool', text: poolText(memory, point, pool) }] : [];
+  if (fits === null || total === null) {
+    return [...shownPool, { name: 'fits', text: `not known: ${asksForGpu}` }];
+  }
+  const instead = point.would_fit.flatMap(({ change, needed_gpu_bytes: needed }, index): Part[] => [
+    `${index === 0 ? '' : ', '}${change} (`,
+    bytes(needed),
+    ' a GPU)',
+  ]);
+  const other = largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them';
+  return [
+    ...shownPool,
+    { name: 'fits', text: fitsText(memory, point, total) },
+    { name: 'largest', text: largestText(point, memory) },
+    ...(instead.length > 0
+      ? [{ name: 'would fit', text: instead }]
+      : fits
+        ? []
+        : [{ name: 'would fit', text: other }]),
+  ];
+}
+
+const asksForGpu = 'give --gpu, e.g. --gpu A10G or --gpu 24GiB';
+
+const poolText = (
+  { max_model_len: longest }: EstimateMemory,
+  { kv_needed_bytes: needed }: EstimatePoint,
+  { tokens, concurrency }: NonNullable<EstimatePoint['kv_pool']>,
+): Text => [
+  counted(tokens),
+  ' tokens, ',
+  large(concurrency),
+  ' sequences of ',
+  counted(longest),
+  ' at once; this batch needs ',
+  bytes(needed),
+  concurrency < 1 ? `. That is less than one: vLLM does not start without --max-model-len ${tokens}` : '',
+];
+
+function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
+  const { needed_gpu_bytes: needed, fits } = point;
+  const least = memory.engine === 'vllm' ? ' with the batch’s own cache' : '';
+  const of: Part[] = [bytes(needed), `${least} of `, bytes(total)];
+  if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
+  const spare = total - needed;
+  if (spare >= 0) return ['no: ', ...of, ', and its share is smaller'];
+  const reserve = Math.max(
+    0,
+    ...(point.lines.find(({ component }) => component === 'allocator_reserve')?.gpu_bytes ?? []),
+  );
+  return [
+    'no: ',
+    ...of,
+    ', ',
+    bytes(-spare),
+    ' too much',
+    spare + reserve >= 0
+      ? '; that is less than torch’s reserve, of which it gives back what it can: it may run, slower'
+      : '',
+  ];
+}
+
+function largestText(
+  { largest, batch_size, input_len, output_len }: EstimatePoint,
+  { engine }: EstimateMemory,
+): Text {
+  const { context_tokens: context, batch_size: batch, concurrency } = largest;
+  const length = counted(input_len + output_len);
+  const parts: Part[][] = [
+    ...(context === null
+      ? []
+      : [
+          context === 0
+            ? [`no context fits at batch ${batch_size}`]
+            : [counted(context), ` tokens of context at batch ${batch_size}`],
+        ]),
+    ...(batch === null
+      ? []
+      : [
+          batch === 0
+            ? ['not one sequence of ', length, ' tokens']
+            : ['batch ', counted(batch), ' at ', length, ' tokens'],
+        ]),
+    ...(engine === 'vllm' && concurrency !== null
+      ? [[counted(concurrency), ' sequences of the longest length at once']]
+      : []),
+  ];
+  if (parts.length === 0) return { missing: 'the size of the GPU is not known' };
+  return parts.flatMap((part, index) => (index === 0 ? part : [', ', ...part]));
+}
+
+const overheads: readonly string[] = [
+  'framework_overhead',
+  'cuda_graphs',
+  'cuda_context',
+  'allocator_reserve',
+];
+
+/** Of the fullest GPU. */
+const ofComponents = ({ lines }: EstimatePoint, components: readonly string[]): Value =>
+  bytes(
+    lines
+      .filter(({ component }) => components.includes(component))
+      .reduce((sum, { gpu_bytes }) => sum + Math.max(...gpu_bytes), 0),
+  );
+
+const unknownGpu = { missing: 'the size of the GPU is not known' };
+
+/** Where there is no room, what makes up the sum goes first. */
+const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
+  { id: 'batch_size', head: 'batch', ...number, of: ({ batch_size: of }) => counted(of) },
+  { id: 'input_len', head: 'input', ...number, of: ({ input_len: of }) => counted(of) },
+  { id: 'output_len', head: 'output', ...number, drop: 4, of: ({ output_len: of }) => counted(of) },
+  {
+    id: 'weights_bytes',
+    head: 'weights',
+    ...number,
+    drop: 2,
+    of: (point) => ofComponents(point, ['model_weights']),
+  },
+  { id: 'kv_cache_bytes', head: 'KV cache', ...number, drop: 3, of: ({ kv_needed_bytes: of }) => bytes(of) },
+  {
+    id: 'activations_bytes',
+    head: 'activations',
+    ...number,
+    drop: 1,
+    of: (point) => ofComponents(point, ['activations']),
+  },
+  {
+    id: 'overhead_bytes',
+    head: 'overhead',
+    ...number,
+    drop: 0,
+    of: (point) => ofComponents(point, overheads),
+  },
+  { id: 'needed_bytes', head: 'needed', ...number, of: ({ needed_gpu_bytes: of }) => bytes(of) },
+  {
+    id: 'fits',
+    head: 'fits',
+    of: ({ fits }) => (fits === null ? unknownGpu : fits ? 'yes' : 'no'),
+  },
+  {
+    id: 'largest_context_tokens',
+    head: 'max context',
+    ...number,
+    of: ({ largest: { context_tokens: of } }) => (of === null ? unknownGpu : counted(of)),
+  },
+];
+
+/** Lists of batch and lengths: one row each. */
+function pointsSection(memory: EstimateMemory): Section {
+  const { points } = memory;
+  const { columns, alike } = withoutAlike(pointColumns, points, ['batch_size', 'needed_bytes']);
+  const unknown = points.every(({ fits }) => fits === null) && memory.engine !== 'onnx';
+  return {
+    id: 'memory',
+    title: 'Memory of the fullest GPU',
+    blocks: [
+      { t: 'text', text: [`${memory.engine}, `, ...whereOf(memory)] },
+      ...(alike.length > 0 ? [{ t: 'text', text: ['all: ', ...alike] } as const] : []),
+      tableOf('Memory by batch and lengths', columns, points),
+      ...(unknown ? [{ t: 'text', text: `Whether it fits: ${asksForGpu}` } as const] : []),
+    ],
+  };
+}
