@@ -26,7 +26,6 @@ describe('what is not known is missing with a reason', () => {
       expect(reasonOf(figure)).toBe('unknown_architecture');
     }
     expect(decode.roofline_ms.value).toBeNull();
-    expect(decode.bars).toEqual([]);
     expect(decode.breakdown).toMatchObject({ stage_ms: 13, operators_ms: 10 });
     expect(
       decode.breakdown!.by_class.every((row) => row.necessary_flops === null && row.bound === null),
@@ -43,7 +42,6 @@ describe('what is not known is missing with a reason', () => {
     const found = await analyzeProfile(await sessionOf(home, { stages: stages!, iterations: iterations! }));
     const decode = stageOf(found, 'decode');
     expect(decode.breakdown).toBeNull();
-    expect(decode.bars).toEqual([]);
     expect(reasonOf(decode.profiled_ms)).toBe('not_profiled');
     expect(reasonOf(decode.profiler_overhead_ms)).toBe('not_profiled');
     expect(decode.mfu.value).toBeGreaterThan(0);
@@ -72,7 +70,6 @@ describe('what is not known is missing with a reason', () => {
     expect(reasonOf(decode.bandwidth_bytes_per_s)).toBe('no_roofline');
     expect([decode.mfu.value, decode.mbu.value, decode.bound]).toEqual([null, null, null]);
     expect(decode.flops.value).toBeGreaterThan(0);
-    expect(decode.bars).toEqual([]);
     expect(decode.breakdown!.by_class[0]!.necessary_flops).toBeGreaterThan(0);
     expect(decode.breakdown!.by_class[0]!.necessary_ms).toBeNull();
   });

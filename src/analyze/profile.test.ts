@@ -109,26 +109,6 @@ describe('stages', () => {
     close(sampling.duration_ms, 2 / 3);
     expect([sampling.mfu, sampling.flops].map(reasonOf)).toEqual(['host_stage', 'host_stage']);
   });
-
-  test('bars of a step add up; sampling after prefill is in no step', () => {
-    const { bars } = stageOf(result, 'decode');
-    close(
-      bars.reduce((sum, bar) => sum + bar.ms, 0),
-      7.75,
-    );
-    const ms = Object.fromEntries(bars.map((bar) => [bar.id, bar.ms]));
-    close(ms['host.sampling'], 0.5);
-    close(ms['host.loop'], 0.25);
-    // A clean call is 7, the profiled one 13 with operators of 10: all its gaps and 3 more are overhead.
-    expect(ms['host.runtime_dispatch']).toBeUndefined();
-    close(ms['unattributed'], -3);
-    expect(ms['nonessential.copy']).toBe(1);
-    const prefill = stageOf(result, 'prefill');
-    close(
-      prefill.bars.reduce((sum, bar) => sum + bar.ms, 0),
-      15,
-    );
-  });
 });
 
 describe('breakdown, from the profiled execution', () => {

@@ -4,7 +4,6 @@ import { type ProfileResult, profileVersion, type StageResult } from '../model/d
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
 import { requireSubject, storedRoofline } from './artifact.js';
-import { doubtfulUnattributed, unattributedShare } from './bars.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
 import { stages } from './stages.js';
@@ -65,16 +64,22 @@ const accountingFaults = (found: readonly StageResult[]): Issue[] =>
     return over.length > 0 ? [overTheRoof(kind, over)] : [];
   });
 
+/** Of a stage, from which on the profiled pass and the clean one are not the same run. */
+const doubtful = 0.1;
+
+/** What the profiler added beyond the gaps that it is in: operators took another time than without it. */
 function attributionIssues(found: readonly StageResult[]): Issue[] {
-  return found.flatMap((stage): Issue[] => {
-    const share = unattributedShare(stage.bars, stage.duration_ms.value ?? 0);
-    if (Math.abs(share) <= doubtfulUnattributed) return [];
-    const percent = Math.round(100 * Math.abs(share));
+  return found.flatMap(({ kind, duration_ms: time, profiler_overhead_ms: added, breakdown }): Issue[] => {
+    if (!time.value || added.value === null || !breakdown) return [];
+    const gaps = breakdown.gaps_between_operators_ms + breakdown.gaps_at_edges_ms;
+    const beyond = added.value - Math.min(gaps, Math.max(0, added.value));
+    const share = Math.abs(beyond) / time.value;
+    if (share <= doubtful) return [];
     return [
       {
         code: 'attribution_doubtful',
         severity: 'warning',
-        text: `In ${stage.kind} the profiled pass was ${percent} % ${share < 0 ? 'slower' : 'faster'} than the clean one beyond the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+        text: `In ${kind} the profiled pass was ${Math.round(100 * share)} % ${beyond > 0 ? 'slower' : 'faster'} than the clean one beyond the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
       },
     ];
   });

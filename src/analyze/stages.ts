@@ -6,7 +6,6 @@ import type { MachineRoofline } from '../model/documents/roofline.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import type { SessionDatabase } from '../session/query.js';
-import { stepBars } from './bars.js';
 import { breakdown } from './breakdown.js';
 import { necessaryOps, workloadModel, type WorkloadModel } from './model-work.js';
 import { bandwidthAt, computePeaks } from './roofs.js';
@@ -23,8 +22,8 @@ interface Durations {
 }
 
 /**
- * Each stage against what this machine allows: clean duration, necessary work, MFU and MBU, the bars from roofline to
- * measurement, and where the profiled time went.
+ * Each stage against what this machine allows: clean duration, necessary work, MFU and MBU, and where the profiled time
+ * went. Its bars are in the waterfalls.
  */
 export async function stages(
   database: SessionDatabase,
@@ -112,7 +111,6 @@ async function modelStage(
   const maxStep = await lastProfiledStep(database, kind);
   const profiled = await durations(database, 'profiled', kind, null);
   const comparable = maxStep === null ? clean : await durations(database, 'clean', kind, maxStep);
-  const measuredMs = duration.value;
   return {
     kind,
     instances: clean.instances,
@@ -137,27 +135,8 @@ async function modelStage(
     mbu: work ? mbu(work.bytes_total, seconds, roof?.bytesPerS ?? null) : unknownWork(model),
     bound: 'bound' in limit ? limit.bound : null,
     roofline_ms: rooflineFigure,
-    bars:
-      parts && measuredMs !== null && rooflineFigure.value !== null && clean.callMs !== null
-        ? stepBars({
-            measuredMs,
-            callMs: clean.callMs,
-            samplingMs: kind === 'decode' ? await samplingInSteps(database) : 0,
-            rooflineMs: rooflineFigure.value,
-            breakdown: parts,
-          })
-        : [],
     breakdown: parts,
   };
-}
-
-/** Mean sampling after a decode step, ms; the one after prefill is in no step. */
-async function samplingInSteps(database: SessionDatabase): Promise<number> {
-  const [row] = await database.query<{ ms: number | null }>(
-    `SELECT avg(end_ns - start_ns) / 1e6 AS ms FROM stages
-     WHERE execution_id = 'clean' AND kind = 'sampling' AND NOT warmup AND step_index IS NOT NULL`,
-  );
-  return row?.ms ?? 0;
 }
 
 const noRoofline = missing('no_roofline', "this machine's roofline was not measured");
@@ -233,7 +212,6 @@ async function samplingStage(database: SessionDatabase, clean: Durations): Promi
     mbu: none,
     bound: null,
     roofline_ms: none,
-    bars: [],
     breakdown: null,
   };
 }

@@ -45,6 +45,7 @@ function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' 
       execution_id: 'profiled',
       capture_id: 'profiled-trace',
       pid: 200,
+      tid: 200,
       stage_id: stage_id!,
       start_ns: at,
       dur_ns: piece.ms * million,

@@ -82,6 +82,17 @@ export function handRoofline(): MachineRoofline {
 
 export type Rows = { [T in TableName]?: Row<T>[] };
 
+/** Those of the summary, and those that rows of operators name. */
+function capturesOf({ ops = [] }: Rows): SessionSummary['captures'] {
+  const [first] = summary.captures;
+  const named = new Map(
+    ops.flatMap(({ execution_id, capture_id }) =>
+      execution_id && capture_id ? [[capture_id, { ...first!, execution_id, capture_id }]] : [],
+    ),
+  );
+  return [...summary.captures, ...named.values()];
+}
+
 /** Keeps a session with these rows and opens it. */
 export async function sessionOf(
   home: Home,
@@ -109,7 +120,12 @@ export async function sessionOf(
       name: `${artifact}.json`,
     });
   }
-  const { id } = await writer.finish({ ...summary, ...options.manifest, workload });
+  const { id } = await writer.finish({
+    ...summary,
+    captures: capturesOf(rows),
+    ...options.manifest,
+    workload,
+  });
   return openSession(id, home);
 }
 
@@ -148,9 +164,12 @@ export function repetition(r: Repetition, firstStage: number): Required<Pick<Row
   const stages: Row<'stages'>[] = [];
   let now = r.at;
   const stage = (kind: string, ms: number, step: number | null, context: number) => {
+    const id = firstStage + stages.length;
     stages.push({
       ...keys,
-      stage_id: firstStage + stages.length,
+      tid: r.pid,
+      stage_id: id,
+      phase_id: id,
       kind,
       step_index: step,
       start_ns: now * million,

@@ -3,6 +3,15 @@ interface Part {
   ms: number;
 }
 
+/** A runtime's own profiler adds to each operator's start, then to its calls; sampling and the loop lie outside of it. */
+const takenFrom = [
+  /^host\.runtime_dispatch$/,
+  /^host\.runtime_call$/,
+  /^host(\.(?!runtime_|sampling$|loop$)|$)/,
+  /^launch_overhead$/,
+  /^(launch_latency|synchronization)$/,
+];
+
 /**
  * Takes what the profiler added out of the bars it is in: host first, then launches, then what waits for them. What they
  * cannot hold, or what the clean execution took longer, is in `unattributed`: the bars always sum to the clean time.
@@ -12,7 +21,7 @@ export function withoutProfiler(parts: readonly Part[], overheadMs: number): Par
   if (overheadMs === 0) return [...parts];
   let left = overheadMs;
   const taken = new Map<string, number>();
-  for (const group of [/^host(\.|$)/, /^launch_overhead$/, /^(launch_latency|synchronization)$/]) {
+  for (const group of takenFrom) {
     const own = parts.filter(({ id, ms }) => group.test(id) && ms > 0);
     const sum = own.reduce((total, { ms }) => total + ms, 0);
     const share = sum > 0 ? Math.min(1, Math.max(0, left) / sum) : 0;

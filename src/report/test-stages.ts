@@ -94,7 +94,7 @@ function breakdown(kind: 'prefill' | 'decode'): Breakdown {
   };
 }
 
-/** One stage whose operators and gaps sum to its profiled time and whose bars sum to its clean time. */
+/** One stage whose operators and gaps sum to its profiled time. */
 export function stage(kind: 'prefill' | 'decode', overheadMs: number): StageResult {
   const prefill = kind === 'prefill';
   const parts = breakdown(kind);
@@ -102,26 +102,6 @@ export function stage(kind: 'prefill' | 'decode', overheadMs: number): StageResu
   const clean = parts.stage_ms - overheadMs;
   const tokens = prefill ? 128 : 1;
   const rooflineMs = 1e3 * Math.max(work.flops / peakFlops, work.bytes / bandwidth);
-  const inefficiency = parts.by_class
-    .filter((row) => row.necessary_ms !== null)
-    .map((row) => ({
-      id: `inefficiency.${row.class}`,
-      ms: row.ms - (row.necessary_ms ?? 0),
-      confidence: 'medium' as const,
-    }));
-  const nonessential = parts.by_class
-    .filter((row) => row.necessary_ms === null)
-    .map((row) => ({ id: `nonessential.${row.class}`, ms: row.ms, confidence: 'medium' as const }));
-  const bars: StageResult['bars'] = [
-    { id: 'roofline', ms: rooflineMs, confidence: 'low' },
-    { id: 'serial', ms: work.ms - rooflineMs, confidence: 'low' },
-    ...inefficiency,
-    ...nonessential,
-    { id: 'host.runtime', ms: parts.gaps_between_operators_ms - overheadMs, confidence: 'medium' },
-    { id: 'launch_overhead', ms: parts.gaps_at_edges_ms, confidence: 'high' },
-  ];
-  const unattributed = clean - sum(bars.map((bar) => bar.ms));
-  bars.push({ id: 'unattributed', ms: unattributed, confidence: 'high' });
   return {
     kind,
     instances: prefill ? repeats : repeats * steps,
@@ -143,7 +123,6 @@ export function stage(kind: 'prefill' | 'decode', overheadMs: number): StageResu
     mbu: figure(work.bytes / (bandwidth * (clean / 1e3)), 'ratio', 'bytes / (duration × bandwidth)'),
     bound: prefill ? 'compute' : 'memory',
     roofline_ms: figure(rooflineMs, 'ms', 'max(flops / peak, bytes / bandwidth)'),
-    bars,
     breakdown: parts,
   };
 }

@@ -57,20 +57,28 @@ const withPhase = (table: DerivedTable): Relation =>
       `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`,
   );
 
-function whereOf({ attribution, focus }: TraceSource, of: 'capture' | 'rank' | 'device'): string {
+function whereOf(
+  { attribution, focus }: TraceSource,
+  of: 'capture' | 'rank' | 'device',
+  captureId = attribution.capture_id,
+): string {
   const equals = (column: string, value: number | null) =>
     value === null ? `${column} IS NULL` : `${column} = ${value}`;
   return [
     `execution_id = ${literal(attribution.execution_id)}`,
-    `capture_id = ${literal(attribution.capture_id)}`,
+    `capture_id = ${literal(captureId)}`,
     ...(of === 'capture' ? [] : [equals('rank', focus.rank)]),
     ...(of === 'device' ? [equals('device', focus.device)] : []),
   ].join(' AND ');
 }
 
+/** The stages that the capture's rows name. */
+const stagesOf = (source: TraceSource, of: 'capture' | 'rank'): string =>
+  whereOf(source, of, source.attribution.stages_capture_id);
+
 /** Of all stages of the capture, and of none: an inner join that loses no row takes half of the time of an outer one. */
 const placesSql = (source: TraceSource): string => `WITH named AS (
-       SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${whereOf(source, 'rank')}),
+       SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${stagesOf(source, 'rank')}),
      phases AS (SELECT * FROM named WHERE stage_id = phase_id),
      inside AS (
        SELECT p.stage_id, e.stage_id AS step_id FROM phases p
@@ -81,7 +89,7 @@ const placesSql = (source: TraceSource): string => `WITH named AS (
        LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)
      SELECT s.stage_id, coalesce(p.kind, 'outside') AS phase, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
      FROM named s LEFT JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id
-     UNION ALL SELECT stage_id, 'outside', NULL, NULL FROM stages WHERE ${whereOf(source, 'capture')} AND (${whereOf(source, 'rank')}) IS NOT TRUE
+     UNION ALL SELECT stage_id, 'outside', NULL, NULL FROM stages WHERE ${stagesOf(source, 'capture')} AND (${stagesOf(source, 'rank')}) IS NOT TRUE
      UNION ALL SELECT ${noStage}, 'outside', NULL, NULL`;
 
 const isUnmarked = async (scope: TraceScope): Promise<boolean> =>
@@ -122,7 +130,7 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
     'view',
     ['phase_of'],
     ({ source }) => `SELECT t.*, p.kind AS phase, p.step_id
-     FROM (SELECT * FROM stages WHERE ${whereOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
+     FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
   ),
   instances: relation('shared', ['focus_stages', 'phase_of'], () => instancesSql),
   windows: relation('table', ['instances'], async (scope) =>

@@ -94,6 +94,19 @@ async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]>
   );
 }
 
+/** The embedded engine records its stages, and its runtime the operators in them: two captures of one execution. */
+async function stagesElsewhere(
+  database: SessionDatabase,
+  { execution_id, capture_id }: Capture,
+): Promise<{ stages_capture_id?: string }> {
+  const [found] = await database.query<{ capture_id: string }>(
+    `SELECT DISTINCT s.capture_id FROM ops o JOIN stages s USING (execution_id, stage_id)
+     WHERE o.execution_id = $1 AND o.capture_id = $2 AND NOT EXISTS (SELECT 1 FROM stages WHERE execution_id = $1 AND capture_id = $2) LIMIT 1`,
+    [execution_id, capture_id],
+  );
+  return found ? { stages_capture_id: found.capture_id } : {};
+}
+
 async function chooseSource(
   database: SessionDatabase,
   manifest: ManifestData,
@@ -161,6 +174,7 @@ async function chooseSource(
     attribution: {
       execution_id: chosen.execution_id,
       capture_id: chosen.capture_id,
+      ...(await stagesElsewhere(database, chosen)),
       tool: [chosen.tool.name, chosen.tool.version].filter(Boolean).join(' '),
       purpose: purposeOf(chosen.execution_id),
     },

@@ -1,5 +1,5 @@
 import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
-import { holds } from '../../model/subjects.js';
+import { hasRows } from '../../model/subjects.js';
 import { makeTables } from '../../session/made-tables.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -8,7 +8,7 @@ import { definitionsOf } from './queries.js';
 /** What a query of a user finds: the session's tables, and the derived ones of a timeline. */
 export async function userDatabase(session: Session): Promise<SessionDatabase> {
   const database = await session.connect();
-  if (holds(session.manifest, 'timeline'))
+  if (hasRows(session.manifest, 'kernels', 'ops'))
     await makeTables(database, await definitionsOf(session, Object.keys(derivedTables) as DerivedTable[]));
   return database;
 }

@@ -1,6 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { withheldReasons } from '../../model/withheld.js';
-import { doubtfulUnattributed, unattributedShare } from '../bars.js';
 import { literal } from '../trace/scope.js';
 import type { FindingContext, FoundDraft, Rule, Withheld } from './rule.js';
 
@@ -10,6 +9,12 @@ export interface EngineStage {
   wall_ms: number;
   waterfall: StageWaterfall;
 }
+
+/** Of a stage, from which on the profiled pass does not explain the clean one. */
+const doubtfulUnattributed = 0.1;
+
+const unattributedShare = ({ waterfall, wall_ms: wall }: EngineStage): number =>
+  Math.abs(waterfall.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0) / wall;
 
 type Judged = readonly (FoundDraft | string)[];
 
@@ -34,9 +39,7 @@ export function engineRule(
       const said: string[] = [];
       for (const stage of stages) {
         const { kind } = stage;
-        const differs =
-          profiledParts &&
-          Math.abs(unattributedShare(stage.waterfall.bars, stage.wall_ms)) > doubtfulUnattributed;
+        const differs = profiledParts && unattributedShare(stage) > doubtfulUnattributed;
         for (const one of await judge(context, stage)) {
           if (typeof one === 'string') said.push(`${kind}: ${one}`);
           else if (differs || (one.at_stake_ms ?? 0) > stage.wall_ms) {

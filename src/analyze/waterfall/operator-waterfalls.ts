@@ -69,11 +69,23 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   const cpu = await storedRoofline(session);
   const roofs = roofsOf({ workload: { ...workload, device: 'cpu' }, hardware }, { cpu, gpu: null });
   if ('reason' in roofs) return none(roofs);
-  const shape = shapeOf(first);
+  const shape = shapeOf(meanStep(first, steps));
   if ('reason' in shape) return none(shape);
   const peaks: Peaks = peaksAt(roofs, model, shape);
   const necessary = meanNecessary(steps, model, peaks);
   return { necessary, roofs: 'reason' in necessary ? [] : peakLines(model, shape, peaks) };
+}
+
+/** With the mean context of the steps of its batch size: caches hold more of a short one. */
+function meanStep(first: SizedStep, steps: readonly SizedStep[]): SizedStep {
+  const contexts = steps.flatMap(({ batch_size: batch, context_tokens_sum: context }) =>
+    batch === first.batch_size && context !== null ? [context] : [],
+  );
+  if (contexts.length === 0) return first;
+  return {
+    ...first,
+    context_tokens_sum: contexts.reduce((sum, context) => sum + context, 0) / contexts.length,
+  };
 }
 
 /** Windows of a group as (stage_id, label, start_ns, end_ns), by names of derived tables. */
@@ -99,6 +111,25 @@ const timesSql = (windows: string): string =>
    WHERE op_type IS DISTINCT FROM 'python_function' AND o.pid = coalesce(w_pid, busiest.pid) AND o.tid = coalesce(w_tid, busiest.tid)
    GROUP BY ALL`;
 
+/**
+ * Time outside of operators whose cause was recorded, and sampling between calls: (stage_id, id, n, ns). Only the embedded
+ * engine's runtime records it.
+ */
+const hostTimesSql = (windows: string): string =>
+  `WITH span AS (${windows})
+   SELECT w.stage_id, g.cause AS id, count(*)::DOUBLE AS n, sum(g.dur_ns)::DOUBLE AS ns
+   FROM span w JOIN own_gaps g ON g.start_ns >= w.start_ns AND g.start_ns < w.end_ns WHERE g.cause LIKE 'host.runtime_%' GROUP BY ALL
+   UNION ALL SELECT w.stage_id, 'host.sampling', count(*)::DOUBLE, sum(s.end_ns - s.start_ns)::DOUBLE
+   FROM span w JOIN focus_stages s ON s.start_ns >= w.start_ns AND s.start_ns < w.end_ns
+   WHERE s.kind = 'sampling' AND EXISTS (SELECT 1 FROM own_gaps WHERE cause LIKE 'host.runtime_%') GROUP BY ALL`;
+
+interface HostTime {
+  stage_id: number;
+  id: string;
+  n: number;
+  ns: number;
+}
+
 interface OpTime {
   stage_id: number;
   class: OpClass;
@@ -119,36 +150,44 @@ async function stageOf(
   );
   if (spans.length === 0) return null;
   const times = await database.query<OpTime>(timesSql(windows));
+  await scope.need('own_gaps');
+  const hosts = await database.query<HostTime>(hostTimesSql(windows));
   const n = spans.length;
   const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);
   const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
-  const raw = partsOf(times, n, wallMs, necessary);
+  const raw = partsOf({ times, hosts }, n, wallMs, necessary);
   const parts = withoutProfiler(raw, addedMs);
   const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
     const className = /^(?:kernels|inefficiency|nonessential)\.(.*)$/.exec(id)?.[1] ?? null;
-    const own = times.filter((row) => row.class === className);
+    const own =
+      className === null
+        ? hosts.filter((row) => row.id === id)
+        : times.filter((row) => row.class === className);
     const measuredMs = own.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
     const sql =
-      className === null
+      own.length === 0
         ? null
-        : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
+        : className === null
+          ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
+UNION ALL SELECT '(taken out: added by the profiler)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`
+          : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
 UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`;
     return {
       id,
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
-      count: className === null ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
+      count: own.length === 0 ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
       ...barWords(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
       sql,
       note: noteOf(id, ms, { raw, parts }),
-      parts: className === null ? [] : largest(own, n),
+      parts: className === null ? [] : largest(own as OpTime[], n),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
@@ -170,9 +209,9 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
     bars,
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
     rows: spans.slice(0, rowsShown).map(({ instance, label, ns }) => {
-      const own = times.filter(({ stage_id }) => stage_id === instance);
+      const ofInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
       const mine = withoutProfiler(
-        partsOf(own, 1, ns / 1e6, necessary),
+        partsOf({ times: times.filter(ofInstance), hosts: hosts.filter(ofInstance) }, 1, ns / 1e6, necessary),
         wallMs > 0 ? (addedMs * ns) / 1e6 / wallMs : 0,
       );
       const ids = orderedIds(mine);
@@ -187,17 +226,28 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
   };
 }
 
-function partsOf(times: readonly OpTime[], n: number, wallMs: number, necessary: Necessary | null): Part[] {
+interface Times {
+  times: readonly OpTime[];
+  hosts: readonly HostTime[];
+}
+
+function partsOf({ times, hosts }: Times, n: number, wallMs: number, necessary: Necessary | null): Part[] {
   const classes = new Map<OpClass, number>();
   for (const { class: name, ns } of times) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
-  const inside = [...classes.values()].reduce((sum, ms) => sum + ms, 0);
+  const host = new Map<string, number>();
+  for (const { id, ns } of hosts) {
+    const what = id.replace('host.', '');
+    host.set(what, (host.get(what) ?? 0) + ns / n / 1e6);
+  }
+  const inside = [...classes.values(), ...host.values()].reduce((sum, ms) => sum + ms, 0);
+  host.set(host.size > 0 ? 'loop' : 'between_operators', Math.max(0, wallMs - inside));
   const idle = {
     synchronization: 0,
     launch_overhead: 0,
     launch_latency: 0,
     device_dependency: 0,
     unattributed: 0,
-    host: new Map([['between_operators', Math.max(0, wallMs - inside)]]),
+    host,
   };
   return splitOf({ wallMs, classes, communicationMs: 0, copies: new Map(), idle }, necessary);
 }

@@ -1,30 +1,39 @@
 import type { StageResult } from '../../model/documents/profile.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { Workload } from '../../model/manifest.js';
+import { hasRows } from '../../model/subjects.js';
+import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { missing } from '../../model/figure.js';
 import { workloadModel } from '../model-work.js';
+import { storedRoofline } from '../artifact.js';
+import { traceScope } from '../derived/scope.js';
 import { stages } from '../stages.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { figureOfNeed, necessaryOfSampling } from './group-needs.js';
+import { operatorWaterfalls } from './operator-waterfalls.js';
 import { barWords } from './words.js';
 
 /**
- * Waterfalls of a `profile` session of the embedded engine: its bars as bars.ts reckons them, W of the clean execution,
- * operators of the profiled one.
+ * Waterfalls of a `profile` session of the embedded engine: the bars of its operators (operator-waterfalls.ts), W of the
+ * execution without a profiler.
  */
 export async function profileWaterfalls(
+  session: Session,
   database: SessionDatabase,
   workload: Workload,
-  roofline: MachineRoofline | null,
 ): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
-  const all = await stages(database, workload, roofline);
+  const all = await stages(database, workload, await storedRoofline(session));
   const found = all.filter(({ kind }) => kind !== 'sampling');
+  const profiled = await profiledStages(session, database);
   const quantiles = await quantilesOf(database);
-  const steps = found
-    .filter(({ bars }) => bars.length > 0)
-    .map((stage) => ({ ...waterfallOf(stage), ...quantiles.get(stage.kind) }));
+  const steps: StageWaterfall[] = [];
+  for (const stage of found) {
+    const own = profiled.find(({ kind }) => kind === stage.kind);
+    if (!own || stage.roofline_ms.value === null) continue;
+    const clean = ofCleanTime(own, stage, await hostTimesOf(database, stage.kind));
+    steps.push({ ...clean, ...quantiles.get(stage.kind) });
+  }
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
     steps.find((stage) => stage.kind === kind),
   );
@@ -44,7 +53,7 @@ export async function profileWaterfalls(
   return {
     stages: [...steps, ...more.filter((stage) => stage !== null)],
     without: found
-      .filter(({ bars }) => bars.length === 0)
+      .filter(({ kind }) => !steps.some((step) => step.kind === kind))
       .map(({ kind, profiled_ms, roofline_ms }) => ({
         stage: kind,
         reason:
@@ -56,6 +65,87 @@ export async function profileWaterfalls(
       })),
   };
 }
+
+/** Of the profiled execution; none where no operator of it was recorded. */
+async function profiledStages(session: Session, database: SessionDatabase): Promise<StageWaterfall[]> {
+  const { manifest } = session;
+  if (!hasRows(manifest, 'ops')) return [];
+  const scope = await traceScope(database, manifest);
+  return (await operatorWaterfalls(session, database, scope)).stages;
+}
+
+/** Of a mean stage of the execution without a profiler, ms: the engine's call, and sampling between two calls. */
+interface HostTimes {
+  call: number;
+  sampling: number;
+}
+
+async function hostTimesOf(database: SessionDatabase, kind: StageResult['kind']): Promise<HostTimes> {
+  const rows = await database.query<{ kind: string; ms: number }>(
+    `SELECT kind, avg(end_ns - start_ns) / 1e6 AS ms FROM stages
+     WHERE execution_id = 'clean' AND NOT coalesce(warmup, false) AND (kind = $1 OR kind = 'sampling' AND step_index IS NOT NULL)
+     GROUP BY kind`,
+    [kind],
+  );
+  const of = (name: string) => rows.find((row) => row.kind === name)?.ms ?? 0;
+  return { call: of(kind), sampling: kind === 'decode' ? of('sampling') : 0 };
+}
+
+/**
+ * The stage without a profiler: operators and gaps of the profiled execution, host time around the call of the other. What
+ * they do not come to is in the gaps at the edges of the call, or unexplained.
+ */
+function ofCleanTime(
+  profiled: StageWaterfall,
+  { duration_ms: time, instances }: StageResult,
+  { call, sampling }: HostTimes,
+): StageWaterfall {
+  const measured = time.value ?? 0;
+  const around = new Map([
+    ['host.sampling', sampling],
+    ['host.loop', measured - call - sampling],
+  ]);
+  const kept = profiled.bars
+    .filter(({ id }) => id !== 'profiler_overhead')
+    .map((bar) => ({ ...bar, ms: around.get(bar.id) ?? bar.ms }));
+  const rest = measured - kept.reduce((sum, { ms }) => sum + ms, 0);
+  const last = kept.some(({ id, ms }) => id === 'host.runtime_call' && ms + rest >= 0)
+    ? 'host.runtime_call'
+    : 'unattributed';
+  const bars = kept.map((bar): WaterfallBar => {
+    const added = bar.id === last ? rest : 0;
+    const ms = bar.ms + added;
+    const sql = around.has(bar.id) ? aroundSql[bar.id]! : withConstant(bar.sql, added);
+    return { ...bar, ms, share: measured > 0 ? ms / measured : 0, sql };
+  });
+  const total = bars.reduce((sum, { ms }) => sum + ms, 0);
+  return {
+    ...profiled,
+    source: 'profile',
+    execution_id: 'clean',
+    instances,
+    measured_ms: time,
+    clean_ms: time,
+    clock_why: 'the engine computes on the thread that calls it',
+    bars,
+    sum_error_share: measured > 0 ? Math.abs(total - measured) / measured : 0,
+    // The clean instances have no operators, and those that have were slowed by the profiler.
+    rows: [],
+    ranks: [{ rank: null, device: null, measured_ms: measured }],
+  };
+}
+
+const cleanSampling =
+  "SELECT 'sampling' AS what, 1 AS count, avg(end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = 'clean' AND kind = 'sampling' AND NOT warmup AND step_index IS NOT NULL";
+const aroundSql: Readonly<Record<string, string | null>> = {
+  'host.sampling': cleanSampling,
+  'host.loop': null,
+};
+
+const withConstant = (sql: string | null, ms: number): string | null =>
+  sql === null || Math.abs(ms) < 1e-9
+    ? sql
+    : `SELECT * FROM (${sql}) UNION ALL SELECT '(of the execution without a profiler)', NULL, ${ms}`;
 
 /** Of the timed stages of the clean execution, ms. */
 async function quantilesOf(
@@ -140,96 +230,3 @@ const samplingSql = (rooflineMs: number): string =>
     FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
     WHERE s.execution_id = 'clean' AND s.kind = 'sampling' AND NOT s.warmup GROUP BY ALL) GROUP BY launch)
 UNION ALL SELECT '(roofline)', NULL, ${-rooflineMs}`;
-
-/** The same stage as a waterfall. */
-export function waterfallOf(stage: StageResult): StageWaterfall {
-  const measured = stage.duration_ms.value ?? 0;
-  const total = stage.bars.reduce((sum, { ms }) => sum + ms, 0);
-  const { bandwidth_bytes_per_s: bandwidth } = stage;
-  return {
-    kind: stage.kind,
-    name: null,
-    source: 'profile',
-    execution_id: 'clean',
-    point: null,
-    instances: stage.instances,
-    measured_ms: stage.duration_ms,
-    median_ms: null,
-    p10_ms: null,
-    clock: 'host',
-    clock_why: 'the engine computes on the thread that calls it',
-    clean_ms: stage.duration_ms,
-    roofline_ms: stage.roofline_ms,
-    roofs:
-      bandwidth.value === null
-        ? []
-        : [`bandwidth ${(bandwidth.value / 1e9).toPrecision(3)} GB/s: ${bandwidth.source}`],
-    bars: stage.bars.map((bar) => barOf(bar, stage, measured)),
-    sum_error_share: measured > 0 ? Math.abs(total - measured) / measured : 0,
-    // The clean instances have no operators, and those that have were slowed by the profiler.
-    rows: [],
-    ranks: [{ rank: null, device: null, measured_ms: measured }],
-  };
-}
-
-function barOf(bar: StageResult['bars'][number], stage: StageResult, measured: number): WaterfallBar {
-  const [head = '', tail = ''] = bar.id.split('.');
-  const row = stage.breakdown?.by_class.find((one) => one.class === tail);
-  const ofClass = head === 'inefficiency' || head === 'nonessential';
-  return {
-    id: bar.id,
-    ms: bar.ms,
-    share: measured > 0 ? bar.ms / measured : 0,
-    count: ofClass ? (row?.calls ?? null) : null,
-    ...barWords(bar.id, { peaksMeasured: true }),
-    confidence: bar.confidence,
-    sharpen: null,
-    sql: sqlOf(bar, stage),
-    note: noteOf(bar.id, bar.ms),
-    parts: ofClass
-      ? (stage.breakdown?.top_operators ?? [])
-          .filter((one) => one.class === tail)
-          .slice(0, 5)
-          .map(({ name, ms, calls }) => ({ label: name, ms, count: calls }))
-      : [],
-  };
-}
-
-function sqlOf({ id, ms }: StageResult['bars'][number], { kind, breakdown }: StageResult): string | null {
-  const [head = '', tail = ''] = id.split('.');
-  const n = breakdown?.instances ?? 0;
-  if (n === 0) return null;
-  const constant = (label: string, value: number) =>
-    Math.abs(value) > 1e-9 ? `\nUNION ALL SELECT '${label}', NULL, ${value}` : '';
-  const of = `s.execution_id = 'profiled' AND s.kind = '${kind}' AND NOT s.warmup`;
-  if (head === 'inefficiency' || head === 'nonessential') {
-    const row = breakdown!.by_class.find((one) => one.class === tail);
-    return `SELECT o.name AS what, count(*) / ${n} AS count, sum(o.dur_ns) / 1e6 / ${n} AS ms
-FROM stages s JOIN ops o USING (execution_id, stage_id) WHERE ${of} AND o.class = '${tail}' GROUP BY 1${constant('(necessary time, model arithmetic)', ms - (row?.ms ?? 0))} ORDER BY 3 DESC`;
-  }
-  if (id === 'host.runtime_dispatch' || id === 'host.runtime_call') {
-    const gaps =
-      id === 'host.runtime_dispatch' ? breakdown!.gaps_between_operators_ms : breakdown!.gaps_at_edges_ms;
-    return `SELECT g.cause AS what, count(*) / ${n} AS count, sum(g.dur_ns) / 1e6 / ${n} AS ms
-FROM stages s JOIN gaps g USING (execution_id, stage_id) WHERE ${of} AND g.cause = '${id}' GROUP BY 1${constant('(taken out: added by the profiler)', ms - gaps)} ORDER BY 3 DESC`;
-  }
-  if (id === 'host.sampling') {
-    return "SELECT 'sampling' AS what, 1 AS count, avg(end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = 'clean' AND kind = 'sampling' AND NOT warmup AND step_index IS NOT NULL";
-  }
-  return null;
-}
-
-function noteOf(id: string, ms: number): string | null {
-  if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
-  if (id === 'serial') {
-    return 'Σ over classes of what their operations need one by one, less the roofline';
-  }
-  if (id === 'host.loop') return 'W of the clean execution less the call and sampling';
-  if (id === 'unattributed') {
-    return ms < 0
-      ? "the profiled pass's operators took longer than in the clean execution, by this much"
-      : 'the clean execution took longer than the profiled operators and gaps explain';
-  }
-  if (ms >= 0) return null;
-  return 'faster than its necessary time: bytes came from a cache that the bandwidth at this working set does not count';
-}

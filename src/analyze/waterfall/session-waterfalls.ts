@@ -2,7 +2,6 @@ import type { ExplainResult, StageWaterfall } from '../../model/documents/explai
 import { firstHeld } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { storedRoofline } from '../artifact.js';
 import type { ScopeOptions, TraceScope } from '../trace/scope.js';
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
@@ -51,7 +50,7 @@ export async function sessionWaterfalls(
   });
   if (source === 'profile') {
     if (!workload) return none('the run stopped before the engine reported its model');
-    const found = await profileWaterfalls(database, workload, await storedRoofline(session));
+    const found = await profileWaterfalls(session, database, workload);
     return { stages: found.stages, without: found.without, scope: null };
   }
   if (source === 'bench') {

@@ -97,14 +97,6 @@ export const breakdownSchema = z.object({
   ),
 });
 
-/** A bar from the roofline to the measured time; bars sum to `measured_ms` of the clean execution. */
-export const stepBarSchema = z.object({
-  /** Bar id of the waterfall definition (docs/measurement.md). */
-  id: z.string(),
-  ms: z.number(),
-  confidence: z.enum(['high', 'medium', 'low']),
-});
-
 export const stageResultSchema = z.object({
   kind: z.enum(['prefill', 'decode', 'sampling']),
   /** Instances in the clean execution. */
@@ -126,7 +118,6 @@ export const stageResultSchema = z.object({
   mbu: figureSchema,
   bound: z.enum(['compute', 'memory']).nullable(),
   roofline_ms: figureSchema,
-  bars: z.array(stepBarSchema),
   breakdown: breakdownSchema.nullable(),
 });
 
@@ -212,4 +203,3 @@ export type LatencyResult = z.infer<typeof latencySchema>;
 export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
 export type Timeline = z.infer<typeof timelineSchema>;
-export type StepBar = z.infer<typeof stepBarSchema>;

@@ -9,6 +9,8 @@ export const traceSourceSchema = z.object({
   attribution: z.object({
     execution_id: z.string(),
     capture_id: z.string(),
+    /** Where its stages are, if another capture of the execution recorded them. From 1.6 on. */
+    stages_capture_id: z.string().optional(),
     tool: z.string(),
     purpose: z.string(),
   }),
