@@ -19,7 +19,10 @@ const text = (content: unknown): string => (typeof content === 'string' ? conten
 
 const session = await smallSession();
 
-async function failure(script: Reply, change: Parameters<typeof asking>[2] = {}): Promise<InferscopeError> {
+async function failure(
+  script: Parameters<typeof testServer>[0][number],
+  change: Parameters<typeof asking>[2] = {},
+): Promise<InferscopeError> {
   const { url } = await scripted(script);
   const error: unknown = await asking(session, url, change).catch((one: unknown) => one);
   expect(error).toBeInstanceOf(InferscopeError);
@@ -241,8 +244,11 @@ describe('failures have three parts and a code', () => {
   });
   test('interrupted', async () => {
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 100);
-    expect((await failure({ silence: true }, { signal: stop.signal })).code).toBe('E_INTERRUPTED');
+    const asked = () => {
+      stop.abort();
+      return { silence: true } as const;
+    };
+    expect((await failure(asked, { signal: stop.signal })).code).toBe('E_INTERRUPTED');
   });
 });
 

@@ -3,6 +3,7 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
+import { shellCommand } from '../model/shell.js';
 import { importers } from './index.js';
 import type { Importer } from './importer.js';
 
@@ -21,11 +22,14 @@ export async function identify(path: string): Promise<Importer> {
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is in no format inferscope reads`,
     why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
-    fix: whatToGive(head),
+    fix: whatToGive(path, head),
   });
 }
 
-function whatToGive(head: string): string {
+function whatToGive(path: string, head: string): string {
+  // https://www.gnu.org/software/tar/manual/html_node/Standard.html: `magic` of the first header.
+  if (head.startsWith('ustar', 257))
+    return `This is an archive. Of a session, type: ${shellCommand(['inferscope', 'session', 'import', path])}; of captures, unpack it and name them.`;
   if (head.includes('<nvidia_smi_log>'))
     return 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
   if (head.startsWith('PAR1'))

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { monotonicNs } from './clock.js';
-import type { Exchange } from './exchange.js';
 import type { PlannedRequest } from './load-shape.js';
 import { type PointPlan, runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
@@ -39,25 +38,24 @@ function run(target: LoadTarget, change: Partial<PointPlan>, signal = new AbortC
   return runPoint(plan, { signal });
 }
 
-test('every chunk is stamped after the server wrote it, and within the time its queueing takes', async () => {
+test('every chunk is stamped after the server wrote it', async () => {
   const target = testTarget(server, { first_ms: 40, gap_ms: 5 });
   const { exchanges } = await run(target, { requests: planned(6, 10), concurrency: 3 });
   const log = await server.log();
   expect(exchanges.filter(({ status }) => status === 'ok')).toHaveLength(6);
-  const late: number[] = [];
   for (const seen of exchanges) {
     const truth = log.find(({ prompt }) => prompt === `prompt ${seen.index} of the test`)!;
     expect(seen.chunk_ns).toHaveLength(10);
     expect(seen.usage).toEqual({ input_tokens: 5, output_tokens: 10, cached_tokens: null });
     expect(seen.finish_reason).toBe('length');
     expect(truth.read_ns).toBeGreaterThanOrEqual(seen.sent_ns!);
-    seen.chunk_ns.forEach((at, index) => late.push(at - truth.writes_ns[index]!));
+    expectAfter(seen.chunk_ns, truth.writes_ns);
   }
-  expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
-  late.sort((x, y) => x - y);
-  // Typically 0.1 ms; the median, because the machine that tests may be busy.
-  expect(late[late.length / 2]!).toBeLessThan(5e6);
 });
+
+function expectAfter(chunks: number[], writes: number[]): void {
+  expect(Math.min(...chunks.map((at, index) => at - writes[index]!))).toBeGreaterThanOrEqual(0);
+}
 
 test.each([
   ['unauthorized', 'http_401', 'no API key'],
@@ -106,7 +104,6 @@ test('a request that hangs ends at its limit, also one whose body is never read'
   const target = { ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 };
   const hung = await run(target, {});
   expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
-  expect(hung.end_ns - hung.begin_ns).toBeLessThan(2e9);
   // More than the buffers of both sockets hold.
   const [request] = planned(1);
   const unread = await run(
@@ -169,29 +166,50 @@ test('stopping keeps what was seen and says so', async () => {
 });
 
 test('an open loop does not wait for answers; with one slot the wait is latency of the schedule', async () => {
+  const requests = planned(5, 2, (index) => index * 20e6);
+  // Nothing is answered before all five are there.
+  const controller = new AbortController();
+  await server.log();
+  let arrived = 0;
+  const arrivals = async () => (arrived += (await server.log()).length);
+  const unanswered = testTarget(server, { first_ms: 600_000 });
+  const [free] = await Promise.all([
+    run(
+      { ...unanswered, timeout_ms: 600_000 },
+      { requests, loop: 'open', concurrency: null },
+      controller.signal,
+    ),
+    expect
+      .poll(arrivals, { timeout: 50_000 })
+      .toBe(5)
+      .finally(() => controller.abort()),
+  ]);
+  expect(free.exchanges.map(({ status }) => status)).toEqual(requests.map(() => 'cancelled'));
   const target = testTarget(server, { first_ms: 100, gap_ms: 1 });
-  const due = (index: number) => index * 20e6;
-  const requests = planned(5, 2, due);
-  const free = await run(target, { requests, loop: 'open', concurrency: null });
   const queued = await run(target, { requests, loop: 'open', concurrency: 1 });
-  const first = (seen: Exchange) => seen.chunk_ns[0]!;
   for (const { exchanges } of [free, queued]) {
     expect(exchanges.map(({ scheduled_ns: at }) => at).sort((x, y) => x - y)).toEqual(
       requests.map(({ due_ns }) => exchanges[0]!.scheduled_ns - exchanges[0]!.index * 20e6 + due_ns!),
     );
   }
-  const last = (outcome: { exchanges: Exchange[] }) => outcome.exchanges.find(({ index }) => index === 4)!;
-  // Arrival 4 is due at 80 ms. Alone it has its first token 100 ms later; with one slot four requests of 101 ms go first.
-  expect((first(last(free)) - last(free).scheduled_ns) / 1e6).toBeLessThan(200);
-  expect((first(last(queued)) - last(queued).scheduled_ns) / 1e6).toBeGreaterThan(400);
-  expect((first(last(queued)) - last(queued).sent_ns!) / 1e6).toBeLessThan(250);
+  // Arrival 4 is due at 80 ms; with one slot it is sent when four requests of 101 ms have been answered.
+  const byIndex = queued.exchanges.toSorted((x, y) => x.index - y.index);
+  expectAfter(
+    byIndex.slice(1).map(({ sent_ns: at }) => at!),
+    byIndex.map(({ chunk_ns: chunks }) => chunks.at(-1)!),
+  );
+  const last = byIndex.at(-1)!;
+  expect((last.chunk_ns[0]! - last.scheduled_ns) / 1e6).toBeGreaterThan(400);
 });
 
 test('a chat stream: the role chunk is no token', async () => {
+  await server.log();
   const { exchanges } = await run({ ...testTarget(server, { first_ms: 50 }), api: 'chat' }, {});
   const [seen] = exchanges;
+  const [truth] = await server.log();
   expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8) });
-  expect((seen!.chunk_ns[0]! - seen!.first_byte_ns!) / 1e6).toBeGreaterThan(20);
+  expect(seen!.chunk_ns).toHaveLength(8);
+  expectAfter(seen!.chunk_ns, truth!.writes_ns);
 });
 
 test('reasoning and arguments of tool calls are generated text: TTFT is at the first of them', async () => {
@@ -203,11 +221,11 @@ test('reasoning and arguments of tool calls are generated text: TTFT is at the f
     const [truth] = await server.log();
     // usage counts reasoning tokens too: with as many chunks as tokens every gap is known.
     expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
+    const { chunk_ns: chunks, sent_ns: sent } = seen!;
+    expect(chunks).toHaveLength(8);
+    expectAfter(chunks, truth!.writes_ns);
     const { ttft_ns: ttft, tpot_ns: tpot, itl_ns: itl } = tokenTimes(seen!, null);
     expect(itl).toHaveLength(7);
-    // The fifth token, the first of the content, is written 80 ms after the first.
-    expect(ttft!).toBeLessThan(truth!.writes_ns[4]! - seen!.sent_ns!);
-    const written = (truth!.writes_ns[7]! - truth!.writes_ns[0]!) / 7;
-    expect(Math.abs(tpot! - written) / written).toBeLessThan(0.5);
+    expect([ttft, tpot]).toEqual([chunks[0]! - sent!, (chunks[7]! - chunks[0]!) / 7]);
   }
 });

@@ -24,11 +24,14 @@ beforeAll(() => {
 /** The binary beside a server of this process, which must go on answering. */
 async function asking(
   args: string[],
-  script: Reply[],
+  script: (Reply | 'interrupt')[],
   env: NodeJS.ProcessEnv = {},
-  interruptAfter?: number,
 ): Promise<Ran> {
-  server = await testServer(script);
+  const interrupt = (): Reply => {
+    child.kill('SIGINT');
+    return { silence: true };
+  };
+  server = await testServer(script.map((reply) => (reply === 'interrupt' ? interrupt : reply)));
   const own = {
     INFERSCOPE_AI_MODEL: 'scripted',
     INFERSCOPE_AI_URL: server.url,
@@ -40,11 +43,7 @@ async function asking(
   });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));
-  child.stderr.on('data', (chunk) => {
-    text.stderr += String(chunk);
-    if (interruptAfter !== undefined && text.stderr.includes('asking'))
-      setTimeout(() => child.kill('SIGINT'), interruptAfter);
-  });
+  child.stderr.on('data', (chunk) => (text.stderr += String(chunk)));
   return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...text })));
 }
 
@@ -86,7 +85,7 @@ describe('with a model', () => {
   });
 
   test('Ctrl-C ends it with 130', async () => {
-    const ran = await asking(['analyze', '--json'], [{ silence: true }], {}, 300);
+    const ran = await asking(['analyze', '--json'], ['interrupt']);
     expectFailure(ran, 130, 'E_INTERRUPTED');
   });
 

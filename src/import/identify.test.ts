@@ -1,0 +1,19 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { identify } from './identify.js';
+
+const folder = 'test/fixtures/diagnosis';
+
+test('for the export of a session the command that reads it is named', async () => {
+  const path = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith('.tgz'))!,
+  );
+  const error: unknown = await identify(path).catch((one: unknown) => one);
+  expect(error).toBeInstanceOf(InferscopeError);
+  const { code, parts } = error as InferscopeError;
+  expect(code).toBe('E_FORMAT_UNKNOWN');
+  expect(parts.fix).toContain(`inferscope session import ${path}`);
+});
