@@ -1,5 +1,5 @@
 import type { Evidence, ExplainResult, Finding } from '../model/documents/explain.js';
-import { nothingFound } from '../model/explain-words.js';
+import { changeText, nothingFound } from '../model/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { numberedQueries } from './explain-series.js';
@@ -121,7 +121,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
         text: [text, ...(sql === null ? [] : [` [sql ${queries.indexOf(sql) + 1}]`])],
       })),
       { name: 'cause', text: cause },
-      { name: 'change', text: change.text },
+      { name: 'change', text: changeText(change) },
       ...(change.example === null ? [] : [{ name: '', lines: change.example }]),
       ...(gain ? gainFacts(gain, session) : []),
       ...(hiddenBy === null

@@ -131,7 +131,7 @@ function changeSentence(found: readonly Finding[], untimed = false): string {
     found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
   if (!first) return 'Nothing significant to change was found.';
   const expected = expectedWords(first);
-  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(firstSentence(first.change.text))}${expected}.`;
+  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
 }
 
 /** ": 6.2 ms less are expected of a decode step (5.1 ms to 6.3 ms)"; of a token where no step gets shorter; '' without a gain. */
@@ -144,9 +144,6 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
   const of = stage && stage !== 'outside' ? ` of ${instanceWord(stage)}` : '';
   return `: ${msText(gain.expected_ms)} less are expected${of} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`;
 }
-
-/** What a change is; how it is done stands in the finding. */
-const firstSentence = (text: string): string => /^.*?[.](?=\s+\p{Lu})/su.exec(text)?.[0] ?? text;
 
 const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -69,7 +69,8 @@ export async function launchTogether(
   if (kind === 'prefill')
     return {
       kind: 'code',
-      text: 'Pad prompts to a few lengths and capture a CUDA graph for each; then the host launches once. A plain torch.compile is not enough: it fuses kernels, and the host still launches what is left. More tokens a prefill (prompts together, longer chunks) hide the launches as well.',
+      text: 'Pad prompts to a few lengths and capture a CUDA graph for each; then the host launches once.',
+      more: 'A plain torch.compile is not enough: it fuses kernels, and the host still launches what is left. More tokens per prefill (prompts together, longer chunks) hide the launches as well.',
       example:
         'model.forward = torch.compile(model.forward, mode="reduce-overhead", dynamic=False)  # prompts padded to 128, 256, 512, …',
     };
@@ -81,7 +82,8 @@ export async function launchTogether(
     };
   return {
     kind: 'code',
-    text: 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or let torch.compile do so (mode="reduce-overhead"); then the host launches once a step. A larger batch hides the launches as well.',
+    text: 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or let torch.compile do so (mode="reduce-overhead"); then the host launches once a step.',
+    more: 'A larger batch hides the launches as well.',
     example: 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
   };
 }

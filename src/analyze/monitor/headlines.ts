@@ -7,11 +7,14 @@ function meanOf(metrics: readonly MonitorMetric[], metric: string): number | nul
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
 }
 
-/** One sentence a GPU: busy or not, and what held it back. */
-export function deviceHeadline(device: MonitorDevice): string {
+/** One sentence per GPU: busy or not over the recording, and what throttled it. @param durationS null where it is not known */
+export function deviceHeadline(device: MonitorDevice, durationS: number | null): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
-  if (utilization !== null) parts.push(`${Math.round(utilization)} % busy on average`);
+  if (utilization !== null)
+    parts.push(
+      `${Math.round(utilization)} % busy on average${durationS === null ? '' : ` over ${Number(durationS.toPrecision(3))} s`}`,
+    );
   const { share, count } = device.idle;
   if (share.value !== null && count > 0)
     parts.push(`idle for ${percent(share.value)} of the time in ${count} period${count === 1 ? '' : 's'}`);

@@ -46,11 +46,12 @@ export async function analyzeMonitor(
     await layOutSamples(database);
     const metrics = await metricsOf(database);
     if (metrics.size === 0) throw noSamples(session);
+    const span = await spanOf(database);
     const devices: MonitorDevice[] = [];
     for (const scope of [...metrics.keys()].filter((one) => one.startsWith('gpu')).sort(byNumber))
       devices.push(await deviceOf(database, scope, metrics.get(scope)!, plan, thresholds));
+    for (const device of devices) device.headline = deviceHeadline(device, span.duration_s.value);
     const { id, manifest } = session;
-    const span = await spanOf(database);
     const data: MonitorResult = {
       session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
       plan,
@@ -92,7 +93,7 @@ async function deviceOf(
     memory: await memoryOf(database, scope, metrics),
     processes: await processesOf(database, scope, plan),
   };
-  return { ...device, headline: deviceHeadline(device) };
+  return device;
 }
 
 /** gpu2 before gpu10. */

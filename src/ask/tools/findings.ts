@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ExplainResult } from '../../model/documents/explain.js';
+import { changeText } from '../../model/explain-words.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 
@@ -35,7 +36,7 @@ export function briefFindings({
         at_stake_ms,
         at_stake_share,
         cause,
-        change: change.example === null ? change.text : `${change.text} e.g. ${change.example}`,
+        change: change.example === null ? changeText(change) : `${changeText(change)} e.g. ${change.example}`,
         gain: gain && {
           per: gain.per,
           expected_ms: gain.expected_ms,

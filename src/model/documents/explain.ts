@@ -111,7 +111,10 @@ export const findingSchema = z.object({
   cause: z.string(),
   change: z.object({
     kind: z.enum(['flag', 'code', 'config', 'environment', 'capture']),
+    /** What to change, in one sentence. */
     text: z.string(),
+    /** How, or what would not be enough (1.4). */
+    more: z.string().optional(),
     /** A flag, a line of code, a configuration, as it would be typed; null where the text says it. */
     example: z.string().nullable(),
   }),
@@ -210,7 +213,7 @@ export const explainResultSchema = z.object({
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
 });
 
-export const explainVersion = '1.3';
+export const explainVersion = '1.4';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */

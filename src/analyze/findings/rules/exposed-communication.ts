@@ -90,11 +90,10 @@ async function waiting(
     }.`,
     change: {
       kind: 'config',
-      text: `Mend what holds up ${late}; the exchange is not what takes the time. ${
-        host
-          ? 'Its own findings say what its host does: CUDA graphs, CPU cores of its own on the side of the machine where the GPU is, nothing else on them.'
-          : 'Its own findings say what it does before it arrives.'
-      }`,
+      text: `Fix what holds up ${late}; the exchange is not what takes the time.`,
+      more: host
+        ? 'Its own findings say what its host does: CUDA graphs, CPU cores of its own on the side of the machine where the GPU is, nothing else on them.'
+        : 'Its own findings say what it does before it arrives.',
       example: `inferscope explain ${context.manifest.id} ${focus}`.trim(),
     },
     gain: {
