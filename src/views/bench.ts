@@ -39,7 +39,7 @@ export function benchView(whole: Document<BenchResult>): View {
     document,
     session: data.session,
     lead: [
-      { t: 'text', text: identity(data) },
+      { t: 'text', level: 2, text: identity(data) },
       ...unfinished(data),
       { t: 'facts', items: leadingFacts(data).slice(0, 2) },
       { t: 'facts', level: 2, items: leadingFacts(data).slice(2) },

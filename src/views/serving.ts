@@ -17,7 +17,7 @@ export function servingView(document: Document<ServingResult>): View {
     document,
     session: data.session,
     lead: [
-      { t: 'text', text: identity(data) },
+      { t: 'text', level: 2, text: identity(data) },
       { t: 'facts', items: answers(data) },
       { t: 'facts', level: 2, items: reservations(data, points) },
       { t: 'cards', level: 3, cards: cards(points) },

@@ -1,4 +1,4 @@
-import type { Document } from '../../model/document.js';
+import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { nbsp, unbroken } from '../../report/format.js';
 import { collapsed } from '../../report/notices.js';
@@ -125,9 +125,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'notes':
       return noteLines(block.items, level === 1 ? block.brief : undefined, width);
     case 'issues':
-      return collapsed([...block.issues])
-        .filter(({ severity }) => level > 1 || severity !== 'info')
-        .flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width));
+      return issueLines(block.issues, width, level);
     case 'missing':
       return hanging('  ', `${inert(block.what)} ${inert(block.why)}`, width);
     case 'commands':
@@ -140,6 +138,18 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'fold':
       return [`  ${inert(block.title)}`, ...blocksLines(block.blocks, width, level)];
   }
+}
+
+/** Issues of a summary: without notes; the rest is counted. */
+const briefIssues = 3;
+
+function issueLines(issues: readonly Issue[], width: number, level: Level): string[] {
+  const due = collapsed([...issues]).filter(({ severity }) => level > 1 || severity !== 'info');
+  const shown = level === 1 ? due.slice(0, briefIssues) : due;
+  return [
+    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
+    ...moreLine(due.length - shown.length),
+  ];
 }
 
 const severityWord = {
