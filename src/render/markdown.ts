@@ -106,11 +106,17 @@ function findingText(
 
 /** Names come from files: they must not become mark-up, mentions or links. */
 function plain(text: string): string {
-  return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
+  return html(text).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
 }
 
+/** On one line: a blank line would end the HTML around it. */
 const html = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('@', '@\u200b');
+  text
+    .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('@', '@\u200b');
 
 /** A fence longer than any run of backticks inside. */
 function fence(text: string): string {

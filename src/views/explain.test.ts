@@ -70,6 +70,15 @@ describe('explain as Markdown', () => {
     expect(text).toContain('```\nSELECT 924 AS launches\n```');
   });
 
+  test('a line break or an escape sequence in a title stays inside its line', () => {
+    const text = explainMarkdown(
+      testExplain({ findings: [testFinding({ title: 'a\n\n# heading\u001b[2J' })] }),
+    );
+    expect(text).not.toMatch(/^# heading/m);
+    expect(text).not.toContain('\u001b');
+    expect(text).toContain('<summary><b>1. a # heading [2J</b>');
+  });
+
   test('names cannot become mark-up, mentions or the end of a fence', () => {
     const title = '<img src=x> | @team [x](http://y) `code`';
     const found = testFinding({ title, cause: title });
