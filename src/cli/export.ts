@@ -17,6 +17,7 @@ const textFormats: Record<string, () => Promise<TextExport>> = {
   speedscope: async () => (await import('../export/speedscope.js')).speedscope,
   openmetrics: async () => (await import('../export/openmetrics.js')).openMetrics,
 };
+const jsonFormats: ReadonlySet<string> = new Set(['chrome-trace', 'speedscope']);
 const folderFormats = ['csv', 'parquet'];
 const formats = [...Object.keys(textFormats), ...folderFormats];
 /** What people call a format. */
@@ -70,7 +71,9 @@ export function define(command: Command): void {
           else {
             await requireRows(database, format, session.id);
             const { inChunks } = await import('../export/exporter.js');
-            const text = inChunks((await textFormats[format]!())(session, database, warn));
+            const { safeJson } = await import('../report/safe-text.js');
+            const chunks = inChunks((await textFormats[format]!())(session, database, warn));
+            const text = jsonFormats.has(format) ? mapped(chunks, safeJson) : chunks;
             if (target === null) await toStdout(text);
             else await toFile(text, target);
           }
@@ -177,6 +180,10 @@ async function requireRows(database: SessionDatabase, format: string, id: string
     `It needs one of ${tables.join(', ')}; the session has ${found.join(', ') || 'no rows at all'}.`,
     `Choose another session (inferscope session list), or --format csv.`,
   );
+}
+
+async function* mapped(text: AsyncIterable<string>, of: (chunk: string) => string): AsyncGenerator<string> {
+  for await (const chunk of text) yield of(chunk);
 }
 
 async function toStdout(text: AsyncIterable<string>): Promise<void> {

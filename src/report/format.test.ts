@@ -80,7 +80,7 @@ describe('figures', () => {
   });
 
   it('show n alone when there is no interval', () => {
-    expect(plain(formatFigureWithSpread(figure(4.4, 'ms', 'test', { n: 1 })))).toBe('4.40 ms n = 1');
+    expect(plain(formatFigureWithSpread(figure(4.4, 'ms', 'test', { n: 1 })))).toBe('4.40 ms (n = 1)');
   });
 
   it('give a skewed interval as its ends', () => {

@@ -164,7 +164,7 @@ export function figureParts(figure: Figure): Parts {
   const n = figure.n === undefined ? '' : `n${nbsp}=${nbsp}${formatCount(figure.n)}`;
   if (!figure.ci95) {
     const text = percent ? percentNumber(value) : formatNumber(value);
-    return { text, unit: rung.unit, spread: n, interval: '', reason: null };
+    return { text, unit: rung.unit, spread: n && `(${n})`, interval: '', reason: null };
   }
   const low = figure.ci95[0] / rung.factor;
   const high = figure.ci95[1] / rung.factor;

@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import Database from 'libsql';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -260,3 +260,20 @@ function noPartialOverlap(spans: readonly Event[]): void {
     }
   }
 }
+
+test('names that reverse a line are escaped in JSON and keep their value', () => {
+  const capture = join(at.scratch, 'hostile.sqlite');
+  copyFileSync(captures.sqlite, capture);
+  const database = new Database(capture);
+  database.exec(
+    `UPDATE StringIds SET value = value || char(8238) WHERE id IN (SELECT shortName FROM CUPTI_ACTIVITY_KIND_KERNEL)`,
+  );
+  database.close();
+  expect(inferscope(at, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
+  for (const format of ['perfetto', 'speedscope']) {
+    const { stdout, status } = inferscope(at, ['export', 'hostile', '--format', format]);
+    expect(status, format).toBe(0);
+    expect(stdout, format).not.toContain('\u202e');
+    expect(JSON.stringify(JSON.parse(stdout)), format).toContain('\u202e');
+  }
+});

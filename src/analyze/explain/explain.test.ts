@@ -72,7 +72,7 @@ test('a busy machine is said first, and causes that noise can produce are withhe
     const session = await on(cores);
     const busy = cores === 1;
     const { sentences } = (await explainSession(session)).data;
-    expect(sentences[0]!.startsWith('This machine was busy (other processes used 0.5 of 1 cores)')).toBe(
+    expect(sentences[0]!.startsWith('This machine was busy (other processes kept 0.5 cores busy)')).toBe(
       busy,
     );
     expect(sentences[busy ? 1 : 0]).toContain('the roofline allows');

@@ -50,10 +50,11 @@ export function sentences(
   ];
 }
 
-function busySentence({ signs, usable_cores: cores }: MachineLoad): string {
+function busySentence({ signs }: MachineLoad): string {
   const reached = signs.filter((sign) => sign.reached);
   const words = reached.map(({ id, value }) => {
-    if (id === 'other_processes') return `other processes used ${value.toFixed(1)} of ${cores} cores`;
+    // Of the whole machine: more than the usable cores where this process has an affinity or a quota.
+    if (id === 'other_processes') return `other processes kept ${value.toFixed(1)} cores busy`;
     if (id === 'steal') return `the hypervisor gave ${value.toFixed(1)} % of its CPU time to other machines`;
     return `medians of launches lie ${percentText(value)} apart`;
   });
