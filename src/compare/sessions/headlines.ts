@@ -116,7 +116,7 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
 function environmentLine({ environment }: Parts): CompareResult['headlines'] {
   const telling = environment.filter(({ could_explain }) => could_explain !== null);
   if (telling.length === 0) {
-    return [{ id: 'environment', text: 'Nothing that is known of workload, software and machine differs.' }];
+    return [{ id: 'environment', text: 'No known difference in workload, software or machine.' }];
   }
   const words = telling
     .slice(0, 4)
