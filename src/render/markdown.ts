@@ -68,12 +68,12 @@ function blockText(
     case 'missing':
       return [`${plain(block.what)} ${plain(block.why)}`];
     case 'commands':
-      return list(block.items.map(({ command, why }) => `- \`${command}\`: ${plain(why)}`));
+      return list(block.items.map(({ command, why }) => `- ${codeSpan(command)}: ${plain(why)}`));
     case 'fold': {
       const body = blocks(block.blocks);
       return body.length === 0
         ? []
-        : [`<details><summary>${plain(block.title)}</summary>`, ...body, '</details>'];
+        : [`<details><summary>${html(block.title)}</summary>`, ...body, '</details>'];
     }
   }
 }
@@ -109,14 +109,17 @@ function plain(text: string): string {
   return html(text).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
 }
 
-/** On one line: a blank line would end the HTML around it. */
+/** For a line of HTML, which an empty line would end and where Markdown has no meaning, as in `<summary>`. */
 const html = (text: string): string =>
-  text
-    .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+  oneLine(text)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('@', '@\u200b');
+
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ');
+
+const codeSpan = (code: string): string => (code.includes('`') ? plain(code) : `\`${oneLine(code)}\``);
 
 /** A fence longer than any run of backticks inside. */
 function fence(text: string): string {
@@ -146,7 +149,7 @@ const words = (text: Text): string =>
   parts(text)
     .map((part) => {
       if (typeof part === 'string') return plain(part);
-      if ('code' in part && !part.code.includes('`')) return `\`${part.code}\``;
+      if ('code' in part) return codeSpan(part.code);
       if ('link' in part && /^https?:/.test(part.link))
         return `[${plain(part.text)}](${part.link.replaceAll(/[()\s]/g, encodeURIComponent)})`;
       const shown = plain(valueText(part));

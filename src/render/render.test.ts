@@ -57,6 +57,35 @@ test('a table that has no room for a column names it', () => {
   expect(terminalView(view([wide]), { width: 80 })).not.toContain('no room');
 });
 
+test('Markdown: a name from a file begins no line, ends no block of HTML and no code', () => {
+  const name = 'k_0<img>\n\n# heading\n```\n\u202e`';
+  const blocks: Block[] = [
+    {
+      t: 'findings',
+      brief: 1,
+      items: [
+        {
+          id: 'x',
+          title: name,
+          severity: 'high',
+          gain: name,
+          change: '',
+          minor: false,
+          facts: [],
+          blocks: [],
+        },
+      ],
+    },
+    { t: 'fold', title: name, blocks: [{ t: 'text', text: [name, { code: name }] }] },
+    { t: 'commands', items: [{ command: name, why: name }] },
+  ];
+  const text = markdownView(view(blocks));
+  expect(text).not.toMatch(/^(# heading|```)/m);
+  expect(text).not.toMatch(/<img|\u202e/);
+  // Markdown has no meaning there, so its signs are not escaped.
+  expect(text.match(/<summary>.*k_0&lt;img&gt; # heading ``` `.*<\/summary>/g)).toHaveLength(2);
+});
+
 test('the script that draws is in pages with charts alone', () => {
   const scripts = { clientScript: 'draws()', readingScript: 'reads()' };
   const chart: Block = { t: 'chart', name: 'serving_rate', part: 'tokens', label: 'rate', behind: table };
