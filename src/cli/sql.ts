@@ -42,7 +42,7 @@ export function define(command: Command): void {
           'ns by operator class in one session; the newest where none is named',
         ],
         [
-          'inferscope sql "SELECT kind, median(end_ns - start_ns) / 1e6 AS ms FROM windows GROUP BY ALL"',
+          'inferscope sql "SELECT kind, avg(end_ns - start_ns) FROM windows GROUP BY 1"',
           'a derived table: measured time of every step, as explain has it',
         ],
       ),
