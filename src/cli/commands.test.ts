@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
@@ -72,4 +72,21 @@ test('every command that a message, a page of the docs or the README names exist
   }
   expect(wrong).toEqual([]);
   expect(flags).toBeGreaterThan(300);
+});
+
+test('every file of ours that a page names exists', () => {
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...readdirSync(join(packageRoot(), 'docs')).map((name) => `docs/${name}`),
+  ];
+  const named = pages.flatMap((page) =>
+    [
+      ...readFileSync(join(packageRoot(), page), 'utf8').matchAll(
+        /`((?:src|test|bench|python|schemas|examples)\/[\w./-]+\.[a-z]+)`/g,
+      ),
+    ].map(([, path]) => ({ page, path: path! })),
+  );
+  expect(named.length).toBeGreaterThan(200);
+  expect(named.filter(({ path }) => !existsSync(join(packageRoot(), path)))).toEqual([]);
 });
