@@ -29,6 +29,7 @@ const rooms = {
   'import/index.ts': ['model', 'import*'],
   'import/identify.ts': ['model', 'import*'],
   engines: ['model', 'llm'],
+  'engines/model-files': ['model', 'llm', 'engines*'],
   'engines/openai': ['model', 'llm', 'engines', 'load'],
   capture: ['model', 'llm', 'hardware', 'engines*'],
   analyze: facts,
@@ -57,7 +58,7 @@ const homes = {
   'onnxruntime-': 'engines/onnx/',
   echarts: 'report/',
   '@ai-sdk/': 'ask/',
-  '@huggingface/gguf': 'cli/find-model-files.ts',
+  '@huggingface/gguf': 'engines/model-files/find-model-files.ts',
 };
 
 const src = join(import.meta.dirname, '../src');

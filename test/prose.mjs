@@ -23,7 +23,7 @@ const allowed = [
   ['analyze/trace/spread.ts', "includes('out of range')"], // DuckDB's error.
   ['ask/stored/words.ts', 'test(sentence) ? sentence'], // Adds a full stop.
   ['capture/run/hot-kernels.ts', 'includes('], // Columns of nsys stats.
-  ['cli/find-model-files.ts', 'source'], // A path or URL.
+  ['engines/model-files/find-model-files.ts', 'source'], // A path or URL.
   ['cli/validate-read.ts', 'source'], // A path.
   ['engines/onnx/decoder.ts', 'bad_alloc'], // ONNX Runtime's error.
   ['engines/vllm/place-model.ts', 'source'], // A path or hub id.

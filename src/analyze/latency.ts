@@ -1,8 +1,9 @@
 import type { LatencyResult } from '../model/documents/profile.js';
 import { mapFigure, missing } from '../model/figure.js';
+import { mean, percentile } from '../model/statistics.js';
 import type { SessionDatabase } from '../session/query.js';
 import { decodeSteps } from './steps.js';
-import { mean, meanOverLaunches, outlierTest, percentile, type Repeat } from './statistics.js';
+import { meanOverLaunches, outlierTest, type Repeat } from './statistics.js';
 
 interface IterationRow {
   iteration: number;

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { percentile, standardDeviation } from '../model/statistics.js';
+import { studentT95 } from '../model/student-t.js';
 import { openDatabase } from '../session/database.js';
 import { queryRows } from '../session/query.js';
-import { meanOverLaunches, outlierTest, percentile, standardDeviation, studentT975 } from './statistics.js';
+import { meanOverLaunches, outlierTest } from './statistics.js';
 
 // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, column 0.975.
 const printed =
@@ -13,11 +15,11 @@ const printed =
 test("Student's t is the printed table to its last digit", () => {
   expect(printed).toHaveLength(40);
   for (const [i, t] of printed.entries()) {
-    expect(Math.abs(studentT975(i + 1) - t), `df ${i + 1}`).toBeLessThanOrEqual(0.00051);
+    expect(Math.abs(studentT95(i + 1) - t), `df ${i + 1}`).toBeLessThanOrEqual(0.00051);
   }
-  expect(studentT975(60)).toBeCloseTo(2.0, 3);
-  expect(studentT975(120)).toBeCloseTo(1.98, 3);
-  expect(studentT975(1e9)).toBeCloseTo(1.959964, 6);
+  expect(studentT95(60)).toBeCloseTo(2.0, 3);
+  expect(studentT95(120)).toBeCloseTo(1.98, 3);
+  expect(studentT95(1e9)).toBeCloseTo(1.959964, 6);
 });
 
 describe('percentiles of type 7', () => {

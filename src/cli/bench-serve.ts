@@ -168,7 +168,7 @@ export function defineServe(command: Command): void {
         runServing(url, { ...typed, slo }, signal),
       );
       if (typed.csv !== undefined) {
-        const { servingCsv } = await import('./bench-serve-csv.js');
+        const { servingCsv } = await import('../export/serving-csv.js');
         await servingCsv(document.data, typed.csv);
       }
       const { keepReport } = await import('./session-summary.js');

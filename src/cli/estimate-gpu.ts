@@ -1,17 +1,11 @@
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import { gpuSheets } from '../hardware/gpu-sheets.js';
 import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
-import type { GpuRoom } from '../llm/memory-request.js';
+import type { KnownGpu } from '../analyze/estimate/known-gpu.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { talk } from './output.js';
 import type { GpuSheet } from '../hardware/gpu-sheet.js';
-
-export interface KnownGpu extends GpuRoom {
-  totalBytes: number;
-  /** Where the memory is known from. */
-  source: string;
-}
 
 const gib = 2 ** 30;
 

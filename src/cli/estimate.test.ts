@@ -11,12 +11,11 @@ import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
 import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
-import { estimateFits } from './estimate-fits.js';
+import { estimateFits } from '../analyze/estimate/fits.js';
 import { findGpu } from './estimate-gpu.js';
-import { estimate } from './estimate-run.js';
-import type { EstimateOptions } from './estimate-memory.js';
+import { type EstimateAsked, estimated } from './estimate.js';
 
-const options = (change: Partial<EstimateOptions>): EstimateOptions => ({
+const options = (change: Partial<EstimateAsked>): EstimateAsked => ({
   model: 'tinyllama-1.1b',
   batchSize: [1],
   inputLen: [128],
@@ -36,7 +35,7 @@ const codeOf = async (run: Promise<unknown>): Promise<string> => {
 
 describe('estimate', () => {
   it('Llama 3.1 8B: the published parameter count, bfloat16 from its config, 128 KiB of KV cache a token', async () => {
-    const made = await estimate(options({ model: 'llama-3.1-8b' }));
+    const made = await estimated(options({ model: 'llama-3.1-8b' }));
     expect(estimateDocumentSchema.parse(made)).toEqual(made);
     // model.safetensors.index.json of meta-llama/Llama-3.1-8B: total_size 16 060 522 496 in bfloat16.
     expect(made.data).toMatchObject({
@@ -51,7 +50,7 @@ describe('estimate', () => {
   });
 
   it('TinyLlama prefill by hand: gate and up projection of 22 layers, totals of all parts', async () => {
-    const made = await estimate(options({ layers: true, batchSize: [2], inputLen: [100] }));
+    const made = await estimated(options({ layers: true, batchSize: [2], inputLen: [100] }));
     expect(estimateDocumentSchema.parse(made)).toEqual(made);
     const { groups, outside, total } = made.data.layers!;
     const gateUp = groups[0]!.modules.find(({ module }) => module === 'gate_up_proj');
@@ -68,8 +67,8 @@ describe('estimate', () => {
   });
 
   it('decode: one token a sequence after the prompt, or after --context-len', async () => {
-    const shape = async (change: Partial<EstimateOptions>) =>
-      (await estimate(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data.layers!;
+    const shape = async (change: Partial<EstimateAsked>) =>
+      (await estimated(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data.layers!;
     const after = await shape({});
     expect([after.new_tokens, after.context_tokens]).toEqual([1, 128]);
     // Each sequence reads its 128 cached tokens: 2 · 22 layers · 4 heads · 64 · 2 B a token.
@@ -78,11 +77,11 @@ describe('estimate', () => {
   });
 
   it('an engine preset, a folder, its config.json and a dtype', async () => {
-    const preset = await estimate(options({ model: 'llama-24m', dtype: 'float32' }));
+    const preset = await estimated(options({ model: 'llama-24m', dtype: 'float32' }));
     expect(preset.data.parameters.total).toBe(24_125_952);
     expect(preset.data.weight_bytes).toBe(24_125_952 * 4);
     // Its config states no dtype.
-    expect((await estimate(options({ model: 'llama-24m' }))).data.weight_format).toBe('float16');
+    expect((await estimated(options({ model: 'llama-24m' }))).data.weight_format).toBe('float16');
     const folder = testFolder();
     const config = {
       model_type: 'llama',
@@ -97,34 +96,34 @@ describe('estimate', () => {
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
     for (const model of [folder, join(folder, 'config.json')]) {
-      const { data } = await estimate(options({ model }));
+      const { data } = await estimated(options({ model }));
       expect([data.parameters.total, data.weight_bytes]).toEqual([131_392, 525_568]);
     }
-    const int4 = await estimate(options({ model: folder, dtype: 'int4' }));
+    const int4 = await estimated(options({ model: folder, dtype: 'int4' }));
     // Linear layers: half a byte and 4 bytes for 32; 32 768 embedding and 320 norm parameters stay float32.
     const linear = 2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192);
     expect(int4.data.weight_bytes).toBe(linear * (0.5 + 4 / 32) + (32_768 + 320) * 4);
   });
 
   it('refuses what it cannot know, by code', async () => {
-    expect(await codeOf(estimate(options({ model: 'llama-3.1-9b' })))).toBe('E_MODEL_NOT_FOUND');
+    expect(await codeOf(estimated(options({ model: 'llama-3.1-9b' })))).toBe('E_MODEL_NOT_FOUND');
     const folder = testFolder();
-    expect(await codeOf(estimate(options({ model: folder })))).toBe('E_MODEL_NOT_FOUND');
+    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_NOT_FOUND');
     writeFileSync(join(folder, 'config.json'), '{"model_type": "frobnicator"}');
-    expect(await codeOf(estimate(options({ model: folder })))).toBe('E_MODEL_ARCHITECTURE');
+    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_ARCHITECTURE');
     writeFileSync(join(folder, 'config.json'), '[1]');
-    expect(await codeOf(estimate(options({ model: folder })))).toBe('E_MODEL_CONFIG');
+    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_CONFIG');
   });
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {
-    const made = await estimate(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
+    const made = await estimated(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
     const text = stripVTControlCharacters(layersSummary(made, { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
 });
 
 describe('memory', () => {
-  const memoryOf = async (change: Partial<EstimateOptions>) => (await estimate(options(change))).data.memory!;
+  const memoryOf = async (change: Partial<EstimateAsked>) => (await estimated(options(change))).data.memory!;
 
   it('Llama-2 7B on an A10G: weights, cache and what fits, by hand', async () => {
     const { points, gpu } = await memoryOf({
@@ -174,7 +173,7 @@ describe('memory', () => {
   });
 
   it('takes a quantisation and a cache dtype', async () => {
-    const made = await estimate(
+    const made = await estimated(
       options({ model: 'llama-2-7b', quantization: 'awq-int4-g128', kvCacheDtype: 'float8' }),
     );
     expect(made.data.weight_format).toBe('awq-int4-g128');
@@ -188,7 +187,7 @@ describe('files', () => {
   const folder = join('test', 'fixtures', 'model-files-tiny');
 
   it('safetensors: what its own library reads, without the second lm_head', async () => {
-    const { data, issues } = await estimate(options({ model: join(folder, 'qwen2-safetensors') }));
+    const { data, issues } = await estimated(options({ model: join(folder, 'qwen2-safetensors') }));
     // ORIGIN.md of the fixture: 43 584 bytes of different tensors, 49 728 in the files.
     expect(data.files).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
     expect(data.files!.left_out).toEqual([
@@ -197,12 +196,12 @@ describe('files', () => {
     expect(data.parameters.total).toBe(21_792);
     expect(data.memory!.points[0]!.lines[0]!.bytes).toBe(43_584);
     expect(issues).toEqual([]);
-    const wide = await estimate(options({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }));
+    const wide = await estimated(options({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }));
     expect(wide.data.memory!.points[0]!.lines[0]!.bytes).toBe(2 * 43_584);
   });
 
   it('GGUF: a mix of block types, sized from its header', async () => {
-    const { data, issues } = await estimate(options({ model: join(folder, 'qwen2-q5_0.gguf') }));
+    const { data, issues } = await estimated(options({ model: join(folder, 'qwen2-q5_0.gguf') }));
     expect(data.files).toMatchObject({ format: 'gguf', bytes: 18_624, parameters: 21_792, tensors: 26 });
     expect(Object.keys(data.files!.bytes_by_dtype).sort()).toEqual(['F32', 'Q5_0', 'Q8_0']);
     expect(data.parameters.total).toBe(21_792);
@@ -215,14 +214,14 @@ describe('files', () => {
     const broken = testFolder();
     cpSync(join(folder, 'qwen2-safetensors'), broken, { recursive: true });
     truncateSync(join(broken, 'model-00002-of-00002.safetensors'), 20_000);
-    const { data, issues } = await estimate(options({ model: broken }));
+    const { data, issues } = await estimated(options({ model: broken }));
     expect(data.files).toBeNull();
     expect(issues.map(({ code }) => code)).toEqual(['headers_not_read']);
     expect(data.weight_bytes).toBe(43_584);
     rmSync(join(broken, 'model-00002-of-00002.safetensors'));
-    expect((await estimate(options({ model: broken }))).issues[0]!.text).toContain('00002');
+    expect((await estimated(options({ model: broken }))).issues[0]!.text).toContain('00002');
     writeFileSync(join(broken, 'x.gguf'), 'no gguf');
-    expect(await codeOf(estimate(options({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
+    expect(await codeOf(estimated(options({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
   });
 });
 
@@ -250,7 +249,7 @@ describe('--gpu', () => {
 });
 
 describe('--fits', () => {
-  const fits = estimateFits('A10G', options({ inputLen: [512] }));
+  const fits = estimateFits(findGpu('A10G'), options({ inputLen: [512] }));
   const row = (id: string) => fits.data.models.find(({ model }) => model === id)!;
 
   it('has the models that users ask for, each with its parts', () => {
@@ -298,13 +297,13 @@ it.each([
   { model: 'llama-2-13b', gpu: '24GB', batchSize: [1, 8, 64], inputLen: [2048, 100_000] },
 ])('$model fits 100 columns', async (change) => {
   const text = stripVTControlCharacters(
-    terminalView(estimateView(await estimate(options(change))), { width: 100 }),
+    terminalView(estimateView(await estimated(options(change))), { width: 100 }),
   );
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
 
 it('the table of models: every model with its memory in each format, within 80 columns', () => {
-  const made = estimateFits('A10G', options({}));
+  const made = estimateFits(findGpu('A10G'), options({}));
   const view = estimateFitsView(made);
   const table = view.lead.find((block) => block.t === 'table')!;
   const { models } = made.data;
@@ -322,8 +321,8 @@ it('the table of models: every model with its memory in each format, within 80 c
 });
 
 describe('80 columns, and nothing is lost in silence', () => {
-  const textOf = async (change: Partial<EstimateOptions>, fits: boolean[] = []): Promise<string> => {
-    const made = await estimate(options({ model: 'llama-3.1-8b', ...change }));
+  const textOf = async (change: Partial<EstimateAsked>, fits: boolean[] = []): Promise<string> => {
+    const made = await estimated(options({ model: 'llama-3.1-8b', ...change }));
     // What fits is searched for (seconds); how it is shown needs a figure only.
     for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {
       point.fits = fits[index % fits.length]!;

@@ -1,15 +1,23 @@
 import { type Command, Option } from 'commander';
+import type { EstimateOptions } from '../analyze/estimate/memory.js';
 import { memoryEngines, type MemoryEngine } from '../llm/memory-request.js';
 import { kvDTypeNamed, schemeNamed } from '../llm/memory-storage.js';
+import type { Document } from '../model/document.js';
+import type { EstimateResult } from '../model/documents/estimate.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
-import type { EstimateOptions } from './estimate-memory.js';
+import { findGpu } from './estimate-gpu.js';
 
-interface Typed extends Omit<EstimateOptions, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
+export interface EstimateAsked extends EstimateOptions {
+  model: string;
+  gpu?: string;
+}
+
+interface Typed extends Omit<EstimateAsked, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
   model?: string;
   batchSize?: number[];
   inputLen?: number[];
@@ -93,8 +101,8 @@ async function run(typed: Typed): Promise<void> {
         '--gpu A10G --fits',
       );
     }
-    const { estimateFits } = await import('./estimate-fits.js');
-    const document = estimateFits(name, options);
+    const { estimateFits } = await import('../analyze/estimate/fits.js');
+    const document = estimateFits(findGpu(name), options);
     if (json) return printDocument(document);
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
@@ -104,12 +112,11 @@ async function run(typed: Typed): Promise<void> {
   if (model === undefined) {
     throw missing(
       '--model',
-      'It names what is reckoned.',
+      'The estimate is of a model.',
       '--model llama-3.1-8b, or --gpu A10G --fits for all',
     );
   }
-  const { estimate } = await import('./estimate-run.js');
-  const made = await estimate({ ...options, model });
+  const made = await estimated({ ...options, model });
   if (json) return printDocument(made);
   const how = { width: terminalWidth() };
   if (layers) {
@@ -119,6 +126,18 @@ async function run(typed: Typed): Promise<void> {
   const { terminalView } = await import('../render/terminal/view.js');
   const { viewOf } = await import('../views/registry.js');
   print(terminalView(await viewOf({ kind: 'estimate', document: made }), how));
+}
+
+/**
+ * The estimate of a model by its name, on a GPU by its name. Nothing is loaded, of files only headers are read.
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
+ *   E_DTYPE, E_LENGTHS, E_USAGE
+ */
+export async function estimated(options: EstimateAsked): Promise<Document<EstimateResult>> {
+  const { findSizedModel } = await import('../engines/model-files/find-model.js');
+  const { estimate } = await import('../analyze/estimate/estimate.js');
+  const model = await findSizedModel(options.model);
+  return estimate(model, options.gpu === undefined ? null : findGpu(options.gpu), options);
 }
 
 function missing(flag: string, why: string, example: string): InferscopeError {

@@ -8,7 +8,8 @@ import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import type { CachedGpuRoofline } from '../capture/roofline/cache.js';
 import { attachGpuRoofline, readRooflineFile } from './attach-roofline.js';
-import { findModel, type NamedModel } from './find-model.js';
+import { findModel } from '../engines/model-files/find-model.js';
+import type { NamedModel } from '../llm/model-files.js';
 import {
   type CaptureFile,
   importCaptures,

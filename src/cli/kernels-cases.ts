@@ -8,7 +8,7 @@ import type { Issue } from '../model/document.js';
 import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
-import { findModel } from './find-model.js';
+import { findModel } from '../engines/model-files/find-model.js';
 import type { KernelsTyped } from './kernels-typed.js';
 
 export interface ChosenCases {

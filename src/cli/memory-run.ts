@@ -13,7 +13,7 @@ import { ensureWritable } from '../session/home.js';
 import { loadEngine } from './bench-engines.js';
 import { planOf, workloadOf } from './bench-manifest.js';
 import { chooseMemoryEngine } from './memory-engine.js';
-import { findModel } from './find-model.js';
+import { findModel } from '../engines/model-files/find-model.js';
 import { importMemory } from './memory-import.js';
 import type { MemoryTyped } from './memory-options.js';
 import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.js';

@@ -20,9 +20,9 @@ import { InferscopeError } from '../model/errors.js';
 import { openSession, type Session } from '../session/open.js';
 import { withRows } from '../session/select.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { findModel } from './find-model.js';
+import { findModel } from '../engines/model-files/find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
-import { predictCsv } from './predict-csv.js';
+import { predictCsv } from '../export/predict-csv.js';
 import { predictDevice, type PredictTyped } from './predict-device.js';
 
 /** Predicts, beside what was measured where a session is given; prints it. */

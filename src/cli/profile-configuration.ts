@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander';
 import { memoryEngines } from '../llm/memory-request.js';
 import { profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError } from '../model/errors.js';
-import { findModel, type NamedModel } from './find-model.js';
+import { findModel } from '../engines/model-files/find-model.js';
+import type { NamedModel } from '../llm/model-files.js';
 import { shareOf } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 

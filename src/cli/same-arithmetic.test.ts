@@ -10,7 +10,7 @@ import { createSession } from '../session/create.js';
 import { openSession, type Session } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
 import { summary } from '../session/test-session.js';
-import { estimate } from './estimate-run.js';
+import { estimated as estimateOf } from './estimate.js';
 import { predicted } from './predict-run.js';
 
 const home = testHome();
@@ -71,7 +71,7 @@ const model = (id: string, more: Partial<NonNullable<Workload['model']>> = {}) =
 });
 
 function estimateLayers(id: string, quantization?: 'fp8-row' | 'awq-int4-g128', kv?: 'float8') {
-  return estimate({
+  return estimateOf({
     model: id,
     layers: true,
     batchSize: [batch],

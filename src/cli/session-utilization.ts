@@ -40,7 +40,7 @@ export function defineUtilization(command: Command): void {
         import('../analyze/utilization/utilization.js'),
         import('../session/open.js'),
         import('../session/select.js'),
-        import('./find-model.js'),
+        import('../engines/model-files/find-model.js'),
       ]);
       const { model, dtype, batchSize, inputLen } = options;
       const session = await openSession(selector, undefined, withRows('stages', 'stages'));

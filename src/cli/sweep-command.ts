@@ -87,7 +87,7 @@ async function knownOf(
   before: ReadonlyMap<string, number>,
   ask: boolean,
 ): Promise<Known> {
-  const { findModel, findSizedModel } = await import('./find-model.js');
+  const { findModel, findSizedModel } = await import('../engines/model-files/find-model.js');
   const { placesOf } = await import('./sweep-places.js');
   return {
     placeOf: placesOf(sweep.kind, gpus.capacities),

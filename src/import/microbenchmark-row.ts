@@ -1,6 +1,6 @@
 import type { MicrobenchmarkLine } from '../model/record.js';
 import type { Row } from '../model/tables.js';
-import { percentile } from './percentile.js';
+import { mean, percentile, standardDeviation } from '../model/statistics.js';
 
 /** Rate is FLOP/s where the operation has FLOPs, else B/s. Statistics are over the runs; sd is over n − 1. */
 export function microbenchmarkRow(
@@ -10,7 +10,6 @@ export function microbenchmarkRow(
   const { samples_ns: samples, flops, bytes, params } = line;
   const sorted = samples.toSorted((a, b) => a - b);
   const n = samples.length;
-  const mean = n > 0 ? samples.reduce((sum, value) => sum + value, 0) / n : null;
   const quantile = (share: number) => (n > 0 ? percentile(sorted, share) : null);
   const median = quantile(0.5);
   return {
@@ -24,7 +23,7 @@ export function microbenchmarkRow(
     runs: n,
     median_ns: median,
     min_ns: sorted[0] ?? null,
-    sd_ns: n > 1 ? Math.sqrt(samples.reduce((sum, value) => sum + (value - mean!) ** 2, 0) / (n - 1)) : null,
+    sd_ns: n > 1 ? standardDeviation(samples) : null,
     value: median === null || median === 0 ? null : ((flops > 0 ? flops : bytes) / median) * 1e9,
     unit: flops > 0 ? 'FLOP/s' : 'B/s',
     case_id: line.case,
@@ -34,7 +33,7 @@ export function microbenchmarkRow(
     text: line.text,
     start_ns: at(line.t_ns),
     end_ns: at(line.end_ns),
-    mean_ns: mean,
+    mean_ns: n > 0 ? mean(samples) : null,
     max_ns: sorted.at(-1) ?? null,
     p5_ns: quantile(0.05),
     p95_ns: quantile(0.95),

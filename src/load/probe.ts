@@ -1,5 +1,6 @@
 import { InferscopeError } from '../model/errors.js';
 import type { Probe } from '../model/documents/serving.js';
+import { median } from '../model/statistics.js';
 import { monotonicNs } from './clock.js';
 import type { Exchange } from './exchange.js';
 import { failureWords } from './failure-kind.js';
@@ -75,9 +76,6 @@ export function allFaster(again: readonly number[], fresh: readonly number[]): b
   const [slowest, fastest] = [Math.max(...again), Math.min(...fresh)];
   return slowest < fastest * cachedBelow && fastest - slowest > cachedMs;
 }
-
-const median = (values: readonly number[]) =>
-  values.toSorted((x, y) => x - y)[Math.floor(values.length / 2)]!;
 
 export function stoppedEarly(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {

@@ -1,5 +1,6 @@
 import type { BenchFit, BenchPointResult } from '../../model/documents/bench.js';
-import { mean, studentT975 } from '../statistics.js';
+import { studentT95 } from '../../model/student-t.js';
+import { mean } from '../../model/statistics.js';
 import { type Size, sweepOver, unitsOf } from './sweeps.js';
 
 export interface Fitted {
@@ -70,7 +71,7 @@ export function coefficientIntervals(
   const left = n - coefficients.length;
   if (left < 1) return null;
   return coefficients.map((value, i) => {
-    const half = studentT975(left) * Math.sqrt((rss / left) * Math.max(0, unscaled[i]!));
+    const half = studentT95(left) * Math.sqrt((rss / left) * Math.max(0, unscaled[i]!));
     return [value - half, value + half];
   });
 }

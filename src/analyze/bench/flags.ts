@@ -1,6 +1,6 @@
 import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
-import { mean, standardDeviation } from '../statistics.js';
+import { mean, standardDeviation } from '../../model/statistics.js';
 import { formatShare } from '../trace/words.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';

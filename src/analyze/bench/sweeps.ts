@@ -1,5 +1,5 @@
 import type { BenchPointResult } from '../../model/documents/bench.js';
-import { mean } from '../statistics.js';
+import { mean } from '../../model/statistics.js';
 
 export type Size = 'batch_size' | 'input_len' | 'output_len';
 type Timed = NonNullable<BenchPointResult['repeats']>[number];

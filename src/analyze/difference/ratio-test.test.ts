@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { studentTwoSidedP, studentTwoSidedT } from './student-t.js';
+import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
 import { holm, logMeanOf, logMeanOfInterval, permutationP, ratioTest } from './ratio-test.js';
 
 // scipy 1.17.1: 2 * stats.t.sf(t, v), stats.t.ppf(0.975, v)

@@ -1,5 +1,5 @@
-import { mean, standardDeviation } from '../statistics.js';
-import { studentTwoSidedP, studentTwoSidedT } from './student-t.js';
+import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
+import { mean, standardDeviation } from '../../model/statistics.js';
 
 /** A side's mean logarithm with its standard error. */
 export interface LogMean {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import { explainDocumentSchema, type ExplainResult } from '../../model/documents/explain.js';
+import { percentile } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../bench/test-bench.js';
 import { analyzeProfile } from '../profile.js';
 import { wholeRows } from '../test-rows.js';
-import { percentile } from '../statistics.js';
 import { repetitions, sessionOf } from '../test-session.js';
 import {
   gap,

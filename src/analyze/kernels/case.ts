@@ -2,7 +2,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { KernelPlan, KernelResult } from '../../model/documents/kernels.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import { limitingBits, throttleReasonNames } from '../../model/throttle-reasons.js';
-import { studentT975 } from '../statistics.js';
+import { meanFigure } from '../../model/statistics.js';
 import { roofOf, type CaseRoofs } from './roofs.js';
 import type { CaseRow, ConditionRow } from './rows.js';
 
@@ -73,10 +73,7 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
 /** Runs of one process are not independent launches: the interval says how steady this process was. */
 function meanOf({ mean_ns, sd_ns, runs, outcome }: CaseRow): Figure {
   if (mean_ns === null) return missing(outcome, `it was not measured: ${outcome.replaceAll('_', ' ')}`);
-  const source = 'runs of one process';
-  if (sd_ns === null || runs < 2) return figure(mean_ns, 'ns', source, { n: runs });
-  const half = (studentT975(runs - 1) * sd_ns) / Math.sqrt(runs);
-  return figure(mean_ns, 'ns', source, { n: runs, sd: sd_ns, ci95: [mean_ns - half, mean_ns + half] });
+  return meanFigure({ mean: mean_ns, sd: sd_ns, n: runs }, 'ns', 'runs of one process');
 }
 
 function shareOf(roof: Figure, median: number | null): Figure {

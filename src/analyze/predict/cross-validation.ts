@@ -1,4 +1,5 @@
 import type { CrossValidation } from '../../model/documents/predict.js';
+import { median } from '../../model/statistics.js';
 import { affineFit } from './interpolate.js';
 import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js';
 import { kernelTime, movePoints, type Roof } from './kernel-time.js';
@@ -43,11 +44,4 @@ export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): C
       worst_case: worst.case,
     };
   });
-}
-
-/** Of ascending values; the mean of the middle two of an even number. */
-export function median(sorted: readonly number[]): number {
-  const middle = sorted.length / 2;
-  const high = sorted[Math.floor(middle)] ?? NaN;
-  return Number.isInteger(middle) ? (high + (sorted[middle - 1] ?? NaN)) / 2 : high;
 }

@@ -1,6 +1,6 @@
 import { bytesPerElement } from '../../model/dtype.js';
 import type { Session } from '../../session/open.js';
-import { studentT975 } from '../statistics.js';
+import { studentT95 } from '../../model/student-t.js';
 
 /** A measured case of a `kernels` session. */
 export interface MeasuredKernel {
@@ -49,7 +49,7 @@ async function casesOf(session: Session): Promise<MeasuredKernel[]> {
       interval:
         mean === null || sd === null || runs === null || runs < 2
           ? null
-          : (studentT975(runs - 1) * sd) / Math.sqrt(runs) / mean,
+          : (studentT95(runs - 1) * sd) / Math.sqrt(runs) / mean,
       params: JSON.parse(row.params) as Record<string, number>,
       flops: row.flops ?? 0,
       bytes: row.bytes ?? 0,

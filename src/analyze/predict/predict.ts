@@ -14,10 +14,11 @@ import type {
 } from '../../model/documents/predict.js';
 import type { DType } from '../../model/dtype.js';
 import { type Figure, figure, missing } from '../../model/figure.js';
+import { median } from '../../model/statistics.js';
 import { launchCosts } from './assumptions.js';
 import { calibrationOf } from './calibration.js';
 import { compose, type Composed } from './compose.js';
-import { crossValidation, median } from './cross-validation.js';
+import { crossValidation } from './cross-validation.js';
 import type { DeviceRoofs } from './device-roofs.js';
 import type { MeasuredKernel } from './kernel-table.js';
 import { assumedTime, type KernelTime, kernelTime, type Roof } from './kernel-time.js';

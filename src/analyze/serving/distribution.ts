@@ -1,6 +1,7 @@
 import type { Distribution } from '../../model/documents/serving.js';
 import { missing } from '../../model/figure.js';
-import { mean, orderStatistics, standardDeviation, studentT975 } from '../statistics.js';
+import { interval95, mean, standardDeviation } from '../../model/statistics.js';
+import { orderStatistics } from '../statistics.js';
 
 const batches = 10;
 
@@ -37,6 +38,5 @@ function batchInterval(values: readonly number[], center: number): [number, numb
       ),
     ),
   );
-  const half = (studentT975(batches - 1) * standardDeviation(means)) / Math.sqrt(batches);
-  return [center - half, center + half];
+  return interval95(center, standardDeviation(means), batches);
 }

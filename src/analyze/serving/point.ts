@@ -1,6 +1,6 @@
 import type { LoadPlan, ServingPoint, Slo } from '../../model/documents/serving.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
-import { mean } from '../statistics.js';
+import { mean } from '../../model/statistics.js';
 import { distribution } from './distribution.js';
 import type { RequestRow } from './requests.js';
 

@@ -1,6 +1,6 @@
 import type { Drift } from '../../model/documents/trace-drift.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
-import { percentile } from '../statistics.js';
+import { percentile } from '../../model/statistics.js';
 import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
 

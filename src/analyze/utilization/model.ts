@@ -1,3 +1,4 @@
+import type { NamedModel } from '../../llm/model-files.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
@@ -5,12 +6,6 @@ import type { Workload } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { gemmOperators, operatorType } from '../gemms/shape.js';
 import { workloadModel, type WorkloadModel } from '../model-work.js';
-
-/** What the user said of the model; it comes before what the session says. */
-export interface NamedModel {
-  name: string;
-  config: Record<string, unknown>;
-}
 
 export interface SessionModel {
   name: string;
@@ -26,6 +21,7 @@ export interface SessionModel {
 export async function sessionModel(
   database: SessionDatabase,
   workload: Workload | null,
+  /** What the user said of the model comes before what the session says. */
   named: { model?: NamedModel | undefined; dtype?: DType | undefined },
 ): Promise<SessionModel | MissingFigure> {
   const own = workload?.model ?? null;

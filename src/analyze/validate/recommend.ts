@@ -11,6 +11,7 @@ import {
 } from '../../llm/memory-constants.js';
 import { nonTorchKind } from '../../llm/memory-vllm.js';
 import type { Recommendation } from '../../model/documents/validate.js';
+import { median } from '../../model/statistics.js';
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { HeldProfile } from './validate-profile.js';
 
@@ -136,10 +137,4 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
       : constantOf(`cublasWorkspace.${workspaceKey}`, workspace, framework)),
     ...factor(`activations (${row.engine})`, 'activations'),
   ];
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

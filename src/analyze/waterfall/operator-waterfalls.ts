@@ -1,13 +1,13 @@
 import { explainedBars } from '../../model/headline-time.js';
 import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import { figure, missing, type MissingFigure } from '../../model/figure.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import { mean, meanFigure, percentile, standardDeviation } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { roofsOf } from '../bench/roof.js';
 import { workloadModel } from '../model-work.js';
-import { percentile, studentT975 } from '../statistics.js';
 import { withoutProfiler } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
 import { literal, type TraceScope } from '../trace/scope.js';
@@ -282,10 +282,10 @@ function noteOf(
 
 function meanOf(values: readonly number[]) {
   const n = values.length;
-  const mean = values.reduce((sum, value) => sum + value, 0) / n;
-  const source = 'ranges of the stage (start to start of the next, docs/measurement.md)';
-  if (n < 2) return figure(mean, 'ms', source, { n });
-  const sd = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1));
-  const half = (studentT975(n - 1) * sd) / Math.sqrt(n);
-  return figure(mean, 'ms', source, { n, sd, ci95: [mean - half, mean + half] });
+  const sd = n < 2 ? null : standardDeviation(values);
+  return meanFigure(
+    { mean: mean(values), sd, n },
+    'ms',
+    'ranges of the stage (start to start of the next, docs/measurement.md)',
+  );
 }

@@ -1,6 +1,6 @@
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
-import { mean, percentile, standardDeviation, studentT975 } from '../statistics.js';
+import { interval95, mean, percentile, standardDeviation } from '../../model/statistics.js';
 import { orderedIds } from './bar-order.js';
 import type { Part } from './split.js';
 import { servingWords, type ServerTimes } from './serving-words.js';
@@ -209,6 +209,5 @@ function measured(all: readonly number[], meanMs: number, { where, instances }: 
   const source = 'answered requests of the load, warm-up left out';
   if (all.length < 2) return figure(meanMs, 'ms', source, { n });
   const sd = standardDeviation(all);
-  const half = (studentT975(all.length - 1) * sd) / Math.sqrt(all.length);
-  return figure(meanMs, 'ms', source, { n, sd, ci95: [meanMs - half, meanMs + half] });
+  return figure(meanMs, 'ms', source, { n, sd, ci95: interval95(meanMs, sd, all.length) });
 }

@@ -1,7 +1,7 @@
 import type { OpClass } from '../../model/classes.js';
-import { figure, type Figure } from '../../model/figure.js';
+import type { Figure } from '../../model/figure.js';
+import { meanFigure } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { studentT975 } from '../statistics.js';
 import { edges, gapParts } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Told } from './host-split.js';
@@ -117,7 +117,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
       {
         group,
         instances: n,
-        measuredMs: meanFigure(own),
+        measuredMs: windowMean(own),
         medianMs: own['median'] === null ? null : own['median']! / 1e6,
         p10Ms: own['p10'] === undefined || own['p10'] === null ? null : own['p10'] / 1e6,
         mean: of(n, null, own['mean']!),
@@ -223,13 +223,7 @@ async function hostTimes(
   return found;
 }
 
-function meanFigure({ n, mean, sd }: Record<string, number>): Figure {
-  const source = 'windows of the stage (start to start of the next, docs/measurement.md)';
-  if (n === 1 || sd === null || sd === undefined) return figure(mean! / 1e6, 'ms', source, { n: n! });
-  const half = (studentT975(n! - 1) * sd) / Math.sqrt(n!);
-  return figure(mean! / 1e6, 'ms', source, {
-    n: n!,
-    sd: sd / 1e6,
-    ci95: [(mean! - half) / 1e6, (mean! + half) / 1e6],
-  });
+function windowMean({ n, mean, sd }: Record<string, number | null>): Figure {
+  const ms = { mean: mean! / 1e6, sd: sd === null || sd === undefined ? null : sd / 1e6, n: n! };
+  return meanFigure(ms, 'ms', 'windows of the stage (start to start of the next, docs/measurement.md)');
 }

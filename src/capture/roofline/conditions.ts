@@ -1,3 +1,4 @@
+import { mean } from '../../model/statistics.js';
 import process from 'node:process';
 import { limitingBits, throttleReasonNames } from '../../model/throttle-reasons.js';
 import type { Row } from '../../model/tables.js';
@@ -21,15 +22,16 @@ export function conditionsWithin(
     within.filter((row) => row.metric === metric).map((row) => row.value as number);
   const bits = values('throttle_bits').reduce((all, value) => all | value, 0);
   return {
-    sm_clock_mhz: mean(values('sm_clock_mhz')),
+    sm_clock_mhz: meanOrNull(values('sm_clock_mhz')),
     // NVML's power_w is the mean of the last second on Ampere and newer: of this case only where it lasted that long.
-    power_w: mean(values('power_instant_w')) ?? (toNs - fromNs > 1e9 ? mean(values('power_w')) : null),
+    power_w:
+      meanOrNull(values('power_instant_w')) ?? (toNs - fromNs > 1e9 ? meanOrNull(values('power_w')) : null),
     throttled_by: throttleReasonNames(bits & limitingBits),
   };
 }
 
-function mean(values: number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+function meanOrNull(values: number[]): number | null {
+  return values.length === 0 ? null : mean(values);
 }
 
 /**

@@ -16,6 +16,7 @@ import type {
 } from '../../model/documents/gpu-roofline.js';
 import { type Figure, figure } from '../../model/figure.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
+import { standardDeviation } from '../../model/statistics.js';
 import type { Conditions } from './conditions.js';
 import type { PlannedDevice } from './gpu-plan.js';
 import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
@@ -37,14 +38,12 @@ export type ConditionsOf = (line: MicrobenchmarkLine) => Conditions;
 function measurement(line: MicrobenchmarkLine, conditions: ConditionsOf) {
   const median = medianNs(line)!;
   const { samples_ns: samples } = line;
-  const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;
-  const variance = samples.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (samples.length - 1);
   return {
     case: line.case,
     method: line.method,
     runs: samples.length,
     median_ns: median,
-    sd_share: samples.length > 1 ? Math.sqrt(variance) / median : 0,
+    sd_share: samples.length > 1 ? standardDeviation(samples) / median : 0,
     ...conditions(line),
   };
 }

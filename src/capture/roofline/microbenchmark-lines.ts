@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type MicrobenchmarkLine, microbenchmarkLineSchema } from '../../model/record.js';
+import { median } from '../../model/statistics.js';
 
 /** The `microbenchmark` lines of a record file; a line cut off by a killed process is left out. */
 export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkLine[]> {
@@ -19,15 +20,13 @@ export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkL
 /** Median, ns; null when it was not measured. */
 export function medianNs({ outcome, samples_ns: samples }: MicrobenchmarkLine): number | null {
   if (outcome !== 'measured' || samples.length === 0) return null;
-  const sorted = samples.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return median(samples);
 }
 
 /** Operations or bytes a second of the median run; null when it was not measured. */
 export function rateOf(line: MicrobenchmarkLine): number | null {
-  const median = medianNs(line);
-  return median === null || median <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / median) * 1e9;
+  const ns = medianNs(line);
+  return ns === null || ns <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / ns) * 1e9;
 }
 
 export function fastest(lines: readonly MicrobenchmarkLine[]): MicrobenchmarkLine | null {

@@ -1,5 +1,5 @@
-import { mean } from '../../analyze/statistics.js';
 import type { SampledMetric } from '../../model/documents/baseline.js';
+import { mean } from '../../model/statistics.js';
 
 /** One session's share of a metric. */
 export interface MetricPart {

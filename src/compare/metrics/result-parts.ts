@@ -1,7 +1,7 @@
 import { isRecomputedSql } from '../../model/metric-source.js';
+import { interval95, mean } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { rank } from '../../analyze/benchmark-results/results.js';
-import { mean, studentT975 } from '../../analyze/statistics.js';
 import type { MetricPart } from './metric-parts.js';
 
 interface MetricRow {
@@ -95,6 +95,5 @@ function intervalOf(row: MetricRow, rows: readonly MetricRow[]): MetricPart['int
   const population = same('sd_population');
   const sd = same('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));
   if (sd === undefined) return null;
-  const half = (studentT975(n - 1) * sd) / Math.sqrt(n);
-  return { n, ci95: [value - half, value + half], over_launches: false };
+  return { n, ci95: interval95(value, sd, n), over_launches: false };
 }

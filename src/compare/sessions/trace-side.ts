@@ -1,15 +1,15 @@
 import { headlineTime, phaseTime } from '../../model/headline-time.js';
-import { figure, missing, type Figure } from '../../model/figure.js';
+import { missing, type Figure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
 import type { TracePhase } from '../../model/documents/trace.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
+import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import { phases } from '../../analyze/trace/phases.js';
 import { traceScope } from '../../analyze/derived/scope.js';
 import type { TraceScope } from '../../analyze/trace/scope.js';
 import { telemetry } from '../../analyze/trace/telemetry.js';
 import { windowClocks } from '../../analyze/trace/windows.js';
-import { studentT975 } from '../../analyze/statistics.js';
 import { utilizationOfTrace } from '../../analyze/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
@@ -58,14 +58,9 @@ export async function traceSide(session: Session): Promise<Side> {
 }
 
 function profiledTime(phase: TracePhase): Figure {
-  const { mean_ns, sd_ns, count } = phase.wall;
-  const half = sd_ns === null ? null : (studentT975(count - 1) * sd_ns) / Math.sqrt(count) / 1e6;
-  const mean = mean_ns / 1e6;
-  return figure(mean, 'ms', 'windows under the profiler, within one process', {
-    n: count,
-    ...(sd_ns === null ? {} : { sd: sd_ns / 1e6 }),
-    ...(half === null ? {} : { ci95: [mean - half, mean + half] as [number, number] }),
-  });
+  const { mean_ns, sd_ns, count: n } = phase.wall;
+  const wall = { mean: mean_ns / 1e6, sd: sd_ns === null ? null : sd_ns / 1e6, n };
+  return meanFigure(wall, 'ms', 'windows under the profiler, within one process');
 }
 
 /** @param sized of its kind, one for each batch size */

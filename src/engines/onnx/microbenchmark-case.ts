@@ -11,6 +11,7 @@ import {
   type KernelTrace,
 } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
+import { mean, standardDeviation } from '../../model/statistics.js';
 import { constant, type HostArray, sizeOf } from './microbenchmark-arrays.js';
 import { kernelNodes, type KernelNodes } from './microbenchmark-kernels.js';
 import { writeOnnx, type OnnxGraph } from './onnx-file.js';
@@ -275,8 +276,5 @@ async function clocked(run: () => Promise<unknown>): Promise<number> {
 
 /** Half of the 95 % interval of the mean as a share of it; z = 1.96 stands for t of many runs. */
 function halfInterval(samples: readonly number[]): number {
-  const n = samples.length;
-  const mean = samples.reduce((sum, ns) => sum + ns, 0) / n;
-  const variance = samples.reduce((sum, ns) => sum + (ns - mean) ** 2, 0) / (n - 1);
-  return (1.96 * Math.sqrt(variance / n)) / mean;
+  return (1.96 * standardDeviation(samples)) / Math.sqrt(samples.length) / mean(samples);
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { standardDeviation } from '../../model/statistics.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
@@ -232,14 +233,12 @@ async function timed(
   const durations = await repeat(session, feeds, fetches);
   await session.release();
   durations.sort((x, y) => x - y);
-  const mean = durations.reduce((sum, ns) => sum + ns, 0) / durations.length;
-  const variance = durations.reduce((sum, ns) => sum + (ns - mean) ** 2, 0) / (durations.length - 1);
   return {
     ...what,
     runs: durations.length,
     median_ns: durations[durations.length >> 1]!,
     min_ns: durations[0]!,
-    sd_ns: Math.sqrt(variance),
+    sd_ns: standardDeviation(durations),
   };
 }
 

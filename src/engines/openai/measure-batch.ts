@@ -1,4 +1,5 @@
 import type { BenchPoint } from '../../model/bench.js';
+import { median } from '../../model/statistics.js';
 import { type ClientVerdict, clientVerdict } from '../../load/client-verdict.js';
 import { monotonicNs } from '../../load/clock.js';
 import type { Exchange } from '../../load/exchange.js';
@@ -72,7 +73,7 @@ export async function measureBatch(
       ...batchTimes(exchanges, output_len),
       input_tokens: alike(exchanges.map(({ usage }) => usage?.input_tokens ?? null)),
       cached_tokens: sumOfKnown(exchanges.map(({ usage }) => usage?.cached_tokens ?? null)),
-      client: clientVerdict([health], lags, mean(ttfts) / 1e6),
+      client: clientVerdict([health], lags, median(ttfts) / 1e6),
     },
   };
 }

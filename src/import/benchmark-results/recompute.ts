@@ -3,7 +3,7 @@ import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { MetricList, OurMetric } from './metric-list.js';
 import { warning } from './result-file.js';
-import { percentile } from '../percentile.js';
+import { mean, percentile, standardDeviation } from '../../model/statistics.js';
 
 /** One request as we define its times, ms; null where the file does not allow it. */
 export interface RequestSample {
@@ -57,11 +57,9 @@ export function recompute(requests: readonly RequestSample[], list: MetricList):
 /** `sorted` ascending, not empty. */
 export function summaryOf(sorted: Float64Array): [string, number | null][] {
   const n = sorted.length;
-  const mean = sorted.reduce((sum, value) => sum + value, 0) / n;
-  const squares = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return [
-    ['mean', mean],
-    ['sd', n > 1 ? Math.sqrt(squares / (n - 1)) : null],
+    ['mean', mean(sorted)],
+    ['sd', n > 1 ? standardDeviation(sorted) : null],
     ['min', sorted[0]!],
     ['median', percentile(sorted, 0.5)],
     ['p90', percentile(sorted, 0.9)],

@@ -1,4 +1,5 @@
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf } from './metric-list.js';
+import { standardDeviation } from '../../model/statistics.js';
 import { endToEnd, info, type ResultFile, unknownClock } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
@@ -35,9 +36,7 @@ export function vllmLatency(one: JsonObject, path: string): ResultFile {
   for (const [share, value] of Object.entries(objectOf(one['percentiles']) ?? {})) {
     put(share === '50' ? 'median' : `p${share}`, numberOf(value), `file: percentiles.${share}`);
   }
-  const mean = seconds.reduce((sum, value) => sum + value, 0) / n;
-  const squares = seconds.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  if (n > 1) put('sd', Math.sqrt(squares / (n - 1)), `recomputed from ${n} iterations`);
+  if (n > 1) put('sd', standardDeviation(seconds), `recomputed from ${n} iterations`);
   return {
     tool: { name: 'vllm bench latency', version: null },
     realtime_zero_ns: null,

@@ -1,26 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { readConfig } from '../engines/onnx/model-config.js';
-import { enginePresets } from '../engines/onnx/presets.js';
-import { cachedSnapshot } from '../engines/transformers/hub-cache.js';
-import { findBaseOf, findPreset, presets } from '../llm/presets.js';
-import { InferscopeError } from '../model/errors.js';
-import { nearest } from '../model/nearest.js';
-import { folderWeights, ggufModel, ggufOfFolder, type HeaderWeights } from './find-model-files.js';
+import { readConfig } from '../onnx/model-config.js';
+import { enginePresets } from '../onnx/presets.js';
+import { cachedSnapshot } from '../transformers/hub-cache.js';
+import type { NamedModel, SizedModel } from '../../llm/model-files.js';
+import { findBaseOf, findPreset, presets } from '../../llm/presets.js';
+import { InferscopeError } from '../../model/errors.js';
+import { nearest } from '../../model/nearest.js';
+import { folderWeights, ggufModel, ggufOfFolder } from './find-model-files.js';
 import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
-
-export interface NamedModel {
-  name: string;
-  config: Record<string, unknown>;
-}
-
-/** A model whose files were looked at, too. */
-export interface SizedModel extends NamedModel {
-  /** Exact sizes from the files' headers; null when there are none. */
-  weights: HeaderWeights | null;
-  /** Why there are none though there should be. */
-  withoutWeights: string | null;
-}
 
 /**
  * A preset, a config.json, the folder of one, a safetensors or a GGUF file.

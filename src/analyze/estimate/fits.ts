@@ -1,16 +1,16 @@
-import { readArchitecture } from '../llm/read-architecture.js';
-import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
-import { largestContext } from '../llm/memory-fit.js';
-import type { MemoryRequest } from '../llm/memory-request.js';
-import { countParameters } from '../llm/parameters.js';
-import { presets, type Preset } from '../llm/presets.js';
-import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
-import { floatStorage, weightBytes, type Storage } from '../llm/storage.js';
-import { document, type Document } from '../model/document.js';
-import type { EstimateFits } from '../model/documents/estimate-memory.js';
-import type { EstimatedComponent } from '../model/memory-components.js';
-import { findGpu, type KnownGpu } from './estimate-gpu.js';
-import type { EstimateOptions } from './estimate-memory.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
+import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
+import { largestContext } from '../../llm/memory-fit.js';
+import type { MemoryRequest } from '../../llm/memory-request.js';
+import { countParameters } from '../../llm/parameters.js';
+import { presets, type Preset } from '../../llm/presets.js';
+import { declaredDType, declaredWeights, quantizedWeights } from '../../llm/quantization.js';
+import { floatStorage, weightBytes, type Storage } from '../../llm/storage.js';
+import { document, type Document } from '../../model/document.js';
+import type { EstimateFits } from '../../model/documents/estimate-memory.js';
+import type { EstimatedComponent } from '../../model/memory-components.js';
+import type { KnownGpu } from './known-gpu.js';
+import type { EstimateOptions } from './memory.js';
 
 /** What the table compares: unquantised, and the two widths that are published most. */
 const formats: { format: string; storage: Storage }[] = [
@@ -26,9 +26,9 @@ const formats: { format: string; storage: Storage }[] = [
   })),
 ];
 
-/** Which bundled models fit a GPU, from bundled dimensions alone: nothing is downloaded. @throws E_USAGE */
+/** Which bundled models fit a GPU, from bundled dimensions alone: nothing is downloaded. */
 export function estimateFits(
-  gpuName: string,
+  gpu: KnownGpu,
   {
     batchSize,
     inputLen,
@@ -36,7 +36,6 @@ export function estimateFits(
     engine,
   }: Pick<EstimateOptions, 'batchSize' | 'inputLen' | 'outputLen' | 'engine'>,
 ): Document<EstimateFits> {
-  const gpu = findGpu(gpuName);
   const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
   const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
   models.sort((one, other) => one.parameters - other.parameters);

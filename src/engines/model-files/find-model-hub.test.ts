@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { InferscopeError } from '../model/errors.js';
-import { testFolder } from '../session/test-folder.js';
+import { InferscopeError } from '../../model/errors.js';
+import { testFolder } from '../../session/test-folder.js';
 import { findSizedModel } from './find-model.js';
 
 const files = join('test', 'fixtures', 'model-files-tiny');

@@ -1,19 +1,17 @@
-import type { Architecture } from '../llm/architecture.js';
-import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
-import { largestFit } from '../llm/memory-fit.js';
-import type { HeaderBytes, MemoryRequest, Parallelism, MemoryEngine } from '../llm/memory-request.js';
-import { quantizedWeights, type SchemeName } from '../llm/quantization.js';
-import type { Storage } from '../llm/storage.js';
-import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
-import { bytesPerElement, type DType } from '../model/dtype.js';
-import { checkGrid } from '../model/grid.js';
-import { InferscopeError } from '../model/errors.js';
-import { findGpu, type KnownGpu } from './estimate-gpu.js';
-import type { HeaderWeights } from './find-model-files.js';
-import type { SizedModel } from './find-model.js';
+import type { Architecture } from '../../llm/architecture.js';
+import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
+import { largestFit } from '../../llm/memory-fit.js';
+import type { HeaderBytes, MemoryRequest, Parallelism, MemoryEngine } from '../../llm/memory-request.js';
+import { quantizedWeights, type SchemeName } from '../../llm/quantization.js';
+import type { Storage } from '../../llm/storage.js';
+import type { EstimateMemory, EstimatePoint } from '../../model/documents/estimate-memory.js';
+import { bytesPerElement, type DType } from '../../model/dtype.js';
+import { checkGrid } from '../../model/grid.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { KnownGpu } from './known-gpu.js';
+import type { HeaderWeights, SizedModel } from '../../llm/model-files.js';
 
 export interface EstimateOptions {
-  model: string;
   layers?: boolean;
   batchSize: number[];
   inputLen: number[];
@@ -26,7 +24,6 @@ export interface EstimateOptions {
   tensorParallelSize: number;
   pipelineParallelSize: number;
   expertParallelSize: number;
-  gpu?: string;
   gpuMemoryUtilization?: number;
   engine: MemoryEngine;
   maxModelLen?: number;
@@ -39,9 +36,9 @@ export function memoryOf(
   a: Architecture,
   storage: Storage,
   model: SizedModel,
+  gpu: KnownGpu | null,
   options: EstimateOptions,
 ): EstimateMemory {
-  const gpu = options.gpu === undefined ? null : findGpu(options.gpu);
   const request = requestOf(storage, model, gpu, options);
   const points = shapes(options).map((shape) => pointOf(a, { ...request, ...shape }));
   const { parallel, maxModelLen, gpuMemoryUtilization } = points[0]!.estimate.request;

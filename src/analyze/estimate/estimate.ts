@@ -1,30 +1,33 @@
-import { unreadKeysIssues } from '../llm/unread-keys.js';
-import type { Architecture } from '../llm/architecture.js';
-import { readArchitecture } from '../llm/read-architecture.js';
-import { kvBytesPerToken } from '../llm/kv-cache.js';
-import { layerTable } from '../llm/layers.js';
-import { storageOf } from '../llm/memory-storage.js';
-import { countParameters } from '../llm/parameters.js';
-import { declaredWeights } from '../llm/quantization.js';
-import type { StageShape } from '../llm/shape.js';
-import { weightBytes, type Storage } from '../llm/storage.js';
-import { document, type Document, type Issue } from '../model/document.js';
+import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import type { Architecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
+import { kvBytesPerToken } from '../../llm/kv-cache.js';
+import { layerTable } from '../../llm/layers.js';
+import { storageOf } from '../../llm/memory-storage.js';
+import { countParameters } from '../../llm/parameters.js';
+import { declaredWeights } from '../../llm/quantization.js';
+import type { StageShape } from '../../llm/shape.js';
+import { weightBytes, type Storage } from '../../llm/storage.js';
+import { document, type Document, type Issue } from '../../model/document.js';
 import {
   estimateModuleSchema,
   type EstimateLayers,
   type EstimateResult,
-} from '../model/documents/estimate.js';
-import { InferscopeError } from '../model/errors.js';
-import { memoryOf, type EstimateOptions } from './estimate-memory.js';
-import { findSizedModel, type SizedModel } from './find-model.js';
+} from '../../model/documents/estimate.js';
+import { InferscopeError } from '../../model/errors.js';
+import { memoryOf, type EstimateOptions } from './memory.js';
+import type { SizedModel } from '../../llm/model-files.js';
+import type { KnownGpu } from './known-gpu.js';
 
 /**
  * Arithmetic of a model that is not run: nothing is measured or loaded, of files only headers are read.
- * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
- *   E_DTYPE, E_LENGTHS, E_USAGE
+ * @throws E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_LENGTHS, E_USAGE
  */
-export async function estimate(options: EstimateOptions): Promise<Document<EstimateResult>> {
-  const model = await findSizedModel(options.model);
+export function estimate(
+  model: SizedModel,
+  gpu: KnownGpu | null,
+  options: EstimateOptions,
+): Document<EstimateResult> {
   const architecture = readArchitecture(model.config);
   const storage = storageOf(model.config, options);
   const { total, active, embedding, lm_head } = countParameters(architecture);
@@ -54,7 +57,7 @@ export async function estimate(options: EstimateOptions): Promise<Document<Estim
     },
     kv_cache_bytes_per_token: kvBytesPerToken(architecture, storage.kvCache),
     layers: options.layers ? layersOf(architecture, shapeOf(options), storage) : null,
-    memory: options.layers ? null : memoryOf(architecture, storage, model, options),
+    memory: options.layers ? null : memoryOf(architecture, storage, model, gpu, options),
   };
   return document('estimate', '1.1', result, issuesOf(model, architecture, total, options));
 }

@@ -1,4 +1,4 @@
-import { csvField } from '../export/csv.js';
+import { csvField } from './csv.js';
 import type { PredictResult, PredictStage } from '../model/documents/predict.js';
 
 function cells(stage: PredictStage, { model, dtype, device }: PredictResult): Record<string, unknown> {

@@ -1,7 +1,8 @@
 import process from 'node:process';
-import { presets } from '../llm/presets.js';
-import { InferscopeError, messageOf } from '../model/errors.js';
-import { safetensorsWeights, type HeaderWeights } from './find-model-files.js';
+import { presets } from '../../llm/presets.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import { safetensorsWeights } from './find-model-files.js';
+import type { HeaderWeights } from '../../llm/model-files.js';
 
 /** A config of a few kB and headers of some MB: longer is a hub that does not answer. */
 const timeoutMs = 20_000;

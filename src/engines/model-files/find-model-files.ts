@@ -1,23 +1,16 @@
 import { open, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { readArchitecture } from '../llm/read-architecture.js';
-import { ggufConfig, ggufWeights, type GgufTensor } from '../llm/gguf.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
+import type { HeaderWeights } from '../../llm/model-files.js';
+import { ggufConfig, ggufWeights, type GgufTensor } from '../../llm/gguf.js';
 import {
   parseSafetensorsHeader,
   safetensorsHeaderLength,
   weightsOfFiles,
   type FileTensor,
-  type FileWeights,
-} from '../llm/safetensors.js';
-import { InferscopeError, messageOf } from '../model/errors.js';
-import { parseJson } from '../model/parse-json.js';
-
-/** Sizes of a model's weights from the headers of its files. */
-export interface HeaderWeights extends FileWeights {
-  format: 'safetensors' | 'gguf';
-  /** Which files, in words. */
-  source: string;
-}
+} from '../../llm/safetensors.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import { parseJson } from '../../model/parse-json.js';
 
 /** Reads a header and nothing else of a safetensors file. @throws E_MODEL_FILE */
 export async function safetensorsTensors(path: string): Promise<FileTensor[]> {

@@ -20,6 +20,15 @@ export function studentTwoSidedT(p: number, degreesOfFreedom: number): number {
   return (low + high) / 2;
 }
 
+const known = new Map<number, number>();
+
+/** Half the width of a 95 % interval, in standard errors. */
+export function studentT95(degreesOfFreedom: number): number {
+  const found = known.get(degreesOfFreedom) ?? studentTwoSidedT(0.05, degreesOfFreedom);
+  known.set(degreesOfFreedom, found);
+  return found;
+}
+
 /** Continued fraction of DLMF 8.17.22 by Lentz's method; symmetric in (x, a, b) ↔ (1 − x, b, a), used where it converges. */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;

@@ -1,0 +1,7 @@
+import type { GpuRoom } from '../../llm/memory-request.js';
+
+export interface KnownGpu extends GpuRoom {
+  totalBytes: number;
+  /** Where the memory is known from. */
+  source: string;
+}

@@ -1,0 +1,48 @@
+import { type Figure, figure } from './figure.js';
+import { studentT95 } from './student-t.js';
+
+/** NaN of none, as the others here. */
+export function mean(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return sum / values.length;
+}
+
+/** Sample standard deviation (n − 1). */
+export function standardDeviation(values: ArrayLike<number>): number {
+  const center = mean(values);
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += (values[i]! - center) ** 2;
+  return Math.sqrt(squares / (values.length - 1));
+}
+
+/** Linear interpolation between order statistics (type 7, as numpy and DuckDB's quantile_cont). `sorted` ascending, not empty. */
+export function percentile(sorted: ArrayLike<number>, share: number): number {
+  const at = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(at)]!;
+  return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
+}
+
+/** Of values in any order. */
+export function median(values: readonly number[]): number {
+  return percentile(
+    values.toSorted((x, y) => x - y),
+    0.5,
+  );
+}
+
+/** 95 % confidence interval of the mean of `n` independent values (Student's t); `n` at least 2. */
+export function interval95(center: number, sd: number, n: number): [low: number, high: number] {
+  const half = (studentT95(n - 1) * sd) / Math.sqrt(n);
+  return [center - half, center + half];
+}
+
+/** A mean with its spread and interval where there are two values or more. */
+export function meanFigure(
+  { mean: center, sd, n }: { mean: number; sd: number | null; n: number },
+  unit: string,
+  source: string,
+): Figure {
+  if (n < 2 || sd === null) return figure(center, unit, source, { n });
+  return figure(center, unit, source, { n, sd, ci95: interval95(center, sd, n) });
+}
