@@ -5,6 +5,7 @@ import { startDeviceSampler } from '../capture/run/device-sampler.js';
 import { startHostSampler } from '../capture/telemetry.js';
 import { clientVerdict } from '../load/client-verdict.js';
 import { loadLevel } from '../load/load-shape.js';
+import { medianTtftMs, sendLags, sweepPoint } from '../load/point-seen.js';
 import { planRequests } from '../load/plan-requests.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { requestRow } from '../load/request-row.js';
@@ -15,7 +16,6 @@ import type { LoadTarget } from '../load/target.js';
 import { runLoad, type LoadOutcome } from '../load/threads.js';
 import type { Issue } from '../model/document.js';
 import type { LoadPlan, Slo } from '../model/documents/serving.js';
-import type { Row } from '../model/tables.js';
 import type { SessionFiles } from '../session/session-files.js';
 import type { PlannedLoad } from './bench-serve-loads.js';
 
@@ -122,60 +122,10 @@ export async function runServingPoint(
       },
       begin_ns: outcome.begin_ns - originNs,
       end_ns: outcome.end_ns - originNs,
-      client: clientVerdict(outcome.threads, sendLags(outcome, load), median(rows, 'ttft_ns')),
+      client: clientVerdict(outcome.threads, sendLags(outcome, load), medianTtftMs(rows)),
     },
     seen: sweepPoint(rows, load, outcome, context.slo, control.signal.aborted),
     issues: [],
-  };
-}
-
-/** With a bound on an open load, the wait for a slot is the load's, not the client's: then nothing is known. */
-function sendLags({ exchanges }: LoadOutcome, load: PlannedLoad): number[] {
-  if (load.shape.kind !== 'closed' && load.concurrency !== null) return [];
-  return exchanges
-    .filter(({ warmup }) => !warmup)
-    .map((one) => (one.dispatched_ns - one.scheduled_ns) / 1e6)
-    .sort((x, y) => x - y);
-}
-
-function median(rows: Row<'requests'>[], column: 'ttft_ns'): number | null {
-  const values = rows.map((row) => row[column] ?? null).filter((value) => value !== null);
-  values.sort((x, y) => x - y);
-  const middle = values[Math.floor(values.length / 2)];
-  return middle === undefined ? null : middle / 1e6;
-}
-
-/** Enough to choose the next load; the figures that are shown come from the session's tables. */
-function sweepPoint(
-  rows: Row<'requests'>[],
-  load: PlannedLoad,
-  outcome: LoadOutcome,
-  slo: Slo | null,
-  stopped: boolean,
-): SweepPoint {
-  const counted = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
-  const ok = counted.filter((row) => row.status === 'ok');
-  const begin = Math.min(...counted.map((row) => row.sent_ns ?? row.scheduled_ns ?? 0));
-  const end = Math.max(...counted.map((row) => row.end_ns ?? 0));
-  const tokens = ok.reduce((sum, row) => sum + (row.output_tokens ?? row.chunks ?? 0), 0);
-  const within = (ns: number | null | undefined, ms: number | null) =>
-    ms === null || (ns !== null && ns !== undefined && ns / 1e6 <= ms);
-  // As the analysis has it (keepsSlo): an open loop counts from when a request was due.
-  const since = (row: Row<'requests'>, at: number | null | undefined) =>
-    at! - (load.shape.kind === 'closed' ? row.sent_ns! : row.scheduled_ns!);
-  const good = ok.filter(
-    (row) =>
-      slo !== null &&
-      within(since(row, row.first_token_ns), slo.ttft_ms) &&
-      (row.output_tokens === 1 || within(row.tpot_ns, slo.tpot_ms)) &&
-      within(since(row, row.end_ns), slo.e2e_ms),
-  );
-  return {
-    level: loadLevel(load.shape),
-    output_rate: end > begin ? tokens / ((end - begin) / 1e9) : 0,
-    failed_share: counted.length === 0 ? 1 : 1 - ok.length / counted.length,
-    meets_slo: slo === null ? null : counted.length > 0 && good.length / counted.length >= slo.share,
-    stopped: stopped || outcome.exchanges.length === 0,
   };
 }
 

@@ -63,6 +63,7 @@ export function define(command: Command): void {
         if (isFolder) checkNewFolder(target!, format);
         else if (target !== null) checkFile(target, format);
         if (options.execution !== undefined) requireExecution(opened, options.execution, format);
+        const { ofExecution, onlyExecution } = await import('../export/one-execution.js');
         const session = options.execution === undefined ? opened : ofExecution(opened, options.execution);
         const database = await session.connect();
         try {
@@ -112,30 +113,6 @@ function requireExecution({ id, manifest }: Session, execution: string, format: 
       "parquet copies the session's own files, which hold all executions.",
       `inferscope export ${id} --format csv --execution ${execution}`,
     );
-}
-
-const ofExecution = (session: Session, execution: string): Session => ({
-  ...session,
-  manifest: {
-    ...session.manifest,
-    executions: session.manifest.executions.filter(({ execution_id }) => execution_id === execution),
-  },
-});
-
-/** Names of tables are looked up among temporary views first, so that every format reads these. */
-async function onlyExecution(database: SessionDatabase, execution: string): Promise<void> {
-  const { tables } = await import('../model/tables.js');
-  for (const [table, { columns }] of Object.entries(tables)) {
-    if (!('execution_id' in columns)) continue;
-    const [place] = await database.query<{ name: string }>(
-      `SELECT concat('"', table_catalog, '"."', table_schema, '"."', table_name, '"') AS name
-       FROM information_schema.tables WHERE table_name = '${table}' LIMIT 1`,
-    );
-    if (place)
-      await database.query(
-        `CREATE OR REPLACE TEMP VIEW "${table}" AS SELECT * FROM ${place.name} WHERE execution_id = '${execution.replaceAll("'", "''")}'`,
-      );
-  }
 }
 
 function checkNewFolder(folder: string, format: string): void {

@@ -1,8 +1,12 @@
+import { hotKernels } from '../analyze/trace/hot-kernels.js';
+import { functionName } from '../capture/run/ncu-arguments.js';
+import { withRows } from '../session/select.js';
+import { openSession } from '../session/open.js';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { defaultEvaluators, parseEvaluators } from '../capture/run/choose-evaluators.js';
 import { runEvaluators } from '../capture/run/run-evaluators.js';
-import type { RunCapture, RunOptions, RunProgress } from '../capture/run/run-options.js';
+import type { KernelChoice, RunCapture, RunOptions, RunProgress } from '../capture/run/run-options.js';
 import { shellExitCode } from '../capture/run/run-program.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { nestedSession } from '../model/outer-run.js';
@@ -11,7 +15,6 @@ import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
-import { hotKernelsOf } from './run-hot-kernels.js';
 import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
 import { showSession } from './session-summary.js';
@@ -68,6 +71,16 @@ interface Kept {
   capture: RunCapture;
   /** A signal came, while the program ran or while its captures were read. */
   interrupted: boolean;
+}
+
+/** Those that ncu looks at, of a session that has their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
+async function hotKernelsOf(selector: string): Promise<KernelChoice> {
+  const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
+  const { names, stages } = await hotKernels(session);
+  return {
+    names: [...new Set(names.map(functionName))],
+    source: `of session ${session.id}: ${stages.join(', ')}`,
+  };
 }
 
 async function recordAndKeep(

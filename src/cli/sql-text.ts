@@ -1,27 +1,11 @@
+import { cellText } from '../export/csv.js';
 import { colour } from '../report/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
-import type { SqlValue } from '../session/sql-message.js';
 import type { DescribedTable } from '../session/table-schema.js';
 import { hanging } from '../report/terminal/text.js';
 import { fit } from './session-text.js';
 
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
-
-function cellText(value: SqlValue): string {
-  if (value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-/** RFC 4180: NULL is an empty field, an empty text is "". */
-export function csvText({ columns, rows }: SqlResult): string {
-  const field = (value: SqlValue): string => {
-    const text = cellText(value);
-    const quoted = /[",\r\n]/.test(text) || (value !== null && text === '');
-    return quoted ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const lines = [columns.map(({ name }) => field(name)), ...rows.map((row) => row.map(field))];
-  return `${lines.map((line) => line.join(',')).join('\n')}\n`;
-}
 
 /**
  * Columns as wide as their content. What does not fit the width is cut column by column, the widest first, so

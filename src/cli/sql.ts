@@ -92,7 +92,8 @@ async function runQuery(
   if (chosen === 'json') {
     printDocument(document('sql', '1.0', { sessions: [...sessions.keys()], ...result }));
   } else {
-    const { csvText, tableText } = await import('./sql-text.js');
+    const { csvText } = await import('../export/csv.js');
+    const { tableText } = await import('./sql-text.js');
     if (chosen === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
@@ -118,7 +119,8 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
       fix: near === null ? 'inferscope sql --schema' : `inferscope sql --schema ${near}`,
     });
   }
-  const { schemaText, csvText } = await import('./sql-text.js');
+  const { csvText } = await import('../export/csv.js');
+  const { schemaText } = await import('./sql-text.js');
   if (chosen === 'json') printDocument(document('sql-schema', '1.1', { tables }));
   else if (chosen === 'table') print(schemaText(tables, terminalWidth()));
   else {

@@ -1,8 +1,23 @@
+import type { SqlValue } from '../session/sql-message.js';
+import type { SqlResult } from '../session/sql-run.js';
 import { tableNames, tables, type TableName } from '../model/tables.js';
 import type { SessionDatabase } from '../session/query.js';
 import { columnsAsText, rowsOf, timeColumn } from './pages.js';
 
-/** RFC 4180, as `sql --format csv` writes it: null is an empty field, an empty text is "". */
+/** Text of a value of a query; NULL has none. */
+export function cellText(value: SqlValue): string {
+  if (value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The result of a query. */
+export function csvText({ columns, rows }: SqlResult): string {
+  const field = (value: SqlValue): string => csvField(value === null ? null : cellText(value));
+  const lines = [columns.map(({ name }) => csvField(name)), ...rows.map((row) => row.map(field))];
+  return `${lines.map((line) => line.join(',')).join('\n')}\n`;
+}
+
+/** RFC 4180: null is an empty field, an empty text is "". */
 export function csvField(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text = String(value);

@@ -1,5 +1,6 @@
 import type { LoadPlan, ServingPoint, Slo } from '../../model/documents/serving.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
+import { keepsSlo } from '../../model/keeps-slo.js';
 import { mean } from '../../model/statistics.js';
 import { distribution } from './distribution.js';
 import type { RequestRow } from './requests.js';
@@ -164,23 +165,6 @@ function throughput(ok: readonly RequestRow[], seconds: number): Rates {
       'Σ (input_tokens + output_tokens) / seconds',
     ),
   };
-}
-
-/**
- * A request is good when it was answered and keeps every bound. One token has no TPOT to keep. In an open loop TTFT and
- * e2e count from when the request was due: who waits for a slot waits for the server (coordinated omission).
- */
-export function keepsSlo(row: RequestRow, slo: Slo, open: boolean): boolean {
-  const within = (ns: number | null, ms: number | null) => ms === null || (ns !== null && ns / 1e6 <= ms);
-  const from = open ? row.scheduled_ns : row.sent_ns;
-  const since = (at: number | null) => (at === null || from === null ? null : at - from);
-  const tpot = row.tpot_ns ?? (row.output_tokens === 1 ? 0 : null);
-  return (
-    row.status === 'ok' &&
-    within(since(row.first_token_ns), slo.ttft_ms) &&
-    within(tpot, slo.tpot_ms) &&
-    within(since(row.end_ns), slo.e2e_ms)
-  );
 }
 
 function goodput(

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { LoadPlan } from '../../model/documents/serving.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { distribution } from './distribution.js';
-import { keepsSlo, servingPoint } from './point.js';
+import { keepsSlo } from '../../model/keeps-slo.js';
+import { servingPoint } from './point.js';
 import { queueing, unloadedTtft } from './queueing.js';
 import type { RequestRow } from './requests.js';
 

@@ -1,18 +1,14 @@
-import { functionName } from '../capture/run/ncu-arguments.js';
-import { InferscopeError } from '../model/errors.js';
-import { openSession } from '../session/open.js';
-import { withRows } from '../session/select.js';
-import type { KernelChoice } from '../capture/run/run-options.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
 
 /** Kernel names taken of each stage. */
 const namesPerStage = 8;
 
 /**
- * The hot kernels of each stage of a kept session, for `run --ncu-session`.
- * @throws E_SESSION_NOT_FOUND, E_NO_KERNELS when the session has no kernels outside loading and warm-up
+ * The kernels of each stage that take most time, loading and warm-up left out.
+ * @throws E_NO_KERNELS where there are none
  */
-export async function hotKernelsOf(selector: string): Promise<KernelChoice> {
-  const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
+export async function hotKernels(session: Session): Promise<{ names: string[]; stages: string[] }> {
   const database = await session.connect();
   try {
     const rows = await database.query<{ kind: string; name: string }>(
@@ -31,20 +27,19 @@ export async function hotKernelsOf(selector: string): Promise<KernelChoice> {
     // Kernels outside all stages count only where there are no stages at all.
     const staged = rows.filter(({ kind }) => kind !== 'other');
     const taken = staged.length > 0 ? staged : rows;
-    if (taken.length === 0) throw noKernels(selector);
-    const stages = [...new Set(taken.map(({ kind }) => kind))].join(', ');
+    if (taken.length === 0) throw noKernels(session.id);
     return {
-      names: [...new Set(taken.map(({ name }) => functionName(name)))],
-      source: `of session ${session.id}: ${stages}`,
+      names: [...new Set(taken.map(({ name }) => name))],
+      stages: [...new Set(taken.map(({ kind }) => kind))],
     };
   } finally {
     await database.close();
   }
 }
 
-function noKernels(selector: string): InferscopeError {
+function noKernels(id: string): InferscopeError {
   return new InferscopeError('E_NO_KERNELS', {
-    what: `session ${selector} has no kernels to choose from`,
+    what: `session ${id} has no kernels to choose from`,
     why: 'Its table kernels is empty, or holds loading and warm-up only.',
     fix: 'Leave --ncu-session out, or name a session that nsys or torch recorded.',
   });

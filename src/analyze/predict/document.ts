@@ -1,0 +1,170 @@
+import { countParameters } from '../../llm/parameters.js';
+import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { Fusion, Launch, PredictAssumption, PredictResult } from '../../model/documents/predict.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import { withRows } from '../../session/select.js';
+import { fusionAssumption, launchCosts, notModelled } from './assumptions.js';
+import { calibrationOf } from './calibration.js';
+import { checkPeak, type DeviceRoofs } from './device-roofs.js';
+import type { StageModel } from './fused-kernel.js';
+import { kernelTable } from './kernel-table.js';
+import { measuredStages } from './measured.js';
+import { pointsOf } from './points.js';
+import { predict, type PredictPoint } from './predict.js';
+
+export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
+const withStages = withRows('stages', 'stages', 'iterations');
+
+/** What is predicted; of what is left out the session's own is taken, else what is usual. */
+export interface PredictAsked {
+  batchSize?: number[];
+  contextLen?: number[];
+  outputLen?: number;
+  launch?: Launch;
+  fusion?: Fusion;
+}
+
+export interface PredictedModel extends StageModel {
+  name: string;
+}
+
+/**
+ * Stages of a model on a device, next to what a session measured, by the kernels that others did.
+ * @param tables sessions with measured kernels; without one those of `session`
+ * @throws E_USAGE without measured kernels in `tables`, or a peak; E_LENGTHS
+ */
+export async function predictDocument(
+  model: PredictedModel,
+  roofs: DeviceRoofs,
+  asked: PredictAsked,
+  { session, tables: given }: { session: Session | null; tables: readonly Session[] },
+): Promise<Document<PredictResult>> {
+  const computed = model.storage.weights.compute ?? model.storage.activations;
+  checkPeak(roofs, computed);
+  checkPeak(roofs, model.storage.activations);
+  // A session of kernels only is a table: there is nothing to compare with.
+  const measured =
+    session && (withStages.holds(session.manifest) || !measuredKernels.holds(session.manifest))
+      ? await measuredStages(session, {
+          batchSize: asked.batchSize?.length === 1 ? asked.batchSize[0]! : null,
+          inputLen: asked.contextLen?.length === 1 ? asked.contextLen[0]! : null,
+          outputLen: asked.outputLen ?? null,
+        })
+      : [];
+  const points = pointsOf(
+    {
+      batchSizes: asked.batchSize ?? null,
+      contextLens: asked.contextLen ?? null,
+      outputLen: asked.outputLen ?? null,
+      launch: asked.launch ?? null,
+      fusion: asked.fusion ?? null,
+    },
+    measured,
+    { launch: roofs.kind === 'cpu' ? 'eager' : 'graph', fusion: 'standard' },
+  );
+  checkLengths(points, model);
+  // A session that measured kernels itself needs no other's.
+  const own = given.length === 0 && session ? await kernelTable([session]) : [];
+  const tables = own.length > 0 ? [session!] : given;
+  const table = own.length > 0 ? own : tables.length > 0 ? await kernelTable(tables) : null;
+  if (table) checkTable(table, tables);
+  const { stages, validation, error } = predict({ model, roofs, points, table });
+  const result: PredictResult = {
+    model: {
+      name: model.name,
+      family: model.architecture.family,
+      layers: model.architecture.layers.length,
+      parameters: countParameters(model.architecture).total,
+    },
+    dtype: model.storage.activations,
+    weight_format: model.storage.weights.name,
+    device: {
+      kind: roofs.kind,
+      name: roofs.name,
+      roofs: roofs.roofs,
+      peak_flops_per_s: roofs.peak(computed),
+      peak_dtype: computed,
+      bandwidth_bytes_per_s: roofs.bandwidth(Infinity),
+      launch_ns: roofs.launchNs,
+      graph_node_ns: roofs.graphNodeNs,
+    },
+    table: table && { sessions: tables.map(({ id }) => id), cases: table.length, validation },
+    assumptions: assumptionsOf(points, roofs),
+    not_modelled: [...notModelled],
+    stages,
+    calibration: calibrationOf(roofs, points[0]!.fusion),
+    error,
+  };
+  return document('predict', '1.2', result, [...unreadKeysIssues(model.architecture), ...issuesOf(result)]);
+}
+
+function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): PredictAssumption[] {
+  const all = points.flatMap(({ launch, fusion }) => [
+    ...launchCosts(launch, roofs).assumptions,
+    fusionAssumption(fusion, roofs.kind === 'cpu' ? 'eager' : launch),
+  ]);
+  return [...new Map(all.map((one) => [one.text, one])).values()];
+}
+
+function checkLengths(points: readonly PredictPoint[], { name, architecture }: PredictedModel): void {
+  const { maxPositions } = architecture;
+  const longest = points.reduce(
+    (most, point) => (point.contextLen + point.outputLen > most.contextLen + most.outputLen ? point : most),
+    points[0]!,
+  );
+  const needed = longest.contextLen + longest.outputLen;
+  if (maxPositions === null || needed <= maxPositions || longest.measured.length > 0) return;
+  throw new InferscopeError('E_LENGTHS', {
+    what: `${name} takes ${maxPositions} tokens, not ${longest.contextLen} + ${longest.outputLen}`,
+    why: 'Its config.json says so (max_position_embeddings).',
+    fix: `Type for example: --context-len ${Math.max(1, maxPositions - longest.outputLen)}`,
+  });
+}
+
+function checkTable(table: readonly unknown[], tables: readonly Session[]): void {
+  if (table.length > 0) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `no measured kernels in ${tables.map(({ id }) => id).join(', ')}`,
+    why: 'The sessions hold no case of a kernel that was measured.',
+    fix: 'inferscope kernels --from-model config.json measures those of a model; inferscope session list shows sessions.',
+  });
+}
+
+function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[] {
+  const issues: Issue[] = [];
+  if (table === null && calibration.status === 'not_calibrated') {
+    issues.push({
+      code: 'not_calibrated',
+      severity: 'warning',
+      text: 'Not calibrated: no measured kernels were given, and no measurement of such an engine on this device is recorded. The launched time is a lower estimate, and its error is not known. inferscope kernels --from-model measures the kernels.',
+    });
+  }
+  const above = stages.filter(({ measured }) => measured.some((one) => one.above_measurement));
+  if (above.length > 0) {
+    issues.push({
+      code: 'roofline_above_measurement',
+      severity: 'warning',
+      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs are not those of the session (accounting fault).`,
+      count: above.length,
+    });
+  }
+  const far = stages.filter(({ beyond_table_share: share }) => (share ?? 0) > 0.1);
+  if (far.length > 0) {
+    issues.push({
+      code: 'beyond_table',
+      severity: 'warning',
+      text: `In ${far.length} stages more than a tenth of the time is of kernels outside the table: extrapolated or assumed, marked ~. inferscope kernels --from-model with their batch sizes and contexts measures them.`,
+      count: far.length,
+    });
+  }
+  if (device.kind === 'gpu' && device.roofs === 'data-sheet') {
+    issues.push({
+      code: 'data_sheet_roofs',
+      severity: 'info',
+      text: 'The roofs are the data sheet’s, which no kernel reaches: inferscope roofline, on its machine, measures them.',
+    });
+  }
+  return issues;
+}

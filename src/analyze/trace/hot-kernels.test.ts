@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { testHome } from '../../session/test-folder.js';
+import { hotKernels } from './hot-kernels.js';
+import { kernel, sessionOf } from './test-hand.js';
+import { fixture, imported } from './test-import.js';
+
+test('the kernels of each stage with most time, and none of the warm-up', async () => {
+  const session = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
+  const { names, stages } = await hotKernels(session);
+  const database = await session.connect();
+  try {
+    const rows = await database.query<{ name: string; ns: number; kind: string | null; warmup: boolean }>(
+      `SELECT k.name, k.dur_ns::DOUBLE AS ns, p.kind, coalesce(p.warmup, false) AS warmup FROM kernels k
+       LEFT JOIN stages s USING (capture_id, stage_id) LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id`,
+    );
+    const decode = new Map<string, number>();
+    for (const { name, ns, kind } of rows)
+      if (kind === 'decode') decode.set(name, (decode.get(name) ?? 0) + ns);
+    const longest = [...decode].toSorted(([, one], [, other]) => other - one).slice(0, 8);
+    expect(longest.length).toBeGreaterThan(3);
+    for (const [name] of longest) expect(names).toContain(name);
+    expect(stages).toContain('decode');
+    expect(stages).not.toContain('warmup');
+  } finally {
+    await database.close();
+  }
+});
+
+test('without stages all kernels count; without kernels it is an error', async () => {
+  const plain = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 20, 5)] });
+  expect((await hotKernels(plain)).stages).toEqual(['other']);
+  await expect(hotKernels(await sessionOf({ kernels: [] }))).rejects.toMatchObject({ code: 'E_NO_KERNELS' });
+});

@@ -1,0 +1,48 @@
+import type { Slo } from '../model/documents/serving.js';
+import { keepsSlo } from '../model/keeps-slo.js';
+import { median } from '../model/statistics.js';
+import type { Row } from '../model/tables.js';
+import { loadLevel, type LoadShape } from './load-shape.js';
+import type { SweepPoint } from './sweep.js';
+import type { LoadOutcome } from './threads.js';
+
+/** With a bound on an open load, the wait for a slot is the load's, not the client's: then nothing is known. */
+export function sendLags(
+  { exchanges }: LoadOutcome,
+  load: { shape: LoadShape; concurrency: number | null },
+): number[] {
+  if (load.shape.kind !== 'closed' && load.concurrency !== null) return [];
+  return exchanges
+    .filter(({ warmup }) => !warmup)
+    .map((one) => (one.dispatched_ns - one.scheduled_ns) / 1e6)
+    .sort((x, y) => x - y);
+}
+
+/** Of all answered requests; null where none was. */
+export function medianTtftMs(rows: readonly Row<'requests'>[]): number | null {
+  const known = rows.flatMap(({ ttft_ns: ns }) => (ns === null || ns === undefined ? [] : [ns / 1e6]));
+  return known.length === 0 ? null : median(known);
+}
+
+/** Enough to choose the next load; the figures that are shown come from the session's tables. */
+export function sweepPoint(
+  rows: Row<'requests'>[],
+  load: { shape: LoadShape },
+  outcome: LoadOutcome,
+  slo: Slo | null,
+  stopped: boolean,
+): SweepPoint {
+  const counted = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
+  const ok = counted.filter((row) => row.status === 'ok');
+  const begin = Math.min(...counted.map((row) => row.sent_ns ?? row.scheduled_ns ?? 0));
+  const end = Math.max(...counted.map((row) => row.end_ns ?? 0));
+  const tokens = ok.reduce((sum, row) => sum + (row.output_tokens ?? row.chunks ?? 0), 0);
+  const good = ok.filter((row) => slo !== null && keepsSlo(row, slo, load.shape.kind !== 'closed'));
+  return {
+    level: loadLevel(load.shape),
+    output_rate: end > begin ? tokens / ((end - begin) / 1e9) : 0,
+    failed_share: counted.length === 0 ? 1 : 1 - ok.length / counted.length,
+    meets_slo: slo === null ? null : counted.length > 0 && good.length / counted.length >= slo.share,
+    stopped: stopped || outcome.exchanges.length === 0,
+  };
+}
