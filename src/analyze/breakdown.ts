@@ -1,10 +1,9 @@
-import { rooflineTime } from '../llm/roofline-time.js';
-import type { PeakFlops } from '../llm/utilization.js';
-import { totalWork } from '../llm/work-totals.js';
-import type { NecessaryOp } from '../llm/necessary-op.js';
+import { type Bound, boundOf, type PeakFlops } from '../llm/utilization.js';
 import type { OpClass } from '../model/classes.js';
 import type { Breakdown, ClassRow } from '../model/documents/profile.js';
+import type { NecessaryWork } from '../model/documents/utilization.js';
 import type { SessionDatabase } from '../session/query.js';
+import { totalsOf } from './utilization/groups.js';
 
 /** Roofs against which classes are placed; null leaves the placing out. */
 export interface Roofs {
@@ -17,13 +16,13 @@ const topOperators = 25;
 /**
  * Where a stage's profiled time goes: operators by class, layer and name, and the gaps between them, as means over the
  * stage's timed instances. Operators + gaps + remainder = stage.
- * @param ops the stage's necessary operations; empty without a model
+ * @param work the stage's necessary operations; empty without a model
  * @returns null when the stage was not profiled
  */
 export async function breakdown(
   database: SessionDatabase,
   kind: 'prefill' | 'decode',
-  ops: readonly NecessaryOp[],
+  work: readonly NecessaryWork[],
   roofs: Roofs | null,
 ): Promise<Breakdown | null> {
   const from = `stages s JOIN ops o USING (execution_id, stage_id)
@@ -72,7 +71,7 @@ export async function breakdown(
     gaps_between_operators_ms: between,
     gaps_at_edges_ms: edges,
     remainder_ms: stage_ms - operators_ms - between - edges,
-    by_class: classRows(classes, n, stage_ms, ops, roofs),
+    by_class: classRows(classes, n, stage_ms, work, roofs),
     by_layer: layerRows(classes, n),
     top_operators: top.map(({ ns, calls, ...operator }) => ({
       ...operator,
@@ -94,7 +93,7 @@ function classRows(
   counts: ClassCount[],
   instances: number,
   stageMs: number,
-  ops: readonly NecessaryOp[],
+  work: readonly NecessaryWork[],
   roofs: Roofs | null,
 ): ClassRow[] {
   const names = [...new Set(counts.map((count) => count.class))];
@@ -102,7 +101,7 @@ function classRows(
     .map((opClass): ClassRow => {
       const own = counts.filter((count) => count.class === opClass);
       const ms = own.reduce((sum, count) => sum + count.ns, 0) / instances / 1e6;
-      const necessary = ops.filter((op) => op.class === opClass);
+      const necessary = work.filter((op) => op.class === opClass);
       const row = {
         class: opClass,
         calls: own.reduce((sum, count) => sum + count.calls, 0) / instances,
@@ -110,21 +109,27 @@ function classRows(
         share: ms / stageMs,
       };
       if (necessary.length === 0) return { ...row, ...nothingNecessary };
-      const work = totalWork(necessary);
-      const limit = roofs && rooflineTime(necessary, roofs.peaks, roofs.bytesPerS);
-      const bound = limit && 'bound' in limit ? limit : null;
+      const { flops, bytes_total: bytes } = totalsOf(necessary);
+      const whole = limitOf(necessary, roofs);
       return {
         ...row,
-        necessary_flops: work.flops,
-        necessary_bytes: work.bytes_total,
-        necessary_ms: bound && bound.one_by_one_s * 1e3,
-        intensity_flop_per_byte: work.bytes_total > 0 ? work.flops / work.bytes_total : null,
-        achieved_flops_per_s: work.flops > 0 ? (work.flops / ms) * 1e3 : null,
-        achieved_bytes_per_s: (work.bytes_total / ms) * 1e3,
-        bound: bound && bound.bound,
+        necessary_flops: flops,
+        necessary_bytes: bytes,
+        necessary_ms:
+          whole && 1e3 * necessary.reduce((sum, op) => sum + (limitOf([op], roofs)?.roofline_s ?? 0), 0),
+        intensity_flop_per_byte: bytes > 0 ? flops / bytes : null,
+        achieved_flops_per_s: flops > 0 ? (flops / ms) * 1e3 : null,
+        achieved_bytes_per_s: (bytes / ms) * 1e3,
+        bound: whole && whole.bound,
       };
     })
     .sort((a, b) => b.ms - a.ms);
+}
+
+/** Null where a roof is not known. */
+function limitOf(ops: readonly NecessaryWork[], roofs: Roofs | null): Bound | null {
+  const limit = roofs && boundOf(totalsOf(ops), roofs.peaks, roofs.bytesPerS);
+  return limit && 'bound' in limit ? limit : null;
 }
 
 const nothingNecessary = {

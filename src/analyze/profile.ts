@@ -30,7 +30,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   const roofline = await storedRoofline(session);
   const database = await session.connect();
   try {
-    const found = await stages(database, workload, roofline);
+    const found = await stages(session, database, roofline);
     const result: ProfileResult = {
       session: {
         id: session.id,

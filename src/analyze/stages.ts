@@ -1,41 +1,41 @@
-import { rooflineTime } from '../llm/roofline-time.js';
-import { arithmeticIntensity, mbu, mfuOfWork } from '../llm/utilization.js';
-import { totalWork, type Work } from '../llm/work-totals.js';
 import type { StageResult } from '../model/documents/profile.js';
 import type { MachineRoofline } from '../model/documents/roofline.js';
-import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../model/figure.js';
-import type { Workload } from '../model/manifest.js';
+import type { UtilizationStage } from '../model/documents/utilization.js';
+import { figure, mapFigure, missing } from '../model/figure.js';
+import { mean } from '../model/statistics.js';
+import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import { breakdown } from './breakdown.js';
-import { necessaryOps, workloadModel, type WorkloadModel } from './model-work.js';
+import { workloadModel } from './model-work.js';
 import { bandwidthAt, computePeaks } from './roofs.js';
 import { meanOverLaunches, type Repeat } from './statistics.js';
 import { decodeSteps } from './steps.js';
 import { workingSetBytes } from './utilization/stage.js';
+import { recordedUtilization } from './utilization/utilization.js';
 
 /** Durations of one kind of stage: means of each timed iteration, so that a repeat counts once. */
 interface Durations {
   instances: number;
   windows: Repeat[];
-  callMs: number | null;
-  contextTokens: number;
 }
 
 /**
- * Each stage against what this machine allows: clean duration, necessary work, MFU and MBU, and where the profiled time
- * went. Its bars are in the waterfalls.
+ * Each stage against what this machine allows: clean duration, necessary work, MFU and MBU (utilization/), and where the
+ * profiled time went. Its bars are in the waterfalls.
  */
 export async function stages(
+  session: Session,
   database: SessionDatabase,
-  workload: Workload,
   roofline: MachineRoofline | null,
 ): Promise<StageResult[]> {
-  const model = workloadModel(workload);
   const results: StageResult[] = [];
-  for (const kind of ['prefill', 'decode'] as const) {
+  for (const used of await recordedUtilization(session, database)) {
+    const { kind } = used;
+    if (kind !== 'prefill' && kind !== 'decode') continue;
     const clean = await durations(database, 'clean', kind, null);
-    if (clean.instances === 0) continue;
-    results.push(await modelStage(database, workload, kind, clean, model, roofline));
+    // Of a run that was stopped within its first repeat nothing is timed.
+    if (clean.instances > 0)
+      results.push(await modelStage(session, database, { used: { ...used, kind }, clean, roofline }));
   }
   const sampling = await durations(database, 'clean', 'sampling', null);
   if (sampling.instances > 0) results.push(await samplingStage(database, sampling));
@@ -52,62 +52,48 @@ async function durations(
     const all = await decodeSteps(database, executionId);
     const steps = maxStep === null ? all : all.filter((step) => step.step_index <= maxStep);
     const iterations = [...new Set(steps.map((step) => step.iteration))];
-    const average = (of: typeof steps, value: (step: (typeof steps)[number]) => number) =>
-      of.reduce((sum, step) => sum + value(step), 0) / of.length;
     return {
       instances: steps.length,
       windows: iterations.map((iteration) => {
         const own = steps.filter((step) => step.iteration === iteration);
-        return { launch: own[0]!.launch, value: average(own, (step) => step.period_ms) };
+        return { launch: own[0]!.launch, value: mean(own.map((step) => step.period_ms)) };
       }),
-      callMs: steps.length > 0 ? average(steps, (step) => step.call_ms) : null,
-      contextTokens: steps.length > 0 ? average(steps, (step) => step.context_tokens_sum) : 0,
     };
   }
-  const rows = await database.query<{ launch: number; ms: number; instances: number; context: number }>(
-    `SELECT i.launch, avg(s.end_ns - s.start_ns) / 1e6 AS ms, count(*) AS instances,
-            avg(s.context_tokens_sum) AS context
+  const rows = await database.query<{ launch: number; ms: number; instances: number }>(
+    `SELECT i.launch, avg(s.end_ns - s.start_ns) / 1e6 AS ms, count(*) AS instances
      FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
      WHERE s.execution_id = $1 AND s.kind = $2 AND NOT s.warmup
      GROUP BY i.launch, s.pid, s.iteration ORDER BY s.iteration`,
     [executionId, kind],
   );
-  const windows = rows.map((row) => ({ launch: row.launch, value: row.ms }));
   return {
     instances: rows.reduce((sum, row) => sum + row.instances, 0),
-    windows,
-    callMs: rows.length > 0 ? windows.reduce((sum, row) => sum + row.value, 0) / rows.length : null,
-    contextTokens: rows[0]?.context ?? 0,
+    windows: rows.map((row) => ({ launch: row.launch, value: row.ms })),
   };
 }
 
 async function modelStage(
+  { manifest: { workload } }: Session,
   database: SessionDatabase,
-  workload: Workload,
-  kind: 'prefill' | 'decode',
-  clean: Durations,
-  model: WorkloadModel | MissingFigure,
-  roofline: MachineRoofline | null,
+  {
+    used,
+    clean,
+    roofline,
+  }: {
+    used: UtilizationStage & { kind: 'prefill' | 'decode' };
+    clean: Durations;
+    roofline: MachineRoofline | null;
+  },
 ): Promise<StageResult> {
+  const { kind, flops, bytes, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = used;
   const source =
     kind === 'decode' ? 'stages: start of a step to start of the next' : 'stages: the prefill call';
   const duration = meanOverLaunches(clean.windows, 'ms', source);
-  const batch = workload.batch_size ?? 1;
-  const newTokens = kind === 'prefill' ? (workload.input_len ?? 0) : 1;
-  const known = 'architecture' in model;
-  const contextTokens = clean.contextTokens / batch - newTokens;
-  const ops = known ? necessaryOps(model, { phase: kind, batchSize: batch, newTokens, contextTokens }) : [];
-  const work = known ? totalWork(ops) : null;
-  const workingSet = known ? workingSetBytes(model, batch, contextTokens + newTokens) : null;
-  const roof = roofline && workingSet !== null ? bandwidthAt(roofline, workingSet) : null;
-  const peaks = roofline ? computePeaks(roofline) : {};
-  const parts = await breakdown(database, kind, ops, roof && { peaks, bytesPerS: roof.bytesPerS });
-  const limit = roof ? rooflineTime(ops, peaks, roof.bytesPerS) : noRoofline;
-  const rooflineFigure: Figure =
-    'bound' in limit
-      ? figure(limit.roofline_s * 1e3, 'ms', 'max(Σ FLOPs / peak FLOP/s, Σ bytes / bandwidth)')
-      : limit;
-  const seconds = (duration.value ?? 0) / 1e3;
+  const model = workload ? workloadModel(workload) : missing('no_model', 'no model');
+  const set =
+    'reason' in model || !batch || context === null ? null : workingSetBytes(model, batch, context / batch);
+  const roof = roofline && set !== null ? bandwidthAt(roofline, set) : null;
   const maxStep = await lastProfiledStep(database, kind);
   const profiled = await durations(database, 'profiled', kind, null);
   const comparable = maxStep === null ? clean : await durations(database, 'clean', kind, maxStep);
@@ -119,48 +105,27 @@ async function modelStage(
       duration,
       'tok/s',
       'tokens computed / duration',
-      (ms) => (1e3 * batch * newTokens) / ms,
+      (ms) => (1e3 * (tokens ?? 0)) / ms,
     ),
     ...overhead(profiled, comparable),
-    ...workFigures(work, known ? null : model),
-    working_set_bytes:
-      workingSet === null ? unknownWork(model) : figure(workingSet, 'B', 'all weights and the KV cache'),
-    bandwidth_bytes_per_s: roof
-      ? figure(roof.bytesPerS, 'B/s', `measured at this working set (${roof.level})`)
-      : roofline
-        ? unknownWork(model)
-        : noRoofline,
+    flops,
+    bytes,
+    intensity_flop_per_byte:
+      bytes.value === null
+        ? bytes
+        : mapFigure(flops, 'FLOP/B', 'FLOPs / bytes', (value) => value / (bytes.value ?? 0)),
+    working_set_bytes: set === null ? bytes : figure(set, 'B', 'all weights and the KV cache'),
+    bandwidth_bytes_per_s: used.peak_bandwidth_bytes_per_s,
     bandwidth_level: roof?.level ?? null,
-    mfu: work ? mfuOfWork(work, seconds, peaks) : unknownWork(model),
-    mbu: work ? mbu(work.bytes_total, seconds, roof?.bytesPerS ?? null) : unknownWork(model),
-    bound: 'bound' in limit ? limit.bound : null,
-    roofline_ms: rooflineFigure,
-    breakdown: parts,
-  };
-}
-
-const noRoofline = missing('no_roofline', "this machine's roofline was not measured");
-
-function unknownWork(model: WorkloadModel | MissingFigure): MissingFigure {
-  return 'architecture' in model ? missing('no_work', 'the stage has no necessary work') : model;
-}
-
-function workFigures(
-  work: Work | null,
-  reason: MissingFigure | null,
-): Pick<StageResult, 'flops' | 'bytes' | 'intensity_flop_per_byte'> {
-  if (!work) {
-    const none = reason ?? missing('no_model', 'no model');
-    return { flops: none, bytes: none, intensity_flop_per_byte: none };
-  }
-  const source = 'model arithmetic, necessary operations (docs/llm-arithmetic.md)';
-  return {
-    flops: figure(work.flops, 'FLOP', source),
-    bytes: figure(work.bytes_total, 'B', source),
-    intensity_flop_per_byte: figure(
-      arithmeticIntensity(work.flops, work.bytes_total),
-      'FLOP/B',
-      'FLOPs / bytes',
+    mfu: used.mfu,
+    mbu: used.mbu,
+    bound: used.bound,
+    roofline_ms: used.roof_ms,
+    breakdown: await breakdown(
+      database,
+      kind,
+      used.work,
+      roofline && roof && { peaks: computePeaks(roofline), bytesPerS: roof.bytesPerS },
     ),
   };
 }

@@ -1,8 +1,8 @@
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { CountersResult } from '../../model/documents/counters.js';
 import type { MonitorResult } from '../../model/documents/monitor.js';
-import type { ProfileResult } from '../../model/documents/profile.js';
 import type { ServingResult } from '../../model/documents/serving.js';
+import type { UtilizationStage } from '../../model/documents/utilization.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import { holds } from '../../model/subjects.js';
@@ -10,8 +10,8 @@ import type { Session } from '../../session/open.js';
 import { analyzeBench } from '../bench/bench.js';
 import { analyzeCounters } from '../counters/counters.js';
 import { analyzeMonitor } from '../monitor/monitor.js';
-import { analyzeProfile } from '../profile.js';
 import { analyzeServing } from '../serving/serving.js';
+import { recordedUtilization } from '../utilization/utilization.js';
 import type { FindingContext } from './rule.js';
 
 type With<T> = { data: T; issues: Issue[] };
@@ -24,8 +24,8 @@ interface Analyses {
   bench?: Promise<With<BenchResult> | null>;
   counters?: Promise<CountersResult | null>;
   monitor?: Promise<MonitorResult | null>;
-  profile?: Promise<ProfileResult | null>;
   serving?: Promise<With<ServingResult> | null>;
+  recorded?: Promise<UtilizationStage[]>;
 }
 
 const made = new WeakMap<Session, Analyses>();
@@ -70,14 +70,14 @@ function withoutSamples(error: unknown): null {
   throw error;
 }
 
-/** The embedded engine's own profile. */
-export function profileOf(context: FindingContext): Promise<ProfileResult | null> {
+/** Whether compute or memory bounds a stage that was timed without a profiler; null where that is not known. */
+export async function boundOfStage(
+  context: FindingContext,
+  kind: string,
+): Promise<UtilizationStage['bound']> {
   const known = of(context);
-  known.profile ??=
-    holds(context.manifest, 'profile') && context.manifest.workload
-      ? analyzeProfile(context.session).then(({ data }) => data)
-      : Promise.resolve(null);
-  return known.profile;
+  known.recorded ??= recordedUtilization(context.session, context.database);
+  return (await known.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
 }
 
 /** A load test: its points and what makes its conclusions doubtful. */

@@ -190,7 +190,8 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
 
 type Totals = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;
 
-function totalsOf(ops: readonly { dtype: string; flops: number; bytes: number }[]): Totals {
+/** Sums over operations of a stage. */
+export function totalsOf(ops: readonly { dtype: string; flops: number; bytes: number }[]): Totals {
   const totals: Totals = { flops: 0, flops_by_dtype: {}, bytes_total: 0 };
   const byType = totals.flops_by_dtype as Record<string, number>;
   for (const { dtype, flops, bytes } of ops) {

@@ -22,6 +22,7 @@ import { type Executed, executedByStep } from './executed.js';
 import type { NamedModel } from '../../llm/model-files.js';
 import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
+import type { StageContext } from './stage-context.js';
 import { type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
 import { recordedSteps, type Step } from './steps.js';
 import { stageGroups, stageOf, stepRows } from './groups.js';
@@ -32,6 +33,35 @@ export interface UtilizationOptions {
   /** Sizes of the run, for stages that do not tell theirs. */
   batchSize?: number;
   inputLen?: number;
+}
+
+/**
+ * Figures of the stages that an execution without a profiler recorded itself (embedded engine, benchmark); empty where it
+ * timed none.
+ */
+export async function recordedUtilization(
+  session: Session,
+  database: SessionDatabase,
+): Promise<UtilizationStage[]> {
+  const { manifest } = session;
+  const found = await ofRecords(database, manifest, runSizes(manifest.workload, {}));
+  if (found.every(({ timed }) => timed.length === 0)) return [];
+  const { roofs, model } = await facts(session, database, null, {});
+  return stagesOf(database, found, { roofs, model });
+}
+
+async function stagesOf(
+  database: SessionDatabase,
+  found: readonly Found[],
+  of: Pick<StageContext, 'roofs' | 'model'>,
+): Promise<UtilizationStage[]> {
+  const stages: UtilizationStage[] = [];
+  for (const one of found) {
+    for (const group of stageGroups(one.timed)) {
+      stages.push(await stageOf(database, group, { ...one, ...of }));
+    }
+  }
+  return stages;
 }
 
 /** What a session's stages are measured by: steps whose time counts, and traced steps whose operators count. */
@@ -103,13 +133,7 @@ export async function utilizationOfTrace(
   const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
   if (found.length === 0) return null;
   const { about, roofs, model } = await facts(session, scope.database, scope, {});
-  const stages: UtilizationStage[] = [];
-  for (const one of found) {
-    for (const group of stageGroups(one.timed)) {
-      stages.push(await stageOf(scope.database, group, { ...one, model, roofs }));
-    }
-  }
-  return { ...about, stages };
+  return { ...about, stages: await stagesOf(scope.database, found, { model, roofs }) };
 }
 
 async function facts(

@@ -23,7 +23,7 @@ export async function profileWaterfalls(
   database: SessionDatabase,
   workload: Workload,
 ): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
-  const all = await stages(database, workload, await storedRoofline(session));
+  const all = await stages(session, database, await storedRoofline(session));
   const found = all.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
   const quantiles = await quantilesOf(database);

@@ -2,7 +2,6 @@ import { leadOrder } from '../../analyze/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { type Figure } from '../../model/figure.js';
-import { holds } from '../../model/subjects.js';
 import { busyTime, withoutGpu } from './answer-idle.js';
 import { boundKernels } from './answer-kernels.js';
 import { sampledUtilization } from './answer-machine.js';
@@ -34,13 +33,6 @@ interface Utilized {
 async function utilized(facts: StoredFacts): Promise<Utilized[]> {
   const { session, question } = facts;
   const of = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
-  if (holds(session.manifest, 'profile')) {
-    const { analyzeProfile } = await import('../../analyze/profile.js');
-    const { stages } = (await analyzeProfile(session)).data;
-    return stages
-      .filter(({ kind }) => of(kind) && kind !== 'sampling')
-      .map(({ kind, mfu, mbu, bound }) => ({ kind, point: null, where: kind, mfu, mbu, bound }));
-  }
   const { analyzeUtilization } = await import('../../analyze/utilization/utilization.js');
   const found = await orNull(() => analyzeUtilization(session));
   return (found?.data.stages ?? []).filter(({ kind }) => of(kind)).map(utilizedStage);

@@ -14,7 +14,9 @@ test('a profile: utilization, memory, operators', async () => {
   const { stages, memory } = (await analyzeProfile(session)).data;
   const decode = stages.find(({ kind }) => kind === 'decode')!;
   const mfu = await storedAnswer(session, 'what is the MFU of decode?');
-  expect(mfu.answer).toContain(`Decode: MFU ${Number((100 * decode.mfu.value!).toPrecision(2))} %`);
+  expect(mfu.answer).toContain(
+    `Decode at batch 2: MFU ${Number((100 * decode.mfu.value!).toPrecision(2))} %`,
+  );
   expect(mfu.answer).not.toContain('prefill');
   const parts = (await storedAnswer(session, 'what takes the memory?')).answer;
   for (const { component } of memory!.breakdown)

@@ -247,9 +247,9 @@ describe('the embedded engine', async () => {
     // 5.5 keys: 4·64 FLOPs a key, layer and sequence. A step takes 7.75 ms; the peak is 100 GFLOP/s.
     const weights = 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 192) + 64 * 512;
     const flops = 2 * 2 * weights + 4 * 64 * 2 * 2 * 5.5;
-    const mfu = numberIn(found.answer, /Decode: MFU ([\d.]+) %/);
+    const mfu = numberIn(found.answer, /Decode at batch 2: MFU ([\d.]+) %/);
     expect(mfu).toBeCloseTo((100 * flops) / 7.75e-3 / 100e9, 3);
-    expect(found.answer).toMatch(/Prefill: MFU [\d.]+ %, MBU [\d.]+ %/);
+    expect(found.answer).toMatch(/Prefill at batch 2: MFU [\d.]+ %, MBU [\d.]+ %/);
   });
 
   test('E6, E7: neither a GPU nor its counters', async () => {

@@ -1,6 +1,6 @@
 import { doubt } from '../doubt.js';
 import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
-import { profileOf } from '../session-analyses.js';
+import { boundOfStage } from '../session-analyses.js';
 
 /** Only where compute bounds prefill: more threads need not help where memory does. */
 export const idleCores = engineRule(
@@ -10,10 +10,8 @@ export const idleCores = engineRule(
     const { workload, hardware } = context.manifest;
     const cores = hardware['cpu_usable_cores'];
     const threads = workload?.threads ?? null;
-    const profile = await profileOf(context);
-    const bound = profile?.stages.find((stage) => stage.kind === kind)?.bound ?? null;
     if (threads === null || typeof cores !== 'number') return ['threads or usable cores are not known'];
-    if (bound !== 'compute') return ['not compute-bound'];
+    if ((await boundOfStage(context, kind)) !== 'compute') return ['not compute-bound'];
     if (threads >= cores) return [`all ${cores} usable cores compute`];
     const { evidence } = await context.evidence(
       stageSql(kind),

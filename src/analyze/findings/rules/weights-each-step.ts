@@ -6,7 +6,7 @@ import type { StageState } from '../../what-if/stage-state.js';
 import { streamFormat, streamRate } from '../../what-if/weight-streams.js';
 import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
 import type { FoundDraft } from '../rule.js';
-import { profileOf } from '../session-analyses.js';
+import { boundOfStage } from '../session-analyses.js';
 import { everyStage, ms, part } from '../words.js';
 
 /** Of a memory-bound step's bytes that matrix products must read before its weights are the cause. */
@@ -23,8 +23,7 @@ export const weightsEachStep = engineRule(
     const roof = waterfall.roofline_ms.value;
     if (!state || 'reason' in state.needs || roof === null)
       return ["the model's own arithmetic is not known"];
-    const profile = await profileOf(context);
-    if (profile?.stages.find((stage) => stage.kind === kind)?.bound !== 'memory') return ['not memory-bound'];
+    if ((await boundOfStage(context, kind)) !== 'memory') return ['not memory-bound'];
     const { model, shape } = state.needs;
     const ops = necessaryOps(model, shape);
     const products = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
