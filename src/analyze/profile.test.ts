@@ -27,7 +27,7 @@ describe('latency, from the clean execution', () => {
     // TTFT 10, 12 | 20, 22: launch means 11 and 21, t(1) s/√2 = 12.7062 · 5.
     close(latency.ttft_ms, 16);
     if (latency.ttft_ms.value === null) throw new Error('missing');
-    expect(latency.ttft_ms.ci95![0]).toBeCloseTo(16 - 63.531, 9);
+    expect(latency.ttft_ms.ci95![0]).toBeCloseTo(16 - 63.531_023_681, 8);
     // First token to the end: 2 · 0.25 host + steps + sampling + 0.25 = 11.75 | 19.75, over two tokens.
     close(latency.tpot_ms, (5.875 + 5.875 + 9.875 + 9.875) / 4);
     // 21.75, 23.75 | 39.75, 41.75.
@@ -67,7 +67,7 @@ describe('stages', () => {
     close(decode.duration_ms, 7.75);
     if (decode.duration_ms.value === null) throw new Error('missing');
     // Launch means 5.75 and 9.75: s/√2 = 2.
-    expect(decode.duration_ms.ci95![1]).toBeCloseTo(7.75 + 12.7062 * 2, 9);
+    expect(decode.duration_ms.ci95![1]).toBeCloseTo(7.75 + 12.706_204_736 * 2, 8);
     close(decode.tokens_per_s, 2000 / 7.75);
     // Linear layers: a layer q 64·64, k and v 64·32, o 64·64, three of 64·192; lm_head 512·64. Two sequences.
     const linear = 2 * 2 * (2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192) + 512 * 64);

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
 import { testHome } from '../../session/test-folder.js';
+import { wholeRows } from '../test-rows.js';
+import { sessionOf } from '../test-session.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { definitionsOf, derivedOf } from './queries.js';
 import { userDatabase } from './test-queries.js';
@@ -33,6 +35,24 @@ test('a table is made after all that it needs, and nothing else is made', async 
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {});
   const made = (await definitionsOf(session, ['windows', 'phase_of'])).map(({ name }) => name);
   expect(made).toEqual(['place_of', 'phase_of', 'focus_stages', 'instances', 'windows']);
+});
+
+test('a warm-up repeat of the embedded engine is one window, and its last step ends with the repeat', async () => {
+  const database = await userDatabase(await sessionOf(home, wholeRows()));
+  const rows = await database.query<{ kind: string; ms: number }>(
+    'SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows ORDER BY start_ns, stage_id',
+  );
+  // Prefill 30, sampling 1, then 0.25 before each step of 12 and 14, 0.5 of sampling after it, 0.25 at the end.
+  expect(rows.map(({ kind, ms }) => [kind, ms])).toEqual([
+    ['warmup', 58.75],
+    ['prefill', 30],
+    ['sampling', 1],
+    ['decode', 12.75],
+    ['sampling', 0.5],
+    ['decode', 14.75],
+    ['sampling', 0.5],
+  ]);
+  await database.close();
 });
 
 test('tables of several sessions are refused: ids of their windows are the same', async () => {

@@ -132,7 +132,7 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
     ({ source }) => `SELECT t.*, p.kind AS phase, p.step_id
      FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
   ),
-  instances: relation('shared', ['focus_stages', 'phase_of'], () => instancesSql),
+  instances: relation('shared', ['focus_stages', 'phase_of'], ({ source }) => instancesSql(source)),
   windows: relation('table', ['instances'], async (scope) =>
     windowsSql(await windowClocks(scope), scope.source),
   ),

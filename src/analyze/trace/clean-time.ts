@@ -2,7 +2,7 @@ import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
 import { meanOverLaunches } from '../statistics.js';
 import { recordedSteps } from '../utilization/steps.js';
-import { literal, type TraceScope } from './scope.js';
+import { literal, recordsRepeats, type TraceScope } from './scope.js';
 import type { PhaseClock } from './windows.js';
 
 /**
@@ -50,7 +50,10 @@ async function cleanSteps(
   kind: WaterfallKind,
   batchSize: number | null,
 ): Promise<Figure> {
-  const steps = await recordedSteps(database, executionId, { rank: source.focus.rank });
+  const steps = await recordedSteps(database, executionId, {
+    rank: source.focus.rank,
+    toIterationEnd: recordsRepeats(source),
+  });
   const rows = steps.filter(
     (step) => step.kind === kind && (batchSize === null || step.batch_size === batchSize),
   );

@@ -87,11 +87,11 @@ function valuesOf(rows: readonly StageSizes[]): string {
 /** Makes `known_sizes`, the rows of `stage_sizes` of the focus, by stage_id. */
 export async function makeKnownSizes({ database, source }: TraceScope): Promise<void> {
   await makeStageSizes(database);
-  const { execution_id, capture_id } = source.attribution;
+  const { execution_id, capture_id, stages_capture_id = capture_id } = source.attribution;
   await database.once(
     'known_sizes',
     scopeKey(source),
-    `SELECT * FROM stage_sizes WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`,
+    `SELECT * FROM stage_sizes WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(stages_capture_id)}`,
   );
 }
 

@@ -25,6 +25,10 @@ export const noStage = -1;
 /** SQL of the key of place_of for a row of a table with stages. */
 export const placeKey = (row: string): string => `coalesce(${row}.stage_id, ${noStage})`;
 
+/** Whether the engine recorded its repeats next to the timeline: the last step of one then ends with it. */
+export const recordsRepeats = ({ attribution }: TraceSource): boolean =>
+  attribution.stages_capture_id !== undefined;
+
 /** What the rows of derived tables depend on. */
 export const scopeKey = ({ attribution, focus }: TraceSource): string =>
   JSON.stringify([attribution.execution_id, attribution.capture_id, focus.rank, focus.device]);

@@ -1,5 +1,5 @@
 import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
-import type { TraceScope } from './scope.js';
+import { literal, type TraceScope } from './scope.js';
 
 export interface PhaseClock {
   kind: PhaseKind;
@@ -11,18 +11,29 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'other'];
 const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
 
-/** One row a phase instance, with its ends by the host and by the device. */
-export const instancesSql = `WITH own AS (
-       SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns, s.end_ns,
+/**
+ * One row a phase instance, with its ends by the host and by the device. Where the engine recorded its repeats, the last
+ * decode step ends with its repeat, and the stages of a warm-up repeat are one instance.
+ */
+export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
+       SELECT pid, iteration, max(end_ns) AS end_ns FROM iterations
+       WHERE execution_id = ${literal(source.attribution.execution_id)} AND capture_id = ${literal(source.attribution.stages_capture_id ?? null)} GROUP BY ALL),
+     own AS (
+       SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
+              CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
               s.device_start_ns, s.device_end_ns
        FROM focus_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
+       LEFT JOIN repeats r ON r.pid = s.pid AND r.iteration = s.iteration
        WHERE s.stage_id = s.phase_id AND s.end_ns IS NOT NULL
-         AND NOT (s.phase IN ('warmup', 'load') AND around.kind IS NOT DISTINCT FROM s.phase)),
+         AND NOT (s.phase IN ('warmup', 'load') AND around.kind IS NOT DISTINCT FROM s.phase)
+       QUALIFY s.phase <> 'warmup' OR r.end_ns IS NULL
+         OR row_number() OVER (PARTITION BY s.phase, s.pid, s.iteration ORDER BY s.start_ns, s.stage_id) = 1),
      steps AS (
        SELECT stage_id, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS device_next_ns,
               lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
        FROM own WHERE kind IN ${stepKinds} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
-     SELECT own.* EXCLUDE (next_ns, device_next_ns, followed), CASE WHEN followed THEN next_ns ELSE end_ns END AS host_end_ns,
+     SELECT own.* EXCLUDE (next_ns, device_next_ns, followed, repeat_end_ns),
+            CASE WHEN followed THEN next_ns WHEN kind = 'decode' THEN coalesce(repeat_end_ns, end_ns) ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
      FROM (SELECT own.*, next_ns, device_next_ns,
                   coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind = 'other' AND next_kind = 'other')

@@ -16,7 +16,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { storedGpuRoofline } from '../roofs.js';
 import { traceScope } from '../derived/scope.js';
-import type { TraceScope } from '../trace/scope.js';
+import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
 import type { NamedModel } from '../../llm/model-files.js';
@@ -190,7 +190,12 @@ async function ofTrace(
   const executed = withOperators ? await executedByStep(database) : null;
   const ahead = new Set(clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => kind));
   const { timing, focus, attribution } = source;
-  const recorded = timing ? await recordedSteps(database, timing.execution_id, { rank: focus.rank }) : [];
+  const recorded = timing
+    ? await recordedSteps(database, timing.execution_id, {
+        rank: focus.rank,
+        toIterationEnd: recordsRepeats(source),
+      })
+    : [];
   const clean = recorded.filter(({ kind }) => !ahead.has(kind)).map(sized);
   const cleanKinds = new Set(clean.map(({ kind }) => kind));
   const found: Found[] = [

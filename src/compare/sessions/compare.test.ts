@@ -4,8 +4,8 @@ import type { Document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
-import { wholeRows } from '../../analyze/test-rows.js';
-import { sessionOf } from '../../analyze/test-session.js';
+import { clean, wholeRows } from '../../analyze/test-rows.js';
+import { repetitions, sessionOf } from '../../analyze/test-session.js';
 import { fixture, imported } from '../../analyze/trace/test-import.js';
 import { attentionSamples, implementationOf } from './attention.js';
 import { compareSessions, compareSides } from './compare.js';
@@ -209,6 +209,34 @@ test('profiles of the embedded engine compare by operators, with the interval of
     ['torch', [null, '2.11']],
   ]);
   expect(data.environment.every(({ could_explain }) => could_explain !== null)).toBe(true);
+});
+
+test('a profile that was stopped before its operators compares by its times', async () => {
+  const { stages, iterations } = repetitions(clean);
+  const bare = await sessionOf(home, { stages: stages!, iterations: iterations! });
+  const { data } = await compareSessions([await sessionOf(home, wholeRows()), bare]);
+  const decode = data.stages.find(({ phase }) => phase === 'decode')!;
+  expect(decode.values.map((value) => [value!.duration_ms.value, value!.busy_ms])).toEqual([
+    [7.75, 10],
+    [7.75, null],
+  ]);
+  expect(data.kernels).toEqual([]);
+});
+
+test('captures of PyTorch on a CPU compare by operators, each without those it calls', async () => {
+  const layer = () => imported(home, 'kineto', fixture('kineto-torch2.11-cpu/layer.json.gz'));
+  const { data } = await compareSessions([await layer(), await layer()]);
+  expect(data.what).toBe('profile');
+  const { same, ...others } = data.kernel_counts;
+  expect([same! > 0, Object.values(others).every((count) => count === 0)]).toEqual([true, true]);
+  for (const { phase, values } of data.stages.filter((stage) => stage.values[0]!.busy_ms !== null)) {
+    const [first] = values;
+    const classes = data.classes.filter((row) => row.phase === phase);
+    const sum = classes.reduce((ms, row) => ms + row.values[0]!.ms, 0);
+    expect(first).toMatchObject({ kernels: null, launches: null, idle_ms: null });
+    expect(sum).toBeCloseTo(first!.busy_ms!, 6);
+    expect(sum).toBeLessThan(first!.duration_ms.value!);
+  }
 });
 
 test('sessions with nothing in common, and one alone, are refused', async () => {

@@ -2,6 +2,7 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
+import { hasRows } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
@@ -10,7 +11,7 @@ import { attentionOf } from './attention.js';
 import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';
 import { compareHeadlines } from './headlines.js';
-import { profileSide } from './profile-side.js';
+import { recordedSide } from './recorded-side.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
 import { comparedWaterfalls, waterfallsOf } from './waterfalls.js';
@@ -21,7 +22,7 @@ export const sameWithin = 0.05;
 
 /**
  * What changed from the first session to the others, per mean instance of each phase, so that sessions of different
- * lengths compare. GPU timelines compare by kernels, profiles of the embedded engine by operators.
+ * lengths compare. GPU timelines compare by kernels, programs on the CPU by operators.
  * @throws E_USAGE for fewer than two sessions, or kinds that have nothing in common
  */
 export async function compareSessions(sessions: readonly Session[]): Promise<Document<CompareResult>> {
@@ -40,9 +41,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       fix: 'inferscope session compare @last~1 @last',
     });
   }
-  const kinds = sessions.map((session) =>
-    (session.manifest.tables['kernels'] ?? []).length > 0 ? 'trace' : 'profile',
-  );
+  const kinds = sessions.map(({ manifest }) => (hasRows(manifest, 'kernels') ? 'trace' : 'profile'));
   const [what] = kinds;
   if (kinds.some((kind) => kind !== what)) {
     const told = sessions.map(
@@ -51,12 +50,14 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     throw new InferscopeError('E_USAGE', {
       what: 'these sessions have nothing to compare with each other',
       why: `They are ${told.join(', ')}.`,
-      fix: 'Compare GPU timelines with each other, or profiles with each other.',
+      fix: 'Compare GPU timelines with each other, or programs on the CPU with each other.',
     });
   }
   const sides: Side[] = [];
   for (const session of sessions) {
-    const side = await (what === 'trace' ? traceSide(session) : profileSide(session));
+    const side = await (hasRows(session.manifest, 'kernels', 'ops')
+      ? traceSide(session)
+      : recordedSide(session));
     sides.push({ ...side, waterfalls: await waterfallsOf(side) });
   }
   const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
@@ -119,13 +120,10 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
 }
 
 /** Rates, and idle time of a timeline, of the time that is compared. */
-function stageValue(
-  { value, mfu_ms, profiled_ms }: Side['stages'][number],
-  duration: Figure,
-): NonNullable<StageValue> {
+function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure): NonNullable<StageValue> {
   const { tokens, mfu, ...rest } = value;
   const idle =
-    profiled_ms && rest.busy_ms !== null && duration.value !== null
+    rest.kernels !== null && rest.busy_ms !== null && duration.value !== null
       ? idleIn(duration.value, rest.busy_ms)
       : null;
   const unknown = missing('no_tokens', 'how many tokens the stage computes is not known');

@@ -16,7 +16,7 @@ import type { Side, SideKernel } from './side.js';
 /** Warm-up and loading differ by chance; they are compared as stages only. */
 const comparedPhases = new Set(['prefill', 'decode', 'mixed', 'sampling', 'outside']);
 
-/** A GPU timeline, reduced for comparing. */
+/** A timeline, reduced for comparing: kernels of a GPU, operators of a program that used none. */
 export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
@@ -28,6 +28,7 @@ export async function traceSide(session: Session): Promise<Side> {
     const operators = await database.query<{ name: string }>(
       `SELECT DISTINCT name FROM focus_ops WHERE name LIKE '%attention%'`,
     );
+    const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, found);
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
@@ -40,14 +41,14 @@ export async function traceSide(session: Session): Promise<Side> {
         phase: phase.kind,
         ...stageValue(
           phase,
-          scope.source.gpu_used,
+          scope.source.gpu_used ? null : kernels.filter((one) => one.phase === phase.kind),
           utilization?.stages.filter(({ kind }) => kind === phase.kind) ?? [],
         ),
         is_clean: !phaseTime(phase).profiled,
         profiled_ms: profiledTime(phase),
         batch_sizes: phase.by_batch.map(({ batch_size }) => batch_size),
       })),
-      kernels: await kernelsOf(scope, found),
+      kernels,
       operators: operators.map(({ name }) => name),
       gemms: await gemmSequences(scope, found),
       clocks: await clocksOf(scope),
@@ -63,20 +64,23 @@ function profiledTime(phase: TracePhase): Figure {
   return meanFigure(wall, 'ms', 'windows under the profiler, within one process');
 }
 
-/** @param sized of its kind, one for each batch size */
+/**
+ * @param operators of a program that used no GPU, else null
+ * @param sized of its kind, one for each batch size
+ */
 function stageValue(
   phase: TracePhase,
-  gpuUsed: boolean,
+  operators: readonly SideKernel[] | null,
   sized: readonly UtilizationStage[],
 ): Pick<Side['stages'][number], 'value' | 'mfu_ms'> {
   const only = sized.length === 1 ? sized[0]! : null;
   const value = {
     instances: phase.instances,
     duration_ms: headlineTime({ clean_ms: phase.clean_ms, measured_ms: profiledTime(phase) }),
-    busy_ms: gpuUsed ? phase.busy_ns / 1e6 : null,
+    busy_ms: operators === null ? phase.busy_ns / 1e6 : operatorTime(operators),
     main_cause: phase.main_cause,
-    kernels: phase.kernels,
-    launches: phase.launches,
+    kernels: operators === null ? phase.kernels : null,
+    launches: operators === null ? phase.launches : null,
     tokens: only?.new_tokens ?? null,
     mfu:
       only?.mfu ??
@@ -88,7 +92,34 @@ function stageValue(
   return { value, mfu_ms: only?.time_ms.value ?? null };
 }
 
-async function kernelsOf({ database }: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> {
+/** Null where none was recorded. */
+const operatorTime = (operators: readonly SideKernel[]): number | null =>
+  operators.length === 0 ? null : operators.reduce((sum, { ms }) => sum + ms, 0);
+
+const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> =>
+  rowsOf(
+    scope,
+    found,
+    `SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
+            any_value(tile) AS tile, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
+     FROM focus_kernels GROUP BY 1, 2`,
+  );
+
+/** Operators by their own time, those of the decoder's layers as one row a role: "/layers.N/attn/qkv". */
+const operatorsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> =>
+  rowsOf(
+    scope,
+    found,
+    `SELECT phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
+            any_value(class) AS class, NULL AS tile, count(*) AS count, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns
+     FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
+  );
+
+async function rowsOf(
+  { database }: TraceScope,
+  found: readonly TracePhase[],
+  sql: string,
+): Promise<SideKernel[]> {
   const rows = await database.query<{
     phase: string;
     name: string;
@@ -97,11 +128,7 @@ async function kernelsOf({ database }: TraceScope, found: readonly TracePhase[])
     tile: string | null;
     count: number;
     total_ns: number;
-  }>(
-    `SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
-            any_value(tile) AS tile, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
-     FROM focus_kernels GROUP BY 1, 2`,
-  );
+  }>(sql);
   const marked = found.some(({ kind }) => kind !== 'outside');
   return rows
     .filter(({ phase }) => comparedPhases.has(phase) && (phase !== 'outside' || !marked))

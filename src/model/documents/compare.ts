@@ -83,7 +83,7 @@ export const comparedWaterfallSchema = z.object({
 });
 
 export const compareResultSchema = z.object({
-  /** trace: GPU timelines, by kernels. profile: the embedded engine, by operators. */
+  /** trace: GPU timelines, by kernels. profile: programs on the CPU, by operators. */
   what: z.enum(['trace', 'profile']),
   sessions: z.array(comparedSessionSchema),
   headlines: z.array(z.object({ id: z.string(), text: z.string() })),
