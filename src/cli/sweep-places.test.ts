@@ -30,3 +30,15 @@ test('this machine takes what `memory` would choose, a server is started by nobo
   expect(await engineOf({ engine: 'vllm', device: 'cpu' }, 'onnx')).toEqual(['vllm', 'cpu']);
   expect(await engineOf({ mode: 'url', url: 'http://h:8000/v1' }, 'vllm')).toEqual([null, 'gpu']);
 });
+
+test('without a GPU here the memory of vLLM and of a container is not known, and is not that of this host', async () => {
+  const place = async (targets: object) => {
+    const [run] = planMemory([entry], { ...here, ...targets }).runs;
+    return placesOf('memory', [], async () => ({ engine: 'onnx', issues: [] }))(run!);
+  };
+  const unseen = { device: 'gpu', capacities: [] };
+  expect(await place({ mode: 'container', container: 'c' })).toEqual({ engine: 'vllm', ...unseen });
+  expect(await place({ engine: 'vllm' })).toEqual({ engine: 'vllm', ...unseen });
+  expect(await place({ engine: 'vllm', device: 'cpu' })).toMatchObject({ device: 'cpu' });
+  expect(await place({ engine: 'transformers' })).toMatchObject({ device: 'cpu' });
+});

@@ -39,17 +39,15 @@ export function placesOf(
     const words = ownWords(run.arguments);
     const named = memoryEngines.find((one) => one === valueOf(words, '--engine'));
     if (valueOf(words, '--url') !== null) return { engine: null, device: 'gpu', capacities: [] };
-    const gpu = capacities.length > 0 && valueOf(words, '--device') !== 'cpu';
+    const inContainer = valueOf(words, '--container') !== null;
+    const cpu = valueOf(words, '--device') === 'cpu';
+    const gpu = capacities.length > 0 && !cpu;
     const engine =
       named ??
-      (valueOf(words, '--container') !== null
-        ? 'vllm'
-        : kind === 'memory'
-          ? await engineHere(words)
-          : gpu
-            ? 'transformers'
-            : 'onnx');
-    return gpu && engine !== 'onnx'
+      (inContainer ? 'vllm' : kind === 'memory' ? await engineHere(words) : gpu ? 'transformers' : 'onnx');
+    // vLLM and containers are made for GPUs: where none can be seen, what they have is not this host's memory.
+    const forGpus = engine === 'vllm' || inContainer;
+    return engine !== 'onnx' && !cpu && (gpu || forGpus)
       ? { engine, device: 'gpu', capacities }
       : { engine, device: 'cpu', capacities: [totalmem()] };
   };

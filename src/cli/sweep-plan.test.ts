@@ -175,6 +175,16 @@ test('what a run needs is estimated, by its own dimensions, and what will not fi
   expect(large!.memory_bytes! - small!.memory_bytes!).toBeGreaterThan(63 * 640 * 32 * 2 * 4096 * 2);
   expect(split).toMatchObject({ fits: false, why: 'It needs 2 GPUs; 1 can be seen here.' });
 
+  // A cache of one byte a number is half of one of two; of GPUs that cannot be seen nothing is said.
+  const { parameters } = runs[1]!;
+  const halved = { ...runs[1]!, parameters: { ...parameters, kv_cache_dtype: 'fp8' } };
+  const placeOf = async () => ({ engine: 'vllm', device: 'gpu', capacities: [] }) as const;
+  const whole = { ...runs[1]! };
+  await expectRuns([whole, halved], dimensions, { ...known, placeOf });
+  const saved = whole.expected.memory_bytes! - halved.expected.memory_bytes!;
+  expect(saved / (64 * 640 * 32 * 2 * 4096)).toBeCloseTo(1, 2);
+  expect(halved.expected).toMatchObject({ fits: null, capacity_bytes: null });
+
   const issues = await expectRuns(runs, dimensions, {
     ...known,
     configOf: async (model) => ({ ...findPreset(model)!.config, num_local_experts: 8 }),

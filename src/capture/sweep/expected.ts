@@ -2,8 +2,8 @@ import type { Architecture } from '../../llm/architecture.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import type { MemoryEngine } from '../../llm/memory-request.js';
-import { parseScheme, quantizedWeights } from '../../llm/quantization.js';
-import { floatStorage, weightBytes, type Storage } from '../../llm/storage.js';
+import { kvDTypeNamed, schemeNamed, storageOf as storageAsked } from '../../llm/memory-storage.js';
+import { weightBytes, type Storage } from '../../llm/storage.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import type { Issue } from '../../model/document.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
@@ -12,6 +12,7 @@ import { messageOf } from '../../model/errors.js';
 import type { ModelEntry } from './config.js';
 
 export type Expected = SweepRun['expected'];
+type Parameters = SweepRun['parameters'];
 
 /** Where a run's engine computes. */
 export interface RunPlace {
@@ -105,7 +106,7 @@ function expectRun(
   const { engine, device, capacities } = place;
   const { parameters: p } = run;
   try {
-    const storage = storageOf(p['dtype'], p['quantization'], engine);
+    const storage = storageOf(p, engine === 'onnx');
     const time = timeOf(run, place, known, { architecture, storage });
     if (engine === null)
       return { ...unknown('The server runs already: what it reserves was decided at its start.'), ...time };
@@ -123,7 +124,7 @@ function expectRun(
       gpuMemoryUtilization: Number(p['gpu_memory_utilization'] ?? 0.9),
       maxModelLen: p['max_model_len'] === null ? null : Number(p['max_model_len']),
     });
-    const short = device === 'gpu' && capacities.length < ranks;
+    const short = device === 'gpu' && capacities.length > 0 && capacities.length < ranks;
     return {
       ...time,
       memory_bytes: estimate.largestGpuBytes,
@@ -141,12 +142,17 @@ function expectRun(
 }
 
 /** The embedded engine computes and caches in float32 whatever the weights are stored in. */
-function storageOf(dtype: unknown, quantization: unknown, engine: MemoryEngine | null): Storage {
+function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embedded: boolean): Storage {
   const asked = parseDType(String(dtype ?? 'float16'));
-  const rest = engine === 'onnx' ? 'float32' : asked;
-  const plain = floatStorage(rest);
-  if (typeof quantization !== 'string') return plain;
-  return { ...plain, weights: quantizedWeights(parseScheme(quantization), rest) };
+  const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';
+  return storageAsked(
+    { torch_dtype: embedded ? 'float32' : 'float16' },
+    {
+      dtype: embedded && isFloat ? 'float32' : asked,
+      quantization: typeof quantization === 'string' ? schemeNamed(quantization) : null,
+      kvCacheDtype: typeof kv === 'string' ? kvDTypeNamed(kv) : null,
+    },
+  );
 }
 
 const unknown = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
