@@ -93,7 +93,7 @@ const explained: Partial<Record<Analysed['kind'], boolean>> = {
   profile: false,
   bench: true,
   serving: true,
-  results: true,
+  results: false,
   memory: false,
   captures: true,
 };

@@ -104,3 +104,36 @@ it('draws the same values as Markdown and as a page, whose names cannot become m
   expect(page.indexOf('id="waterfall"')).toBeGreaterThan(0);
   expect(page.indexOf('id="waterfall"')).toBeLessThan(page.indexOf('id="loads"'));
 });
+
+it('shows a log, which has nothing comparable, by the metrics of its tool: a column a place', () => {
+  const one = (name: string, unit: string, value: number) => ({
+    name,
+    unit,
+    definition: 'x',
+    defined_as_ours: false,
+    file: [statistic('value', value)],
+    recomputed: [],
+  });
+  const log = resultsView({
+    ...made,
+    data: {
+      ...made.data,
+      captures: [
+        {
+          capture_id: 'c0',
+          tool: { name: 'vLLM', version: null },
+          points: [
+            { label: 'engine', requests: null, metrics: [one('vllm.kv_cache_tokens', 'tokens', 621_392)] },
+            { label: 'rank 0', requests: null, metrics: [one('vllm.weights', 'GiB', 55.2)] },
+          ],
+        },
+      ],
+    },
+  });
+  const [table, ...more] = log.sections[0]!.blocks.filter((block) => isTable(block));
+  expect(more).toEqual([]);
+  expect(table!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([
+    ['vllm.kv_cache_tokens', 621_392, null],
+    ['vllm.weights', null, 55.2],
+  ]);
+});

@@ -29,6 +29,10 @@ export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
   const foreign = [...new Set(metrics.filter((one) => !one.defined_as_ours).map(({ name }) => name))];
+  // A log has nothing of ours and no requests: its own metrics are all that it tells.
+  const comparable =
+    foreign.length < new Set(metrics.map(({ name }) => name)).size ||
+    captures.some(({ points }) => points.some(({ requests }) => requests !== null));
   return {
     command: 'import',
     title: session.title,
@@ -53,8 +57,10 @@ export function resultsView(document: Document<BenchmarkResults>): View {
     sections: [
       {
         id: 'loads',
-        title: 'Load points',
-        blocks: [loadTable(captures), ...recomputedNote(metrics)],
+        title: comparable ? 'Load points' : 'Metrics of the tool',
+        blocks: comparable
+          ? [loadTable(captures), ...recomputedNote(metrics)]
+          : captures.map((capture) => ownTable(capture)),
       },
       ...captures.map(captureSection),
       definitionSection(captures, foreign.length > 0),
@@ -140,6 +146,32 @@ function requestCount({ requests }: BenchmarkPoint): Text {
   return requests.failed > 0
     ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
     : { count: requests.ok };
+}
+
+/** A row a metric, a column a place: a rank of an engine, or the engine. */
+function ownTable({ points, tool }: Capture): Block {
+  const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
+  const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
+    const metric = metrics.find((one) => one.name === name);
+    return metric
+      ? cell(metric.file, statistics[0]!.names, metric.unit)
+      : { missing: 'the file does not say it of this place' };
+  };
+  return {
+    t: 'table',
+    title: `What ${tool.name} says of itself`,
+    columns: [
+      { id: 'metric', head: 'metric', wraps: true },
+      ...points.map(({ label }, i): Column => ({
+        id: label,
+        head: label,
+        numeric: true,
+        drop: points.length - i,
+      })),
+    ],
+    rows: names.map((name) => ({ cells: [name, ...points.map((point) => valueOf(point, name))] })),
+    brief: 12,
+  };
 }
 
 const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
