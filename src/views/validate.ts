@@ -98,6 +98,7 @@ function errorSection(data: Validation): Section {
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
+          ...(data.rest ? [{ cells: ['not measured by itself', ...errorCells(data.rest)] }] : []),
           { cells: [componentLabels.total, ...errorCells(data.total)] },
         ],
       },

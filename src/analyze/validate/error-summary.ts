@@ -34,6 +34,11 @@ export function componentSummaries(profiles: readonly ValidatedProfile[]): Valid
   });
 }
 
+export function restSummary(profiles: readonly ValidatedProfile[]): Validation['rest'] {
+  const rows = profiles.flatMap(({ rest }) => (rest === null ? [] : [rest]));
+  return rows.length === 0 ? null : errorSummary(rows);
+}
+
 const dimensions = ['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization'] as const;
 
 /** Errors of the total by family, dtype …; a dimension in which all are alike says nothing and is left out. */

@@ -39,6 +39,7 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
   const empty = {
     total: null,
     components: [],
+    rest: null,
     not_measured: notMeasured,
     residual_bytes: measured.residualBytes,
     explanation: null,
@@ -53,6 +54,7 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
   const total = { ...compared(measured.totalBytes, estimate.totalBytes), within: false };
   total.within = Math.abs(total.error_share ?? 0) <= tolerance.total;
   const components = componentsOf(measured, estimate, tolerance);
+  const rest = restOf(total, components, tolerance);
   return {
     row: {
       ...base,
@@ -63,9 +65,10 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
         contradictions(profile, held.architecture).length === 0
           ? components
           : components.map((one) => ({ ...one, estimate_confidence: 'low' as const })),
+      rest,
       not_measured: notMeasured,
       residual_bytes: measured.residualBytes,
-      explanation: explained(components, total.error_bytes, measured),
+      explanation: explained(components, rest, total.error_bytes, measured),
     },
     measured,
     estimate,
@@ -112,18 +115,35 @@ function componentsOf(
     if (notMeasured.has(component)) return [];
     if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
     const row = compared(bytes ?? 0, line?.bytes ?? 0);
-    const within = Math.abs(row.error_bytes) <= Math.max(tolerance.bytes, tolerance.share * (bytes ?? 0));
     return [
       {
         component,
         ...row,
-        within,
+        within: isWithin(row, tolerance),
         formula: line?.formula ?? 'the calculator has none',
         estimate_confidence: line?.confidence ?? ('low' as const),
       },
     ];
   });
 }
+
+/** What the totals hold besides the components, so that the rows of a profile sum to its total. */
+function restOf(
+  total: { measured_bytes: number; estimated_bytes: number },
+  components: ValidatedProfile['components'],
+  { component: tolerance }: Tolerance,
+): ValidatedProfile['rest'] {
+  const sum = (of: 'measured_bytes' | 'estimated_bytes') =>
+    components.reduce((left, one) => left - one[of], total[of]);
+  const row = compared(sum('measured_bytes'), sum('estimated_bytes'));
+  if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
+  return { ...row, within: isWithin(row, tolerance) };
+}
+
+const isWithin = (
+  { error_bytes, measured_bytes }: { error_bytes: number; measured_bytes: number },
+  { bytes, share }: Tolerance['component'],
+): boolean => Math.abs(error_bytes) <= Math.max(bytes, share * Math.max(0, measured_bytes));
 
 const words: Readonly<Record<EstimatedComponent, string>> = {
   model_weights: 'weights',
@@ -137,11 +157,14 @@ const words: Readonly<Record<EstimatedComponent, string>> = {
 
 function explained(
   components: ValidatedProfile['components'],
+  rest: ValidatedProfile['rest'],
   totalError: number,
   { residualBytes }: MeasuredMemory,
 ): string | null {
   const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
   if (!most) return null;
+  if (rest && Math.abs(rest.error_bytes) > Math.abs(most.error_bytes))
+    return `Most in what no component was measured for: ${gb(rest.estimated_bytes)} against ${gb(rest.measured_bytes)} measured.`;
   const share = most.error_share === null ? '' : ` (${signed(most.error_share * 100, 0)} %)`;
   const text = `Most in ${words[most.component]}: ${gb(most.estimated_bytes)} against ${gb(most.measured_bytes)} measured${share}, by ${most.formula}.`;
   const unassigned = residualBytes ?? 0;

@@ -1,5 +1,5 @@
 import type { Validation } from '../../model/documents/validate.js';
-import { componentSummaries, errorSummary, groupSummaries } from './error-summary.js';
+import { componentSummaries, errorSummary, restSummary, groupSummaries } from './error-summary.js';
 import type { ProfileFields } from './profile-fields.js';
 import { recommendations } from './recommend.js';
 import { validateProfile, type Tolerance } from './validate-profile.js';
@@ -36,6 +36,7 @@ export function validateProfiles(
     },
     total: errorSummary(totals),
     components: componentSummaries(compared),
+    rest: restSummary(compared),
     groups: groupSummaries(compared),
     profiles: rows.toSorted((a, b) => worth(b.total?.error_share) - worth(a.total?.error_share)),
     recommendations: recommendations(held),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { estimateProfile } from './estimate-profile.js';
 import { profileFieldsSchema } from './profile-fields.js';
+import { toleranceOf, validateProfiles } from './validate.js';
 
 interface Profile {
   memory_breakdown: { total_measured_bytes: number; components: { component: string; bytes: number }[] };
@@ -42,4 +43,19 @@ it('FP8 while loading: layers in FP8, embedding and lm_head in 16 bits, within 1
   expect(layers + others).toBe(1_231_212_544);
   // What vLLM printed, 1.15 GiB.
   for (const bytes of [layers + others, 1_234_803_098]) expect(Math.abs(ours / bytes - 1)).toBeLessThan(0.01);
+});
+
+it('rows of a profile sum to its total: what nothing measured by itself is a row too', () => {
+  const profiles = ['7b-eager', 'tiny-fp8'].map((name) => {
+    const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', `${name}.json`), 'utf8');
+    return { source: name, profile: profileFieldsSchema.parse(JSON.parse(text)) };
+  });
+  const made = validateProfiles(profiles, toleranceOf(0.05));
+  expect(made.rest?.profiles).toBe(2);
+  for (const { total, components, rest } of made.profiles) {
+    const sum = (of: 'measured_bytes' | 'error_bytes') =>
+      components.reduce((bytes, one) => bytes + one[of], rest![of]);
+    expect(sum('measured_bytes')).toBeCloseTo(total!.measured_bytes, 0);
+    expect(sum('error_bytes')).toBeCloseTo(total!.error_bytes, 0);
+  }
 });

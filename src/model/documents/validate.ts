@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
+export const validateVersion = '1.2';
+
 const comparedSchema = z.object({
   measured_bytes: z.number(),
   estimated_bytes: z.number(),
@@ -41,6 +43,8 @@ export const validatedProfileSchema = z.object({
   ),
   /** Components that nothing measured, so that there is nothing to compare: a formula gave them (1.1). */
   not_measured: z.array(z.enum(estimatedComponents)),
+  /** The totals without the compared components: what nothing measured by itself; null where that is all (1.2). */
+  rest: comparedSchema.nullable().default(null),
   /** Measured and in no component. */
   residual_bytes: z.number().nullable(),
   /** What makes most of the error, in words. */
@@ -90,6 +94,8 @@ export const validationSchema = z.object({
   }),
   total: errorSummarySchema,
   components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
+  /** Of what no component of a profile was measured for; null where there is none of it (1.2). */
+  rest: errorSummarySchema.nullable().default(null),
   /** Errors of the total by what the profiles differ in. */
   groups: z.array(
     errorSummarySchema.extend({
@@ -101,7 +107,7 @@ export const validationSchema = z.object({
   recommendations: z.array(recommendationSchema),
 });
 
-export const validationDocumentSchema = documentSchema('validate', '1.1', validationSchema);
+export const validationDocumentSchema = documentSchema('validate', validateVersion, validationSchema);
 
 /** `validate --history`: one row a session, oldest first. */
 export const validationHistorySchema = z.object({
@@ -130,4 +136,3 @@ export type Recommendation = z.infer<typeof recommendationSchema>;
 export type ValidationHistory = z.infer<typeof validationHistorySchema>;
 
 /** 1.1: `not_measured`. */
-export const validateVersion = '1.1';
