@@ -19,13 +19,6 @@ const rooms = {
   session: ['model'],
   import: ['model'],
   'import/attribution': ['model', 'import'],
-  'import/benchmark-results': format,
-  'import/gemm-log': format,
-  'import/kineto': format,
-  'import/ncu': format,
-  'import/nsys': format,
-  'import/nvidia-smi': format,
-  'import/vllm-log': format,
   'import/index.ts': ['model', 'import*'],
   'import/identify.ts': ['model', 'import*'],
   engines: ['model', 'llm'],
@@ -52,6 +45,12 @@ const rooms = {
   record: ['model', 'hardware', 'session'],
   cli: ['*'],
 };
+const src = join(import.meta.dirname, '../src');
+// Each other folder of import/ is a format of its own.
+for (const { name } of readdirSync(join(src, 'import'), { withFileTypes: true }).filter((one) =>
+  one.isDirectory(),
+))
+  if (name !== 'attribution' && name !== 'kernel-classes') rooms[`import/${name}`] = format;
 /** Libraries that one place alone may know. */
 const homes = {
   '@duckdb/': 'session/',
@@ -61,7 +60,6 @@ const homes = {
   '@huggingface/gguf': 'engines/model-files/find-model-files.ts',
 };
 
-const src = join(import.meta.dirname, '../src');
 const listPath = join(import.meta.dirname, 'layers.json');
 const imports = new Map(
   readdirSync(src, { recursive: true })

@@ -1,21 +1,13 @@
 import type { Document } from '../model/document.js';
-import type { CountersResult } from '../model/documents/counters.js';
-import type { GemmsResult } from '../model/documents/gemms.js';
+import type { CapturesResult } from '../model/documents/captures.js';
 import type { TraceResult } from '../model/documents/trace.js';
 import { hasRows, holds } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { remembered } from '../session/remembered.js';
+import { analyzeCollectives } from './collectives/collectives.js';
 import { analyzeCounters } from './counters/counters.js';
 import { analyzeGemms } from './gemms/gemms.js';
 import { analyzeTrace } from './trace/trace.js';
-
-/** Everything other tools' captures in a session answer; null where the session has no rows for it. */
-export interface CapturesResult {
-  session: { id: string; kind: string; title: string; started_at: string };
-  trace: Document<TraceResult> | null;
-  counters: Document<CountersResult> | null;
-  gemms: Document<GemmsResult> | null;
-}
 
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
   const { manifest } = session;
@@ -27,6 +19,7 @@ export async function analyzeCaptures(session: Session): Promise<CapturesResult>
     trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
     counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,
     gemms: products ? await analyzeGemms(session) : null,
+    collectives: holds(manifest, 'collectives') ? await analyzeCollectives(session) : null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import process from 'node:process';
-import type { CapturesResult } from '../analyze/captures.js';
+import type { CapturesResult } from '../model/documents/captures.js';
 import { noKernelsIssue } from '../import/importer.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
@@ -84,8 +84,8 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
 /** The documents there are, the most telling first. */
 export function documentsOf(analysed: Analysed): Document<unknown>[] {
   if (analysed.kind !== 'captures') return [analysed.document];
-  const { trace, counters, gemms } = analysed.document;
-  return [trace, counters, gemms].filter((one) => one !== null);
+  const { session: _session, ...documents } = analysed.document;
+  return Object.values(documents).filter((one) => one !== null);
 }
 
 /** Kinds that have waterfall and findings; those that say why, where there is neither, have `true`. */

@@ -42,11 +42,11 @@ function plainFolder(path: string, names: readonly string[]): InferscopeError {
   const session = names.includes('session.json');
   const some = names.filter(Boolean).slice(0, 4).join(', ');
   return new InferscopeError('E_FORMAT_UNKNOWN', {
-    what: `${path} is a folder, and none that nsys exported`,
+    what: `${path} is a folder, and not one of captures`,
     why:
       some === ''
         ? 'It is empty.'
-        : `It holds ${some}${names.length > 4 ? ', …' : ''}. Of folders only nsys export --type parquetdir is read.`,
+        : `It holds ${some}${names.length > 4 ? ', …' : ''}. Folders that are read: of nsys export --type parquetdir, and of NCCL Inspector's logs (HOST-pidN.log).`,
     fix: session
       ? 'It is a session: put it below sessions/ of INFERSCOPE_HOME, or bring its export with inferscope session import.'
       : `Name the files that belong to one run: inferscope import ${path}/…`,

@@ -5,6 +5,7 @@ import { kinetoImporter } from './kineto/importer.js';
 import { memoryProfileImporter } from './memory-profile.js';
 import { ncuCsvImporter } from './ncu/ncu-csv.js';
 import { ncuReportImporter } from './ncu/ncu-report.js';
+import { ncclInspectorImporter } from './nccl-inspector/importer.js';
 import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './nsys/importers.js';
 import { nvidiaSmiDmonImporter } from './nvidia-smi/dmon.js';
 import { nvidiaSmiQueryImporter } from './nvidia-smi/query.js';
@@ -21,6 +22,7 @@ export const importers: Importer[] = [
   ncuReportImporter,
   kinetoImporter,
   recordImporter,
+  ncclInspectorImporter,
   ortTraceImporter,
   memoryProfileImporter,
   ...resultImporters,

@@ -4,6 +4,7 @@ import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents
 import { baselineMetricsSchema } from './documents/baseline-metrics.js';
 import { benchDocumentSchema } from './documents/bench.js';
 import { benchCompareDocumentSchema } from './documents/bench-compare.js';
+import { collectivesDocumentSchema } from './documents/collectives.js';
 import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
@@ -57,6 +58,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   utilization: utilizationDocumentSchema,
   counters: countersDocumentSchema,
   gemms: gemmsDocumentSchema,
+  collectives: collectivesDocumentSchema,
   predict: predictDocumentSchema,
   explain: explainDocumentSchema,
   'what-if': whatIfDocumentSchema,

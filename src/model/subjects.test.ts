@@ -52,6 +52,7 @@ test.each([
     'kernels timeline',
     'kernels',
   ],
+  ['NCCL Inspector read', content('import', ['nccl-inspector'], 'collectives'), 'collectives', 'collectives'],
   ['monitor', content('monitor', ['monitor'], 'telemetry', 'memory'), 'telemetry', 'telemetry'],
   ['nvidia-smi read', content('import', ['nvidia-smi-query'], 'telemetry'), 'telemetry', 'telemetry'],
   ['results read', content('import', ['benchmark-results'], 'metrics'), 'results', 'results'],

@@ -208,6 +208,35 @@ export const tables = {
       stage_id: big('stage'),
     },
   },
+  collectives: {
+    doc: 'Collectives and point-to-point operations that a communication library recorded, one row per operation and rank.',
+    columns: {
+      ...runKeys,
+      rank: int('rank in the communicator'),
+      communicator: text('id of the communicator, the same on all its ranks'),
+      communicator_name: text('name that the program gave it'),
+      ranks: int('ranks of the communicator'),
+      nodes: int('hosts of the communicator'),
+      operation: text('AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv, …'),
+      sequence: big(
+        'number of the call: counted per communicator and operation, of Send and Recv together per rank; a number that is missing was not recorded',
+      ),
+      peer: int('the other rank of Send and Recv; null for collectives'),
+      bytes: big('count × size of the type as the call has it: of AllGather and ReduceScatter one rank'),
+      written_ns: big(
+        "when the row was written, at the end of the operation or later, ns since the session's start",
+      ),
+      start_ns: big(
+        "begin by the clock of its host, ns since the session's start; null where the source has none",
+      ),
+      dur_ns: big(
+        'duration on this rank, waiting for the other ranks included; whole µs from NCCL Inspector',
+      ),
+      timed_by: text('kernel_gpu, kernel_cpu or collective_cpu: the clock of the duration'),
+      algorithm_bytes_per_s: num('as the source gives it'),
+      bus_bytes_per_s: num('as the source gives it'),
+    },
+  },
   telemetry: {
     doc: 'Sampled time series of host and devices, long form.',
     columns: {

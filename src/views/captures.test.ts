@@ -10,20 +10,21 @@ import { rawValue } from '../render/value.js';
 import { hostileText } from '../report/test-profile.js';
 import { testHome } from '../session/test-folder.js';
 import type { Block, Table } from './block.js';
-import { type Captures, capturesView } from './captures.js';
+import type { CapturesResult } from '../model/documents/captures.js';
+import { capturesView } from './captures.js';
 import { phaseParts } from './trace-series.js';
 
 const session = { id: 's', kind: 'import', title: 'tiny', started_at: '2026-11-21T04:58:00.000Z' };
-let captures: Captures;
+let captures: CapturesResult;
 let explain: Awaited<ReturnType<typeof explainSession>>;
-let data: NonNullable<Captures['trace']>['data'];
+let data: NonNullable<CapturesResult['trace']>['data'];
 
 // A decode loop on an H200 with loading and warm-up.
 beforeAll(async () => {
   const of = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
   const trace = await analyzeTrace(of);
   explain = await explainSession(of);
-  captures = { session, trace, counters: null, gemms: null };
+  captures = { session, trace, counters: null, gemms: null, collectives: null };
   data = trace.data;
 }, 60_000);
 

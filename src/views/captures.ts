@@ -1,25 +1,15 @@
 import type { Document } from '../model/document.js';
-import type { CountersResult } from '../model/documents/counters.js';
-import type { GemmsResult } from '../model/documents/gemms.js';
-import type { TraceResult } from '../model/documents/trace.js';
+import type { CapturesResult } from '../model/documents/captures.js';
 import type { Block, Section, View } from './block.js';
+import { collectiveBlocks } from './collectives.js';
 import { counterBlocks } from './counters.js';
 import { gemmBlocks } from './gemms.js';
 import { contextSections, traceLead, workSections } from './trace.js';
 
-/** What the captures of a session hold, one of them at least; null where it has no rows for it. */
-export interface Captures {
-  /** `kind`: the command that made it. */
-  session: { id: string; kind: string; title: string; started_at: string };
-  trace: Document<TraceResult> | null;
-  counters: Document<CountersResult> | null;
-  gemms: Document<GemmsResult> | null;
-}
-
-/** Captures of other tools: a timeline, Nsight Compute's kernels, matrix products. */
-export function capturesView(captures: Captures): View {
-  const { session, trace, counters, gemms } = captures;
-  const document = trace ?? counters ?? gemms;
+/** Captures of other tools: a timeline, Nsight Compute's kernels, matrix products, collectives; one of them at least. */
+export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
+  const { session, trace = null, counters, gemms, collectives } = captures;
+  const document = trace ?? counters ?? gemms ?? collectives;
   if (!document) throw new Error(`session ${session.id} has no capture to show`);
   // Issues of the session are in each of its documents.
   const saidOnce = <T>(one: Document<T>): Document<T> => ({
@@ -48,6 +38,12 @@ export function capturesView(captures: Captures): View {
       ...(trace ? workSections(trace) : []),
       ...section('counters', 'Nsight Compute', level, counters ? counterBlocks(saidOnce(counters)) : []),
       ...section('gemms', 'Matrix multiplications', level, gemms ? gemmBlocks(saidOnce(gemms)) : []),
+      ...section(
+        'collectives',
+        'Collectives',
+        level,
+        collectives ? collectiveBlocks(saidOnce(collectives)) : [],
+      ),
       ...(trace ? contextSections(trace) : []),
     ],
   };

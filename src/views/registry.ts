@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { CapturesResult } from '../model/documents/captures.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
@@ -13,12 +14,11 @@ import type { RooflineData } from '../model/documents/roofline.js';
 import type { ServingResult } from '../model/documents/serving.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
-import type { Captures } from './captures.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
   bench: Document<BenchResult>;
-  captures: Captures;
+  captures: CapturesResult;
   estimate: Document<EstimateResult>;
   'estimate-fits': Document<EstimateFits>;
   kernels: Document<KernelsResult>;

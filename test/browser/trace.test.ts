@@ -8,7 +8,8 @@ import { analyzeGemms } from '../../src/analyze/gemms/gemms.js';
 import { analyzeTrace } from '../../src/analyze/trace/trace.js';
 import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
-import { type Captures, capturesView } from '../../src/views/captures.js';
+import type { CapturesResult } from '../../src/model/documents/captures.js';
+import { capturesView } from '../../src/views/captures.js';
 import { hostileText } from '../../src/report/test-profile.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
@@ -17,10 +18,10 @@ import { desktop, open, phone } from './opened.js';
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-trace-report-'));
 const clientScript = readFileSync(childEntry('report-client'), 'utf8');
 let browser: Browser;
-let inputs: Captures;
+let inputs: CapturesResult;
 let whole: string;
 
-function write(name: string, of: Captures): string {
+function write(name: string, of: CapturesResult): string {
   const path = join(folder, `${name}.html`);
   writeFileSync(path, pageOfView(capturesView(of), { clientScript }));
   return path;
@@ -38,6 +39,7 @@ beforeAll(async () => {
     trace: await analyzeTrace(session),
     counters: await analyzeCounters(session),
     gemms: await analyzeGemms(session),
+    collectives: null,
   };
   whole = write('whole', inputs);
   browser = await launchBrowser();

@@ -17,6 +17,7 @@ export const captures = {
   ncuDetails: join(fixtures, 'ncu-2025.3.1-h200', 'ncu-kernels.details.csv'),
   cublas: join(fixtures, 'cublas-cuda13.0-h200', 'cublas.log'),
   cublaslt: join(fixtures, 'cublas-cuda13.0-h200', 'cublaslt.log'),
+  inspector: join(fixtures, 'nccl-inspector-from-docs'),
   dmon: join(fixtures, 'nvidia-smi-580-h200', 'nvidia-smi-dmon-TD.txt'),
   query: join(fixtures, 'nvidia-smi-580-h200', 'nvidia-smi-query.csv'),
 };

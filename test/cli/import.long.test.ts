@@ -41,6 +41,7 @@ describe('each format becomes a session', () => {
     ['ncuDetails', 'ncu-csv', 'counters', 'counters'],
     ['cublas', 'cublas-log', 'gemms', 'gemms'],
     ['cublaslt', 'cublaslt-log', 'gemms', 'gemms'],
+    ['inspector', 'nccl-inspector', 'collectives', 'collectives'],
     ['dmon', 'nvidia-smi-dmon', 'telemetry', 'monitor'],
     ['query', 'nvidia-smi-query', 'telemetry', 'monitor'],
   ];

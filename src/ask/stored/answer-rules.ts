@@ -87,13 +87,13 @@ export const ruleTopics: readonly RuleTopic[] = [
   {
     id: 'stragglers',
     asks: /\bstraggl\w*|\bslowest rank\b|\brank imbalance\b|\bimbalance\w*/i,
-    rules: ['rank_stragglers'],
+    rules: ['rank_stragglers', 'collective_late_rank'],
     needs: 'inferscope run --evaluator none,nsys -- <command on several GPUs>',
   },
   {
     id: 'communication',
     asks: /\bcommunicat\w*|\bnccl\b|\ball-?reduce\b|\bcollectives?\b|\bnvlink\b/i,
-    rules: ['exposed_communication'],
+    rules: ['exposed_communication', 'collective_late_rank'],
     needs: 'inferscope run --evaluator none,nsys -- <command on several GPUs>',
   },
   {

@@ -5,6 +5,7 @@ import { wholeRows } from '../../analyze/test-rows.js';
 import { repetitions, sessionOf } from '../../analyze/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { testHome } from '../../session/test-folder.js';
+import { fixture, imported } from '../../analyze/trace/test-import.js';
 import { storedAnswer } from './stored-answer.js';
 
 const home = testHome();
@@ -68,4 +69,18 @@ test('a benchmark answers its own questions', async () => {
   expect(queries.map(({ tool }) => tool)).toContain('bench answer latency');
   // Prefills of 9 and 11 ms, each with 1 ms of sampling.
   expect(answer).toMatch(/\b11(\.\d+)? ms/);
+});
+
+test('records of NCCL Inspector: bandwidth of one operation, the rank that the others wait for', async () => {
+  const session = await imported(home, 'nccl-inspector', fixture('nccl-inspector-from-docs'));
+  const bus = await storedAnswer(session, 'what bus bandwidth has the all-reduce?');
+  // 1.5 × 64 MiB in 510 µs.
+  expect(bus.answer).toMatch(/AllReduce of 64\.0 MiB on 4 ranks: .*\b197 GB\/s/);
+  expect(bus.answer).not.toContain('AllGather');
+  for (const question of [
+    'which rank is the straggler?',
+    'is NCCL communication a problem?',
+    'which rank is late?',
+  ])
+    expect((await storedAnswer(session, question)).answer).toContain('27 of 30');
 });

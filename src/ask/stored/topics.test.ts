@@ -40,6 +40,7 @@ test.each<[question: string, topic: string]>([
   ['How far from the roofline are we?', 'utilization'],
   ['what bandwidth do we reach', 'utilization'],
   ['Are the tensor cores used?', 'counters'],
+  ['What bus bandwidth has the all-gather?', 'collectives'],
   ['What limits occupancy?', 'counters'],
   ['What is the L2 hit rate?', 'counters'],
   ['Are there uncoalesced accesses?', 'coalescing'],

@@ -3,6 +3,7 @@ import { boundStage, gpuUtilized, turningBatch, utilization } from './answer-bou
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
+import { collectivesAsked } from './answer-collectives.js';
 import { costVerdict } from './answer-cost.js';
 import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts } from './answer-idle.js';
@@ -16,7 +17,7 @@ import {
 } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
 import { memoryUsed } from './answer-memory.js';
-import { ruleAnswer, ruleTopics } from './answer-rules.js';
+import { ruleAnswer, type RuleTopic, ruleTopics } from './answer-rules.js';
 import {
   howSure,
   profilerAdds,
@@ -59,6 +60,16 @@ const costsNamed = (question: AskedQuestion): number =>
     .length;
 
 const shareWords = /\b(?:share|percent\w*|how (?:much|large|big)|fraction|proportion|portion|part of)\b/i;
+
+/** What knows more than the rules; null where the session has nothing of it. */
+const before: Readonly<Record<string, Topic['answer']>> = {
+  profiler: profilerAdds,
+  communication: collectivesAsked,
+  stragglers: collectivesAsked,
+};
+
+const answeredFirst = async (facts: StoredFacts, topic: RuleTopic, workload: AskedWorkload) =>
+  (await before[topic.id]?.(facts, workload)) ?? ruleAnswer(facts, topic);
 
 /** In the order in which they are tried: a question for a prediction before its subject, the particular before the general. */
 export const topics: readonly Topic[] = [
@@ -164,6 +175,12 @@ export const topics: readonly Topic[] = [
     answer: gpuUtilized,
   },
   {
+    id: 'collectives',
+    example: null,
+    asks: by(/\bbus ?(?:bandwidth|bw)\b|\ball-?gather\b|\breduce-?scatter\b|\b(?:late|last) rank\b/i),
+    answer: collectivesAsked,
+  },
+  {
     id: 'utilization',
     example: 'what is the MFU of prefill?',
     asks: (question) =>
@@ -228,10 +245,8 @@ export const topics: readonly Topic[] = [
       id: topic.id,
       example: null,
       asks: (question) => topic.asks.test(question.text) || topic.means?.(question.says) === true,
-      answer: (facts) =>
-        topic.id === 'attention_kind'
-          ? attentionKind(facts, topic)
-          : ((topic.id === 'profiler' ? profilerAdds(facts) : null) ?? ruleAnswer(facts, topic)),
+      answer: (facts, workload) =>
+        topic.id === 'attention_kind' ? attentionKind(facts, topic) : answeredFirst(facts, topic, workload),
     })),
   {
     id: 'class',

@@ -7,6 +7,7 @@ import {
   sheetCitation,
 } from '../../hardware/gpu-peaks.js';
 import { migInstance } from '../../hardware/mig.js';
+import { busFactor } from '../../model/collectives.js';
 import type {
   Collectives,
   GpuBandwidth,
@@ -221,9 +222,4 @@ export function collectivesOf(
     sheet,
     of_sheet: shareOf(bus, sheet),
   };
-}
-
-/** Of a ring's all-reduce each link carries 2(n − 1)/n of the data (nccl-tests, PERFORMANCE.md). */
-export function busFactor(ranks: number): number {
-  return (2 * (ranks - 1)) / ranks;
 }

@@ -17,6 +17,7 @@ import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
 import { exposedCommunication } from './exposed-communication.js';
+import { collectiveLateRank } from './collective-late-rank.js';
 import { rankStragglers } from './rank-stragglers.js';
 import { hostBound } from './host-bound.js';
 import { launchBound } from './launch-bound.js';
@@ -48,6 +49,7 @@ export const rules: readonly Rule[] = [
   synchronizationEveryStep,
   hostBound,
   rankStragglers,
+  collectiveLateRank,
   exposedCommunication,
   serialisedStreams,
   gpuIdleBetweenRequests,

@@ -1,0 +1,197 @@
+import { collectiveTraffic } from '../../model/collectives.js';
+import { document, type Document, type Issue } from '../../model/document.js';
+import {
+  type CollectiveGroup,
+  type CollectivesResult,
+  collectivesVersion,
+  type CommunicatorCalls,
+  type RankShare,
+} from '../../model/documents/collectives.js';
+import type { Collectives } from '../../model/documents/gpu-roofline.js';
+import { type Figure, figure, missing } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import { storedGpuRoofline } from '../roofs.js';
+import { communicatorsSql, completeSql, groupsSql, rankSharesSql, repeatedSql } from './queries.js';
+
+interface Group {
+  operation: string;
+  bytes: number;
+  ranks: number;
+  nodes: number | null;
+}
+
+interface GroupRow extends Group {
+  counted: string;
+  recorded: number;
+  communicators: number;
+  named: string[];
+  timed_by: (string | null)[];
+  timed: number;
+  p50: number | null;
+  p99: number | null;
+  least_bus_bytes: number | null;
+  most_bus_bytes: number | null;
+}
+
+interface CompleteRow extends Group {
+  complete: number;
+  transfer: number;
+  waiting: number;
+}
+
+type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
+
+/**
+ * Collectives that NCCL recorded itself, by operation, size and ranks: times, bandwidths as nccl-tests defines them, which
+ * part of the calls was recorded, and which rank the others wait for.
+ */
+export async function analyzeCollectives(session: Session): Promise<Document<CollectivesResult>> {
+  const database = await session.connect();
+  try {
+    const rows = await database.query<GroupRow>(groupsSql);
+    const complete = await database.query<CompleteRow>(completeSql);
+    const last = await database.query<Group & RankShare>(rankSharesSql('last'));
+    const longest = await database.query<Group & RankShare>(rankSharesSql('longest'));
+    const calls = await database.query<CallsRow>(communicatorsSql);
+    const [found] = await database.query<{ repeated: number }>(repeatedSql);
+    const roof = (await storedGpuRoofline(session))?.collectives ?? null;
+    const data = {
+      recorded: rows.reduce((sum, { recorded }) => sum + recorded, 0),
+      groups: rows.map((row) =>
+        group(
+          row,
+          { complete: same(complete, row), last: same(last, row), longest: same(longest, row) },
+          calls,
+          roof,
+        ),
+      ),
+      communicators: calls.map(({ calls: numbers, ...own }) => ({
+        ...own,
+        recorded_share: recordedShare(own.recorded, numbers),
+      })),
+    };
+    return document('collectives', collectivesVersion, data, [
+      ...session.issues,
+      ...issues(rows, found?.repeated ?? 0),
+    ]);
+  } finally {
+    await database.close();
+  }
+}
+
+const same = <T extends Group>(
+  rows: readonly T[],
+  { operation, bytes, ranks, nodes }: Group,
+): T | undefined =>
+  rows.find(
+    (one) => one.operation === operation && one.bytes === bytes && one.ranks === ranks && one.nodes === nodes,
+  );
+
+function group(
+  row: GroupRow,
+  {
+    complete,
+    last,
+    longest,
+  }: {
+    complete: CompleteRow | undefined;
+    last: RankShare | undefined;
+    longest: RankShare | undefined;
+  },
+  calls: readonly CallsRow[],
+  roof: Collectives | null,
+): CollectiveGroup {
+  const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
+  const own = calls.filter((one) => one.operation === row.counted && row.named.includes(one.communicator));
+  const numbers = own.reduce((sum, one) => sum + one.calls, 0);
+  const time = (ns: number | null, share: string) =>
+    ns === null ? untimed : figure(ns, 'ns', `${share} of the recorded times`, { n: timed });
+  const over = (ns: number | undefined, what: string) =>
+    ns === undefined ? incomplete : figure(ns, 'ns', what, { n: complete!.complete });
+  const transfer = over(complete?.transfer, 'median of the shortest time over ranks');
+  const p50 = time(row.p50, 'median');
+  const transferBus = bandwidth(row, transfer, 'bus');
+  return {
+    operation,
+    bytes,
+    ranks,
+    nodes,
+    communicators,
+    recorded,
+    recorded_share: recordedShare(
+      own.reduce((sum, one) => sum + one.recorded, 0),
+      numbers,
+    ),
+    timed_by: row.timed_by.filter((one) => one !== null),
+    time_p50_ns: p50,
+    time_p99_ns: time(row.p99, 'p99 (type 7)'),
+    algorithm_bandwidth: bandwidth(row, p50, 'algorithm'),
+    bus_bandwidth: bandwidth(row, p50, 'bus'),
+    complete: complete?.complete ?? 0,
+    transfer_p50_ns: transfer,
+    waiting_p50_ns: over(complete?.waiting, 'median of the longest less the shortest time over ranks'),
+    transfer_bus_bandwidth: transferBus,
+    of_roof: ofRoof(row, transferBus, roof),
+    longest: shareOf(longest),
+    last: shareOf(last),
+  };
+}
+
+const untimed = missing('no_time', 'no operation has a time');
+const incomplete = missing('not_all_ranks', 'no operation was recorded on all its ranks by the GPU clock');
+
+/** nccl-tests' definition over a time. */
+function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'algorithm' | 'bus'): Figure {
+  if (time.value === null) return time;
+  const traffic = collectiveTraffic(operation, bytes, ranks);
+  if (traffic === null) return missing('no_definition', 'nccl-tests defines no bandwidth for this operation');
+  if (traffic[which] === 0 || time.value === 0)
+    return missing('no_traffic', 'nothing is moved between ranks');
+  return figure(traffic[which] / (time.value / 1e9), 'B/s', `nccl-tests ${which} bytes over: ${time.source}`);
+}
+
+function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {
+  if (roof === null) return missing('no_roofline', 'no bus bandwidth was measured: inferscope roofline');
+  if (roof.ranks !== ranks || nodes === null || nodes > 1)
+    return missing('other_ranks', `the roofline is of ${roof.ranks} GPUs of one host`);
+  if (bus.value === null) return bus;
+  if (roof.bus_bytes_per_s === null) return missing('no_roofline', 'the roofline has no bus bandwidth');
+  return figure(bus.value / roof.bus_bytes_per_s, 'ratio', 'bus bandwidth over the largest of the roofline');
+}
+
+const recordedShare = (recorded: number, numbers: number): Figure =>
+  numbers === 0
+    ? missing('no_calls', 'no call was recorded')
+    : figure(recorded / numbers, 'ratio', 'recorded over numbers between the first and last recorded');
+
+const shareOf = (one: RankShare | undefined): RankShare | null =>
+  one === undefined
+    ? null
+    : {
+        communicator: one.communicator,
+        rank: one.rank,
+        host: one.host,
+        operations: one.operations,
+        of: one.of,
+      };
+
+/** A tenth of a percent is the rounding of the source's own figures. */
+const tolerance = 0.001;
+
+function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
+  const list: Issue[] = [];
+  if (repeated > 0) {
+    const text = 'Records that are there twice count once: a log was imported again.';
+    list.push({ code: 'collectives_repeated', severity: 'warning', text, count: repeated });
+  }
+  const differ = rows.filter((row) => {
+    const bus = collectiveTraffic(row.operation, row.bytes, row.ranks)?.bus;
+    if (!bus || row.least_bus_bytes === null || row.most_bus_bytes === null) return false;
+    return row.least_bus_bytes < bus * (1 - tolerance) || row.most_bus_bytes > bus * (1 + tolerance);
+  });
+  if (differ.length > 0) {
+    const text = `The bus bandwidth in the logs is not that of nccl-tests' definition for ${[...new Set(differ.map(({ operation }) => operation))].join(', ')}; ours is computed from size, ranks and time.`;
+    list.push({ code: 'collectives_bandwidth_differs', severity: 'warning', text, count: differ.length });
+  }
+  return list;
+}

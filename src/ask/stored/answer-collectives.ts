@@ -1,0 +1,41 @@
+import { analyzeCollectives } from '../../analyze/collectives/collectives.js';
+import { groupsSql } from '../../analyze/collectives/queries.js';
+import type { CollectiveGroup } from '../../model/documents/collectives.js';
+import { findingTold } from './finding-parts.js';
+import { hasTable, type StoredFacts, type StoredPart, told, type TopicAnswer } from './stored-facts.js';
+import { gbOf, gibOf, msOf, percentOf } from './words.js';
+
+/** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null where NCCL recorded no operations itself. */
+export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
+  if (!hasTable(facts, 'collectives')) return null;
+  const { groups } = (await analyzeCollectives(facts.session)).data;
+  const named = groups.filter(({ operation }) =>
+    facts.question.text.toLowerCase().replaceAll(/[- _]/g, '').includes(operation.toLowerCase()),
+  );
+  const asked = named.length > 0 ? named : groups;
+  const late = facts.explained.findings.find(({ rule }) => rule === 'collective_late_rank');
+  const [first, ...rest] = asked.slice(0, 6).map((one): StoredPart => ({
+    text: groupText(one),
+    sql: groupsSql,
+    from: 'sql',
+    rows: groups.length,
+  }));
+  if (late && /\branks?\b|\bstraggl|\bwait/i.test(facts.question.text))
+    return told(findingTold(late), first ? [first] : []);
+  return told(first!, [...rest, ...(late ? [findingTold(late)] : [])]);
+}
+
+/** "AllReduce of 64.0 MiB on 4 ranks: p50 0.51 ms, bus bandwidth 197 GB/s; …" */
+function groupText(group: CollectiveGroup): string {
+  const { operation, bytes, ranks, recorded, time_p50_ns: p50, time_p99_ns: p99, bus_bandwidth: bus } = group;
+  const { waiting_p50_ns: waiting, last, recorded_share: share } = group;
+  const parts = [
+    ...(p50.value === null ? ['no time'] : [`p50 ${msOf(p50.value / 1e6)}`]),
+    ...(p99.value === null ? [] : [`p99 ${msOf(p99.value / 1e6)}`]),
+    ...(bus.value === null ? [] : [`bus bandwidth ${gbOf(bus.value)}/s`]),
+    ...(waiting.value === null ? [] : [`ranks wait up to ${msOf(waiting.value / 1e6)} (median)`]),
+    ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.of}`]),
+    `${recorded} records${share.value === null ? '' : `, ${percentOf(share.value)} of the calls`}`,
+  ];
+  return `${operation} of ${gibOf(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;
+}

@@ -1,0 +1,149 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { logLines } from './lines.js';
+import { type InspectorRecord, type LeftOut, recordOf } from './record.js';
+
+/** inspector.cc: "<hostname>-pid<pid>.log", one file per process. */
+const logName = /-pid\d+\.log(?:\.gz)?$/;
+
+/** A log of NCCL Inspector, or the folder of all ranks' logs (NCCL_INSPECTOR_DUMP_DIR). */
+export const ncclInspectorImporter = {
+  name: 'nccl-inspector',
+  sniff: (firstBytes, fileName) =>
+    /^\s*\{\s*"header"\s*:\s*\{[\s\S]*?"inspector_output_format_version"/.test(firstBytes) ||
+    // The names of a folder's files.
+    (!firstBytes.trimStart().startsWith('{') &&
+      !logName.test(fileName) &&
+      firstBytes.split('\n').some((name) => logName.test(name))),
+  async facts(path): Promise<CaptureFacts> {
+    const starts: number[] = [];
+    for (const file of (await logsOf(path)).logs) {
+      for await (const { text } of logLines(file)) {
+        const record = text === null ? 'unreadable' : recordOf(text);
+        if (typeof record === 'string') continue;
+        const first = beginUs(record);
+        if (first !== null) starts.push(first);
+        break;
+      }
+    }
+    return {
+      tool: { name: 'NCCL Inspector', version: null },
+      realtime_zero_ns: starts.length === 0 ? null : BigInt(starts.reduce((a, b) => Math.min(a, b))) * 1000n,
+      command: null,
+      hardware: {},
+      software: {},
+      // Written next to the program, with or without a profiler around it.
+      purpose: 'telemetry',
+    };
+  },
+  async load(
+    path: string,
+    { sink }: Pick<ImportTarget, 'sink'>,
+    context: ImportContext,
+  ): Promise<ImportOutcome> {
+    const { logs, others } = await logsOf(path);
+    const left = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, rows: 0 };
+    const versions = new Set<string>();
+    const silent: string[] = [];
+    const { execution_id, capture_id, host } = context;
+    const zeroUs = context.zero.realtime_ns === null ? null : Number(context.zero.realtime_ns / 1000n);
+    const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
+    for (const [index, file] of logs.entries()) {
+      const before = left.rows;
+      for await (const { text, whole } of logLines(file, context.signal)) {
+        if (text?.trim() === '') continue;
+        const record: InspectorRecord | LeftOut = text === null ? 'unreadable' : recordOf(text);
+        if (typeof record === 'string') {
+          left[record === 'unreadable' && !whole ? 'cutOff' : record]++;
+          continue;
+        }
+        const { row, writtenUs, startUs, version } = record;
+        versions.add(version);
+        left.rows++;
+        if (row.dur_ns === null) left.untimed++;
+        const times = { written_ns: sessionNs(writtenUs), start_ns: sessionNs(startUs) };
+        sink.append('collectives', { execution_id, capture_id, ...row, ...times, host: row.host ?? host });
+      }
+      if (left.rows === before) silent.push(basename(file));
+      context.progress?.((index + 1) / logs.length);
+    }
+    if (left.rows === 0) throw noRecords(path);
+    return {
+      // Each host has its own clock.
+      clock: { name: 'CLOCK_REALTIME of each host, µs', resolution_ns: 1000, error_bound_ns: null },
+      issues: issuesOf(left, { versions, silent, others }),
+    };
+  },
+} satisfies Importer;
+
+/** Where the operation began, as far as the line says. */
+const beginUs = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
+  startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
+
+async function logsOf(path: string): Promise<{ logs: string[]; others: string[] }> {
+  if (!(await stat(path)).isDirectory()) return { logs: [path], others: [] };
+  const names = (await readdir(path)).sort();
+  const logs = names.filter((name) => logName.test(name)).map((name) => join(path, name));
+  return { logs, others: names.filter((name) => !logName.test(name)) };
+}
+
+function issuesOf(
+  left: { unreadable: number; impossible: number; cutOff: number; untimed: number },
+  about: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
+): Issue[] {
+  const issue = (severity: Issue['severity'], code: string, count: number, text: string): Issue[] =>
+    count === 0 ? [] : [{ code, severity, text, count }];
+  const newer = [...about.versions].filter((version) => !version.startsWith('v4.'));
+  const named = (names: readonly string[]) =>
+    `${names.slice(0, 3).join(', ')}${names.length > 3 ? `, and ${names.length - 3} more` : ''}`;
+  return [
+    ...issue(
+      'warning',
+      'collectives_unreadable',
+      left.unreadable,
+      'Lines that are not records of NCCL Inspector were left out.',
+    ),
+    ...issue(
+      'warning',
+      'collectives_impossible',
+      left.impossible,
+      'Records with a missing field or a value that no operation has (negative, not a number, a rank outside the communicator) were left out.',
+    ),
+    ...issue(
+      'info',
+      'collectives_cut_off',
+      left.cutOff,
+      'The last record of a log was not written to its end and was left out.',
+    ),
+    ...issue(
+      'info',
+      'collectives_untimed',
+      left.untimed,
+      'Operations without a time are counted, and are in no time or bandwidth.',
+    ),
+    ...issue(
+      'warning',
+      'collectives_version',
+      newer.length,
+      `The logs are of format ${newer.join(', ')}; inferscope knows v4.`,
+    ),
+    ...issue(
+      'warning',
+      'collectives_empty_log',
+      about.silent.length,
+      `No record in: ${named(about.silent)}. The ranks of these processes are missing.`,
+    ),
+    ...issue('info', 'files_left_out', about.others.length, `Not read: ${named(about.others)}.`),
+  ];
+}
+
+const noRecords = (path: string): InferscopeError =>
+  new InferscopeError('E_TRACE_FILE', {
+    what: `${path} holds no record of NCCL Inspector`,
+    why: 'No line in it has a communicator and the time of an operation.',
+    fix: 'Record with: NCCL_PROFILER_PLUGIN=…/libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500 <command>',
+  });

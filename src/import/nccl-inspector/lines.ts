@@ -1,0 +1,71 @@
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { StringDecoder } from 'node:string_decoder';
+import { createGunzip } from 'node:zlib';
+import { InferscopeError } from '../../model/errors.js';
+
+/** A verbose record of 64 channels has about 20 kB. */
+const longestLine = 2 ** 20;
+
+export interface LogLine {
+  /** null: longer than any record. */
+  text: string | null;
+  /** It ends with a line break: its writer did not stop within it. */
+  whole: boolean;
+}
+
+/**
+ * Lines of a log, plain or gzip. No line is held beyond 1 MiB.
+ * @throws E_TRACE_FILE where a gzip file is damaged, E_INTERRUPTED on Ctrl-C
+ */
+export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<LogLine> {
+  const decoder = new StringDecoder('utf8');
+  let rest: string | null = '';
+  for await (const bytes of await chunks(path)) {
+    if (signal?.aborted) throw interrupted(path);
+    const [first, ...more] = decoder.write(bytes).split('\n');
+    rest = joined(rest, first!);
+    for (const next of more) {
+      yield { text: rest, whole: true };
+      rest = joined('', next);
+    }
+  }
+  if (rest !== '') yield { text: rest, whole: false };
+}
+
+const joined = (before: string | null, next: string): string | null =>
+  before === null || before.length + next.length > longestLine ? null : before + next;
+
+async function chunks(path: string): Promise<AsyncIterable<Buffer>> {
+  const file = await open(path, 'r');
+  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+  await file.close();
+  const source = createReadStream(path);
+  if (buffer[0] !== 0x1f || buffer[1] !== 0x8b) return source;
+  const inflated = createGunzip();
+  source.on('error', (error) => inflated.destroy(error));
+  return guarded(source.pipe(inflated), path);
+}
+
+async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGenerator<Buffer> {
+  try {
+    yield* inflated;
+  } catch (error) {
+    throw new InferscopeError(
+      'E_TRACE_FILE',
+      {
+        what: `cannot read ${path}`,
+        why: `The gzip file is damaged: ${(error as Error).message}.`,
+        fix: 'Copy it again from where it was recorded.',
+      },
+      { cause: error },
+    );
+  }
+}
+
+const interrupted = (path: string): InferscopeError =>
+  new InferscopeError('E_INTERRUPTED', {
+    what: `the import of ${path} was interrupted`,
+    why: 'Ctrl-C was pressed.',
+    fix: 'Run it again; nothing was kept of it.',
+  });

@@ -1,0 +1,31 @@
+/** In a ring's all-reduce each link carries 2(n − 1)/n of the data (nccl-tests, doc/PERFORMANCE.md). */
+export const busFactor = (ranks: number): number => (2 * (ranks - 1)) / ranks;
+
+/**
+ * What nccl-tests (doc/PERFORMANCE.md) divides by the time: `algorithm` bytes for the algorithm bandwidth, `bus` bytes for
+ * the bus bandwidth, which a link's rate bounds whatever the operation and the number of ranks.
+ * @param bytes count × size of the type as the call has it: of AllGather and ReduceScatter the part of one rank
+ * @returns null for operations it does not define
+ */
+export function collectiveTraffic(
+  operation: string,
+  bytes: number,
+  ranks: number,
+): { algorithm: number; bus: number } | null {
+  const once = { algorithm: bytes, bus: bytes };
+  const parts = { algorithm: bytes * ranks, bus: bytes * (ranks - 1) };
+  switch (operation) {
+    case 'AllReduce':
+      return { algorithm: bytes, bus: bytes * busFactor(ranks) };
+    case 'AllGather':
+    case 'ReduceScatter':
+      return parts;
+    case 'Broadcast':
+    case 'Reduce':
+    case 'Send':
+    case 'Recv':
+      return once;
+    default:
+      return null;
+  }
+}

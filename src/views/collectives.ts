@@ -1,0 +1,129 @@
+import type { Document } from '../model/document.js';
+import type {
+  CollectiveGroup,
+  CollectivesResult,
+  CommunicatorCalls,
+  RankShare,
+} from '../model/documents/collectives.js';
+import type { Block, Text } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+/** In a summary. */
+const briefGroups = 8;
+
+/** Collectives by operation and size, and the communicators that they ran on. */
+export function collectiveBlocks({ data, issues }: Document<CollectivesResult>): Block[] {
+  const several = new Set(data.communicators.map(({ communicator }) => communicator)).size > 1;
+  return [
+    tableOf('Times on the ranks, waiting for each other included', groupColumns(several), data.groups, {
+      brief: briefGroups,
+      filter: true,
+    }),
+    {
+      t: 'notes',
+      level: 2,
+      items: [
+        'recorded: share of the calls of the operation between the first and the last recorded; NCCL Inspector leaves out small messages and what finished between two of its dumps.',
+        'transfer: time of the rank that arrived last. waiting: the longest time less the shortest. Both over operations that all ranks recorded.',
+        'bus bandwidth: as nccl-tests defines it (doc/PERFORMANCE.md), comparable with the rate of a link; at the median time, with waiting in it.',
+      ],
+    },
+    {
+      ...tableOf('Communicators', communicatorColumns, data.communicators, {
+        brief: briefGroups,
+        filter: true,
+      }),
+      level: 2,
+    },
+    { t: 'issues', issues },
+  ];
+}
+
+const number = { numeric: true } as const;
+
+const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
+  { id: 'operation', head: 'operation', of: ({ operation }) => operation },
+  { id: 'bytes', head: 'size', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+  {
+    id: 'ranks',
+    head: 'ranks',
+    ...number,
+    drop: 6,
+    of: ({ ranks, nodes }) =>
+      nodes !== null && nodes > 1 ? [{ count: ranks }, ' on ', { count: nodes }, ' hosts'] : { count: ranks },
+  },
+  ...(several
+    ? [
+        {
+          id: 'communicators',
+          head: 'communicators',
+          ...number,
+          drop: 1,
+          of: ({ communicators }: CollectiveGroup) => ({ count: communicators }),
+        },
+      ]
+    : []),
+  { id: 'count', head: 'rows', ...number, drop: 7, of: ({ recorded }) => ({ count: recorded }) },
+  {
+    id: 'recorded_share',
+    head: 'recorded',
+    ...number,
+    drop: 7,
+    of: ({ recorded_share: figure }) => ({ figure }),
+  },
+  { id: 'timed_by', head: 'timed by', drop: 0, of: ({ timed_by }) => timed_by.join(', ') },
+  { id: 'time_p50_ns', head: 'p50', ...number, of: ({ time_p50_ns: figure }) => ({ figure }) },
+  { id: 'time_p99_ns', head: 'p99', ...number, drop: 8, of: ({ time_p99_ns: figure }) => ({ figure }) },
+  {
+    id: 'algorithm_bytes_per_s',
+    head: 'algorithm',
+    ...number,
+    drop: 2,
+    of: ({ algorithm_bandwidth: figure }) => ({ figure }),
+  },
+  { id: 'bus_bytes_per_s', head: 'bus', ...number, of: ({ bus_bandwidth: figure }) => ({ figure }) },
+  {
+    id: 'transfer_ns',
+    head: 'transfer',
+    ...number,
+    drop: 4,
+    of: ({ transfer_p50_ns: figure }) => ({ figure }),
+  },
+  { id: 'waiting_ns', head: 'waiting', ...number, drop: 5, of: ({ waiting_p50_ns: figure }) => ({ figure }) },
+  {
+    id: 'of_roof',
+    head: 'of roof',
+    ...number,
+    drop: 3,
+    of: ({ of_roof: figure }) => ({ figure, utilization: true }),
+  },
+  { id: 'last_rank', head: 'last to arrive', of: ({ last }) => rankText(last, several) },
+  { id: 'longest_rank', head: 'longest time', drop: 0, of: ({ longest }) => rankText(longest, several) },
+];
+
+/** "rank 3 (45 of 50)" */
+function rankText(one: RankShare | null, several: boolean): Text {
+  if (one === null) return { missing: 'no operation has times of all its ranks that differ' };
+  const where = several ? ` of ${one.communicator}` : '';
+  return {
+    text: `rank ${one.rank}${where} (${one.operations} of ${one.of})`,
+    ...(one.host === null ? {} : { hint: one.host }),
+  };
+}
+
+const communicatorColumns: readonly ColumnOf<CommunicatorCalls>[] = [
+  { id: 'communicator', head: 'communicator', of: ({ communicator }) => communicator },
+  { id: 'name', head: 'name', of: ({ name }) => name ?? { missing: 'NCCL before 2.30 records no name' } },
+  { id: 'operation', head: 'operation', of: ({ operation }) => operation },
+  { id: 'ranks', head: 'ranks', ...number, of: ({ ranks }) => ({ count: ranks }) },
+  {
+    id: 'nodes',
+    head: 'hosts',
+    ...number,
+    drop: 0,
+    of: ({ nodes }) => (nodes === null ? { missing: 'not recorded' } : { count: nodes }),
+  },
+  { id: 'recorded_ranks', head: 'ranks recorded', ...number, of: (one) => ({ count: one.recorded_ranks }) },
+  { id: 'rows', head: 'rows', ...number, of: ({ recorded }) => ({ count: recorded }) },
+  { id: 'recorded_share', head: 'recorded', ...number, of: ({ recorded_share: figure }) => ({ figure }) },
+];
