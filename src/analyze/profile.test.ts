@@ -172,7 +172,7 @@ describe('breakdown, from the profiled execution', () => {
 });
 
 test('timeline: the first timed repeat under the profiler, from its prefill', () => {
-  const { stages, operators } = result.data.timeline!;
+  const { stages, events, lanes, names } = result.data.timeline!;
   expect(stages.map((stage) => stage.label)).toEqual([
     'prefill',
     'sampling',
@@ -181,9 +181,11 @@ test('timeline: the first timed repeat under the profiler, from its prefill', ()
     'decode 1',
     'sampling 1',
   ]);
-  expect(stages[2]).toEqual({ kind: 'decode', label: 'decode 0', start_ms: 31.25, dur_ms: 12 });
-  expect(operators).toHaveLength(7);
-  expect(operators[1]).toMatchObject({ class: 'gemm', start_ms: 32.25, dur_ms: 6 });
+  expect(stages[2]).toMatchObject({ kind: 'decode', start_ns: 31.25e6, dur_ns: 12e6 });
+  expect(lanes).toEqual([{ label: 'operators, thread 200', what: 'operators' }]);
+  expect(events).toHaveLength(7);
+  expect(events[1]).toMatchObject({ class: 'gemm', start_ns: 32.25e6, dur_ns: 6e6 });
+  expect(names[events[1]!.name]).toBe('/gemm/0');
 });
 
 test('memory: three points of the first launch; a negative residual is shown', () => {

@@ -2,13 +2,15 @@ import { environmentFacts } from './environment.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import { type ProfileResult, profileVersion, type StageResult } from '../model/documents/profile.js';
 import { InferscopeError } from '../model/errors.js';
+import { hasRows } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { requireSubject, storedRoofline } from './artifact.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
 import { stages } from './stages.js';
 import { telemetry } from './telemetry.js';
-import { timeline } from './timeline.js';
+import { traceScope } from './derived/scope.js';
+import { timeline } from './trace/timeline.js';
 import { overTheRoof } from './utilization/utilization.js';
 
 /**
@@ -43,7 +45,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       stages: found,
       memory: await memory(database, workload),
       telemetry: await telemetry(database),
-      timeline: await timeline(database),
+      timeline: hasRows(manifest, 'ops') ? await timeline(await traceScope(database, manifest)) : null,
       roofline,
       environment: environmentFacts(manifest),
     };

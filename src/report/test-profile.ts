@@ -147,7 +147,7 @@ export function hostileProfile(): Document<ProfileResult> {
     data.workload.model.config = { [name]: name };
   }
   data.workload.engine.name = name;
-  for (const operator of data.timeline?.operators ?? []) operator.name = name;
+  data.timeline?.names.fill(name);
   for (const operator of data.stages.flatMap(({ breakdown }) => breakdown?.top_operators ?? [])) {
     operator.name = name;
     operator.input_shapes = name;

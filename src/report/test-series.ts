@@ -1,4 +1,5 @@
-import type { LatencyResult, MemoryResult, TelemetryResult, Timeline } from '../model/documents/profile.js';
+import type { LatencyResult, MemoryResult, TelemetryResult } from '../model/documents/profile.js';
+import type { TraceTimeline } from '../model/documents/trace.js';
 import { figure, missing } from '../model/figure.js';
 import { random, repeats, steps, sum, templates } from './test-operators.js';
 
@@ -125,29 +126,35 @@ export function telemetry(): TelemetryResult {
   };
 }
 
-export function timeline(): Timeline {
+export function timeline(): TraceTimeline {
   const next = random(5);
-  const result: Timeline = { stages: [], operators: [] };
+  const stages: TraceTimeline['stages'] = [];
+  const events: TraceTimeline['events'] = [];
+  const names = templates.map(({ name }) => name);
   let now = 0;
-  for (const [index, kind] of ['prefill', 'decode', 'decode', 'decode', 'decode'].entries()) {
+  for (const [index, kind] of (['prefill', 'decode', 'decode', 'decode', 'decode'] as const).entries()) {
     const prefill = kind === 'prefill';
-    const start_ms = now;
-    now += prefill ? 0.15 : 0.04;
-    for (const template of templates) {
-      const dur_ms = ((prefill ? template.prefill_us : template.decode_us) / 1e3) * (0.96 + 0.08 * next());
-      const { name, op_type, class: opClass, layer } = template;
-      result.operators.push({ name, op_type, class: opClass, layer, start_ms: now, dur_ms });
-      now += dur_ms + (prefill ? 0.0021 : 0.0011);
+    const start_ns = now;
+    now += prefill ? 150e3 : 40e3;
+    for (const [name, template] of templates.entries()) {
+      const dur_ns = 1e3 * (prefill ? template.prefill_us : template.decode_us) * (0.96 + 0.08 * next());
+      events.push({ lane: 0, name, class: template.class, start_ns: now, dur_ns });
+      now += dur_ns + (prefill ? 2.1e3 : 1.1e3);
     }
-    now += prefill ? 0.16 : 0.04;
-    result.stages.push({
-      kind,
-      label: prefill ? 'prefill' : `decode ${index}`,
-      start_ms,
-      dur_ms: now - start_ms,
-    });
-    result.stages.push({ kind: 'sampling', label: 'sampling', start_ms: now, dur_ms: 0.02 });
-    now += 0.03;
+    now += prefill ? 160e3 : 40e3;
+    const label = prefill ? 'prefill' : `decode ${index}`;
+    stages.push({ kind, label, depth: 0, start_ns, dur_ns: now - start_ns });
+    stages.push({ kind: 'sampling', label: 'sampling', depth: 0, start_ns: now, dur_ns: 20e3 });
+    now += 30e3;
   }
-  return result;
+  return {
+    origin_ns: 0,
+    dur_ns: now,
+    dropped: 0,
+    stages,
+    lanes: [{ label: 'operators, thread 1', what: 'operators' }],
+    names,
+    events,
+    density: { start_ns: 0, bin_ns: 1, classes: [], phases: [] },
+  };
 }

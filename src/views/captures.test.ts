@@ -132,7 +132,7 @@ test('kernel classes: a table per phase on the page, the mean instance in a text
 
 test('the page has its charts, with a table behind each', () => {
   const page = pageOfView(capturesView(captures), { clientScript: '' });
-  for (const name of ['phases', 'gpu_timeline', 'density', 'trace_classes'])
+  for (const name of ['phases', 'timeline', 'density', 'trace_classes'])
     expect(page, name).toContain(`data-chart="${name}"`);
 });
 

@@ -1,5 +1,5 @@
 import { opClasses } from '../model/classes.js';
-import type { Breakdown, ProfileResult, StageResult, Timeline } from '../model/documents/profile.js';
+import type { Breakdown, ProfileResult, StageResult } from '../model/documents/profile.js';
 import { classLabels, layerText } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
@@ -8,8 +8,6 @@ import { tableOf } from './table-of.js';
 
 /** Operators shown without a click. */
 const shownAtOnce = 8;
-/** Rows of the table behind the timeline; the session's table `ops` has all of them. */
-const longest = 200;
 
 const ms = (value: number): Text => ({ n: value, unit: 'ms' });
 const share = (value: number): Text => ({ n: value, unit: 'ratio' });
@@ -205,64 +203,6 @@ export function layerSection(data: ProfileResult): Section[] {
           },
         };
       }),
-    },
-  ];
-}
-
-export function timelineSection({ timeline }: ProfileResult): Section {
-  return {
-    id: 'timeline',
-    title: 'Timeline',
-    level: 3,
-    blocks:
-      !timeline || timeline.stages.length === 0
-        ? [{ t: 'missing', what: 'There is no timeline.', why: noTrace }]
-        : timelineBlocks(timeline),
-  };
-}
-
-function timelineBlocks({ stages, operators }: Timeline): Block[] {
-  const shown = operators.toSorted((a, b) => b.dur_ms - a.dur_ms).slice(0, longest);
-  return [
-    {
-      t: 'text',
-      text: [
-        'One prefill and the first decode steps of one profiled repeat: ',
-        { count: operators.length, unit: 'operators' },
-        '. Empty places are time in which no operator ran.',
-      ],
-    },
-    {
-      t: 'chart',
-      name: 'timeline',
-      label: `Timeline of ${operators.length} operators in their stages`,
-      behind: tableOf(
-        shown.length < operators.length ? `The ${longest} longest operators` : 'Operators',
-        [
-          { id: 'operator', head: 'operator', of: ({ name }) => ({ code: name }) },
-          { id: 'type', head: 'type', of: ({ op_type }) => op_type },
-          { id: 'class', head: 'class', of: (one) => classLabels[one.class] },
-          { id: 'layer', head: 'layer', of: ({ layer }) => layerText(layer) },
-          { id: 'start_ms', head: 'start', numeric: true, of: ({ start_ms }) => ms(start_ms) },
-          { id: 'duration_ms', head: 'duration', numeric: true, of: ({ dur_ms }) => ms(dur_ms) },
-        ],
-        shown,
-      ),
-    },
-    {
-      t: 'fold',
-      title: 'Stages of the timeline',
-      blocks: [
-        tableOf(
-          'Stages',
-          [
-            { id: 'stage', head: 'stage', of: ({ label }) => label },
-            { id: 'start_ms', head: 'start', numeric: true, of: ({ start_ms }) => ms(start_ms) },
-            { id: 'duration_ms', head: 'duration', numeric: true, of: ({ dur_ms }) => ms(dur_ms) },
-          ],
-          stages,
-        ),
-      ],
     },
   ];
 }

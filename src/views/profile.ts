@@ -14,8 +14,9 @@ import {
   rooflineSection,
   telemetrySection,
 } from './profile-machine.js';
-import { layerSection, operatorSection, timelineSection } from './profile-operators.js';
+import { layerSection, operatorSection } from './profile-operators.js';
 import { tableOf } from './table-of.js';
+import { timelineSection } from './trace-timeline.js';
 
 const mostMemorySamples = 2000;
 const mostTelemetryPoints = 20_000;

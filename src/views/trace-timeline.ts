@@ -4,7 +4,8 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
-import type { Section, Text } from './block.js';
+import { plural } from '../vocabulary/workload.js';
+import type { Block, Section, Text } from './block.js';
 import { samplesTable } from './samples.js';
 import { tableOf } from './table-of.js';
 import { sampledPhases } from './trace-series.js';
@@ -17,10 +18,11 @@ const mean = (shares: readonly number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
 
 /** One prefill and a few steps, event by event, and how busy the GPU was over the whole capture. */
-export function timelineSection({ timeline }: TraceResult): Section {
-  const section = { id: 'timeline', title: 'GPU timeline', level: 3 as const };
+export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Section {
+  const onCpu = timeline?.lanes.every(({ what }) => what === 'operators') ?? false;
+  const section = { id: 'timeline', title: onCpu ? 'Timeline' : 'GPU timeline', level: 3 as const };
   if (!timeline) {
-    const why = 'The capture has no kernel or copy with a time.';
+    const why = 'No kernel, copy or operator was recorded with a time.';
     return { ...section, blocks: [{ t: 'missing', what: 'There is no timeline.', why }] };
   }
   const { density, events, lanes, names, dropped } = timeline;
@@ -34,7 +36,9 @@ export function timelineSection({ timeline }: TraceResult): Section {
           ns(timeline.dur_ns),
           ' of the capture, from ',
           ns(timeline.origin_ns),
-          ' on: ranges of the program, API calls, streams, and why the GPU was idle. ',
+          onCpu
+            ? ' on: ranges of the program, and operators by thread. '
+            : ' on: ranges of the program, API calls, streams, and why the GPU was idle. ',
           counted(events.length),
           ' events',
           ...(dropped > 0
@@ -45,8 +49,8 @@ export function timelineSection({ timeline }: TraceResult): Section {
       },
       {
         t: 'chart',
-        name: 'gpu_timeline',
-        label: `Timeline of ${events.length} events on ${lanes.length} lanes`,
+        name: 'timeline',
+        label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
         behind: tableOf(
           events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
           [
@@ -63,7 +67,7 @@ export function timelineSection({ timeline }: TraceResult): Section {
               id: 'class',
               head: 'class',
               of: (event) =>
-                event.class === null ? { missing: 'it is not a kernel' } : classLabels[event.class],
+                event.class === null ? { missing: 'it has no class' } : classLabels[event.class],
             },
             { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
             { id: 'dur_ns', head: 'duration', ...number, of: ({ dur_ns: n }) => ns(n) },
@@ -72,33 +76,36 @@ export function timelineSection({ timeline }: TraceResult): Section {
           { reasons: false },
         ),
       },
-      {
-        t: 'chart',
-        name: 'density',
-        title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
-        label: 'How busy the GPU was over the capture, by class',
-        behind: tableOf(
-          'Share of time over the capture',
-          [
-            {
-              id: 'class',
-              head: 'class',
-              of: (one) => (one.class === 'copies' ? 'copies' : classLabels[one.class]),
-            },
-            { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
-            {
-              id: 'highest_share',
-              head: 'highest',
-              ...number,
-              of: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
-            },
-          ],
-          density.classes,
-        ),
-      },
+      ...(density.classes.length > 0 ? [densityChart(density)] : []),
     ],
   };
 }
+
+/** Nothing is drawn of a program that uses no GPU: its operators nest. */
+const densityChart = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
+  t: 'chart',
+  name: 'density',
+  title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
+  label: 'How busy the GPU was over the capture, by class',
+  behind: tableOf(
+    'Share of time over the capture',
+    [
+      {
+        id: 'class',
+        head: 'class',
+        of: (one) => (one.class === 'copies' ? 'copies' : classLabels[one.class]),
+      },
+      { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
+      {
+        id: 'highest_share',
+        head: 'highest',
+        ...number,
+        of: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
+      },
+    ],
+    density.classes,
+  ),
+});
 
 const shownOperators = 15;
 const shownPoints = 150;

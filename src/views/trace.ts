@@ -67,7 +67,7 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
         overlapSection(data),
         operatorsSection(data),
       ]
-    : [phasesSection(data), driftSection(data), utilization, operatorsSection(data)];
+    : [phasesSection(data), driftSection(data), utilization, timelineSection(data), operatorsSection(data)];
   return all.filter(isSection);
 }
 

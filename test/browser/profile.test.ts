@@ -44,7 +44,7 @@ describe('the report that `inferscope profile` writes', () => {
     const { page, complaints, requests } = await open(browser, report);
     await expectProfileCharts(page, 3);
     expect(await page.locator('[data-chart=timeline] svg path').count()).toBeGreaterThan(
-      result.timeline!.operators.length,
+      result.timeline!.events.length,
     );
     expect(complaints).toEqual([]);
     expect(requests).toEqual([]);

@@ -165,11 +165,11 @@ describe('the report in Chromium', () => {
     for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
       const box = page.locator(`[data-chart=${name}]`).first();
       await box.scrollIntoViewIfNeeded();
-      await box.hover({ position: { x: 300, y: 150 } });
+      await box.hover({ position: { x: 300, y: 60 } });
       await page.waitForTimeout(60);
     }
     // The operators' lane: a tooltip with the hostile name is up.
-    await page.locator('[data-chart=timeline]').hover({ position: { x: 300, y: 115 } });
+    await page.locator('[data-chart=timeline]').hover({ position: { x: 300, y: 47 } });
     await expect.poll(() => page.locator('[data-chart=timeline]').innerText()).toContain('onerror');
     expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false);
     expect(await page.locator('img').count()).toBe(0);

@@ -55,7 +55,7 @@ describe('the report of a GPU session in Chromium', () => {
     const names = await page.$$eval('[data-chart]', (boxes) =>
       boxes.map((box) => box.getAttribute('data-chart')),
     );
-    expect(names).toEqual(['phases', 'gpu_timeline', 'density', 'trace_classes']);
+    expect(names).toEqual(['phases', 'timeline', 'density', 'trace_classes']);
     for (const name of ['phases', 'density', 'trace_classes']) {
       expect(await page.locator(`[data-chart=${name}] svg path`).count(), name).toBeGreaterThan(5);
     }
@@ -70,7 +70,7 @@ describe('the report of a GPU session in Chromium', () => {
   const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
     page.evaluate<Record<string, number>>(`(() => {
       const counts = {};
-      for (const canvas of document.querySelectorAll('[data-chart=gpu_timeline] canvas')) {
+      for (const canvas of document.querySelectorAll('[data-chart=timeline] canvas')) {
         const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
         for (let i = 0; i < data.length; i += 4) {
           if (data[i + 3] < 255) continue;
@@ -95,7 +95,7 @@ describe('the report of a GPU session in Chromium', () => {
     for (const color of ['#3b4252', '#7b8496', '#7f2704']) {
       expect(before[color] ?? 0, color).toBeGreaterThan(20);
     }
-    await page.locator('[data-chart=gpu_timeline]').focus();
+    await page.locator('[data-chart=timeline]').focus();
     for (let i = 0; i < 6; i++) await page.keyboard.press('+');
     // GEMM and elementwise.
     for (const color of ['#0072b2', '#cc79a7']) {
@@ -151,7 +151,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
     // What stands on paper cannot be opened or waited for.
-    const drawn = `(() => { const canvas = document.querySelector('[data-chart=gpu_timeline] canvas');
+    const drawn = `(() => { const canvas = document.querySelector('[data-chart=timeline] canvas');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       return data.some((value, index) => index % 4 === 3 && value > 0); })()`;
     expect(await page.evaluate<boolean>(drawn)).toBe(true);
@@ -177,10 +177,10 @@ describe('the report of a GPU session in Chromium', () => {
     expect(html.match(/<script/g)?.length).toBe(2);
     expect(html).not.toContain('<img');
     const { page, complaints, requests } = await open(browser, path);
-    await page.locator('[data-chart=gpu_timeline]').scrollIntoViewIfNeeded();
-    const box = await page.locator('[data-chart=gpu_timeline]').boundingBox();
+    await page.locator('[data-chart=timeline]').scrollIntoViewIfNeeded();
+    const box = await page.locator('[data-chart=timeline]').boundingBox();
     await page.mouse.move(box!.x + box!.width / 3, box!.y + 22);
-    await expect.poll(() => page.locator('[data-chart=gpu_timeline]').innerText()).toContain('<');
+    await expect.poll(() => page.locator('[data-chart=timeline]').innerText()).toContain('<');
     expect(await page.locator('img').count()).toBe(0);
     expect(complaints).toEqual([]);
     expect(requests).toEqual([]);

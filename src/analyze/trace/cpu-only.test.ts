@@ -64,6 +64,21 @@ describe('a program that uses no GPU', () => {
     }
   });
 
+  test('timeline: operators by depth, each inside one of the lane above', () => {
+    const { events, lanes, names, dropped } = trace.data.timeline!;
+    expect([dropped, lanes.every(({ what }) => what === 'operators')]).toEqual([0, true]);
+    // The capture has one prefill and three decode steps, and all of them are shown.
+    const mm = events.filter(({ name }) => names[name] === 'aten::mm');
+    expect(mm).toHaveLength(oracle.find(({ key }) => key === 'aten::mm')!.count);
+    for (const { lane, start_ns, dur_ns } of events.filter((event) => event.lane > 0)) {
+      const around = events.find(
+        (one) =>
+          one.lane === lane - 1 && one.start_ns <= start_ns && one.start_ns + one.dur_ns >= start_ns + dur_ns,
+      );
+      expect(around).toBeDefined();
+    }
+  });
+
   test('in the terminal: operators, no word of idle, at most 80 columns', () => {
     const session = { id: 'cpu', kind: 'import', title: 'cpu', started_at: '' };
     const view = capturesView({ session, trace, counters: null, gemms: null });

@@ -12,7 +12,7 @@ const phasesShown = 400;
 const unmarkedSpanNs = 20e6;
 
 interface EventRow {
-  what: 'kernels' | 'copies' | 'api' | 'idle';
+  what: TraceTimeline['lanes'][number]['what'];
   lane: string;
   name: string | null;
   class: OpClass | null;
@@ -29,20 +29,22 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const marked = await database.query<TraceTimeline['stages'][number]>(
     `WITH own AS (SELECT s.*, s.phase AS kind FROM focus_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
-     SELECT coalesce(raw_name, kind) AS label, coalesce(kind, 'outside') AS kind,
+     SELECT ${label} AS label, coalesce(kind, 'outside') AS kind,
             CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
             start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
      FROM own ORDER BY start_ns, dur_ns DESC LIMIT 400`,
   );
+  const kinds = source.gpu_used ? (['kernels', 'copies', 'api', 'idle'] as const) : (['operators'] as const);
   const found = await database.query<EventRow & { beyond: number }>(
-    ['kernels', 'copies', 'api', 'idle']
+    kinds
       .map((what) => {
         const [rows, lane, name, opClass] = {
           kernels: ['own_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
           copies: ['own_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
           api: ['own_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
           idle: [`(${gapPartRows(inside)})`, "'idle'", 'cause', 'NULL'],
-        }[what]!;
+          operators: [`(${nestedOperators(inside)})`, 'lane', 'name', 'class'],
+        }[what];
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
           greatest(0, count(*) OVER () - ${eventsShown}) AS beyond FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
       })
@@ -60,7 +62,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     label,
     what,
   }));
-  const order = ['api', 'idle', 'kernels', 'copies'];
+  const order = ['api', 'idle', 'kernels', 'copies', 'operators'];
   lanes.sort((a, b) => order.indexOf(a.what) - order.indexOf(b.what) || a.label.localeCompare(b.label));
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
@@ -83,6 +85,18 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     density: await density(database, source),
   };
 }
+
+/** Ranges that we marked ourselves (inferscope:decode:1:0) have the words of their stage. */
+const label =
+  "CASE WHEN raw_name IS NULL OR starts_with(raw_name, 'inferscope:') THEN concat_ws(' ', kind, step_index) ELSE raw_name END";
+
+/** SQL of operators with their lane: those that another one calls lie below it. */
+const nestedOperators = (inside: string): string =>
+  `WITH RECURSIVE own AS (SELECT * FROM own_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
+   nested AS (
+     SELECT *, 0 AS depth FROM own WHERE NOT EXISTS (SELECT 1 FROM own around WHERE around.op_id = own.parent_op_id)
+     UNION ALL SELECT own.*, depth + 1 FROM own JOIN nested ON nested.op_id = own.parent_op_id)
+   SELECT *, concat('operators, thread ', tid, CASE WHEN depth > 0 THEN ', depth ' || depth END) AS lane FROM nested`;
 
 /** SQL of the parts of gaps, one row each, in the order in which they follow each other. */
 function gapPartRows(inside: string): string {

@@ -4,6 +4,7 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
 import { machineRooflineSchema } from './roofline.js';
+import { traceTimelineSchema } from './trace-timeline.js';
 
 const opClass = z.enum(opClasses);
 
@@ -158,23 +159,6 @@ export const telemetryResultSchema = z.object({
   ),
 });
 
-export const timelineSchema = z.object({
-  /** One prefill and the first decode steps of one profiled repeat; times in ms from the prefill's start. */
-  stages: z.array(
-    z.object({ kind: z.string(), label: z.string(), start_ms: z.number(), dur_ms: z.number() }),
-  ),
-  operators: z.array(
-    z.object({
-      name: z.string(),
-      op_type: z.string(),
-      class: opClass,
-      layer: z.number().int().nullable(),
-      start_ms: z.number(),
-      dur_ms: z.number(),
-    }),
-  ),
-});
-
 export const profileResultSchema = z.object({
   session: z.object({
     id: z.string(),
@@ -187,12 +171,13 @@ export const profileResultSchema = z.object({
   stages: z.array(stageResultSchema),
   memory: memoryResultSchema.nullable(),
   telemetry: telemetryResultSchema.nullable(),
-  timeline: timelineSchema.nullable(),
+  /** One prefill and the first decode steps of the profiled execution, as in document trace. */
+  timeline: traceTimelineSchema.nullable(),
   roofline: machineRooflineSchema.nullable(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
 });
 
-export const profileVersion = '2.0';
+export const profileVersion = '3.0';
 export const profileDocumentSchema = documentSchema('profile', profileVersion, profileResultSchema);
 
 export type ProfileResult = z.infer<typeof profileResultSchema>;
@@ -202,4 +187,3 @@ export type ClassRow = z.infer<typeof classRowSchema>;
 export type LatencyResult = z.infer<typeof latencySchema>;
 export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
-export type Timeline = z.infer<typeof timelineSchema>;

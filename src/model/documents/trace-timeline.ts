@@ -21,7 +21,10 @@ export const traceTimelineSchema = z.object({
       dur_ns: z.number(),
     }),
   ),
-  lanes: z.array(z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle']) })),
+  /** operators (1.7): of a program that uses no GPU, one lane a thread and depth of nesting. */
+  lanes: z.array(
+    z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle', 'operators']) }),
+  ),
   /** Texts that events name by index. */
   names: z.array(z.string()),
   events: z.array(

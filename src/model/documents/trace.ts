@@ -94,7 +94,7 @@ export const traceResultSchema = z.object({
   drift: z.array(driftSchema).optional(),
 });
 
-export const traceVersion = '1.6';
+export const traceVersion = '1.7';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;

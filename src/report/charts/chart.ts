@@ -25,7 +25,7 @@ export interface Chart<R = ProfileResult> {
   /** Height of the box, CSS pixels. */
   height: (result: R, part: string) => number;
   /** SVG by default; thousands of shapes need a canvas. */
-  renderer?: 'svg' | 'canvas';
+  renderer?: (result: R) => 'svg' | 'canvas';
   /** What its colours mean, where the chart has no labels for them. */
   key?: (result: R, part: string, theme: Theme) => KeyEntry[];
   /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */

@@ -77,11 +77,11 @@ describe('roofline', () => {
 it('timeline: every stage and operator, from its start to its end', () => {
   const { timeline } = result;
   const spans = build('timeline').series[0]!.data as [number, number, number][];
-  expect(spans.length).toBe(timeline!.stages.length + timeline!.operators.length);
+  expect(spans.length).toBe(timeline!.stages.length + timeline!.events.length);
   const [lane, start, end] = spans.at(-1)!;
-  const last = timeline!.operators.at(-1)!;
-  expect([lane, start]).toEqual([1, last.start_ms]);
-  expect(end - start).toBeCloseTo(last.dur_ms, 9);
+  const last = timeline!.events.at(-1)!;
+  expect([lane, start]).toEqual([1, last.start_ns / 1e6]);
+  expect(end - start).toBeCloseTo(last.dur_ns / 1e6, 9);
 });
 
 it('memory: the three points stand at their time and size', () => {
@@ -165,7 +165,7 @@ describe('tooltips', () => {
     expect(escapeHtml(hostileText)).not.toMatch(/[<>"']/);
     expect(tip('<b>', 'x'.repeat(500)).length).toBeLessThan(130);
     const changed = structuredClone(result);
-    for (const operator of changed.timeline!.operators) operator.name = hostileText;
+    changed.timeline!.names.fill(hostileText);
     const { tooltip, data } = build('timeline', '', changed).series[0]!;
     expect(tooltip!.formatter({ dataIndex: data.length - 1 })).not.toMatch(/<(?!b>|\/b>|br>)/);
   });

@@ -29,13 +29,12 @@ import { servingLatencyChart } from './serving/latency.js';
 import { servingRateChart } from './serving/rate.js';
 import { sweepMapChart } from './sweep/map.js';
 import { telemetryChart } from './telemetry.js';
-import { timelineChart } from './timeline.js';
 import { traceClassesChart } from './trace/classes.js';
 import { densityChart } from './trace/density.js';
 import { traceMemoryChart } from './trace/memory.js';
 import { phasesChart } from './trace/phases.js';
 import { gpuTelemetryChart } from './trace/telemetry.js';
-import { gpuTimelineChart } from './trace/timeline.js';
+import { timelineChart } from './trace/timeline.js';
 
 /** Every chart of the report by the name that the page's boxes carry in `data-chart`. */
 export const charts = {
@@ -49,11 +48,10 @@ export const charts = {
   telemetry: telemetryChart,
 } satisfies Record<string, Chart>;
 
-/** Those of the report of a GPU session. */
+/** Those of the report of a GPU session, which has `timeline`, too. */
 export const traceCharts = {
   phases: phasesChart,
   trace_classes: traceClassesChart,
-  gpu_timeline: gpuTimelineChart,
   density: densityChart,
   gpu_telemetry: gpuTelemetryChart,
   trace_memory: traceMemoryChart,

@@ -29,7 +29,7 @@ export function draw(box: HTMLElement, result: unknown, theme: Theme): Drawing |
   const canvas = box.ownerDocument.createElement('div');
   canvas.className = 'canvas';
   box.replaceChildren(canvas);
-  const drawn = init(canvas, null, { renderer: chart.renderer ?? 'svg' });
+  const drawn = init(canvas, null, { renderer: chart.renderer?.(result) ?? 'svg' });
   const option = (of: Theme) =>
     chart.build({ result, part: box.dataset['part'] ?? '', theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));

@@ -10,6 +10,8 @@ import { opClasses } from '../../../model/classes.js';
 import { phaseColor } from './colours.js';
 
 const laneHeight = 26;
+/** More than these are drawn as pixels: a page with so many shapes is slow. */
+const mostShapes = 1000;
 
 interface Span {
   lane: number;
@@ -146,12 +148,12 @@ function keyOf(timeline: TraceTimeline, theme: Theme): KeyEntry[] {
   ];
 }
 
-/** Ranges, API calls, streams and idle time of one prefill and a few steps. */
-export const gpuTimelineChart: Chart<TraceResult> = {
+/** Ranges, API calls, streams and idle time, or operators, of one prefill and a few steps. */
+export const timelineChart: Chart<Pick<TraceResult, 'timeline'>> = {
   height: ({ timeline }) => (timeline ? laneLabels(timeline).length * laneHeight + 84 : 0),
   key: ({ timeline }, _, theme) => (timeline ? keyOf(timeline, theme) : []),
   zooms: true,
-  renderer: 'canvas',
+  renderer: ({ timeline }) => ((timeline?.events.length ?? 0) > mostShapes ? 'canvas' : 'svg'),
   build: (input) => {
     const { timeline } = input.result;
     if (!timeline) return base(input);
