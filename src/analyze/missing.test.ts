@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { testHome } from '../session/test-folder.js';
+import { measuredStages } from './predict/measured.js';
 import { analyzeProfile } from './profile.js';
 import { clean, close, profiled, reasonOf, stageOf, wholeRows } from './test-rows.js';
 import { repetitions, sessionOf, tinyWorkload } from './test-session.js';
@@ -39,8 +40,15 @@ describe('what is not known is missing with a reason', () => {
 
   test('no profiled execution', async () => {
     const { stages, iterations } = repetitions(clean);
-    const found = await analyzeProfile(await sessionOf(home, { stages: stages!, iterations: iterations! }));
+    const session = await sessionOf(home, { stages: stages!, iterations: iterations! });
+    const found = await analyzeProfile(session);
     const decode = stageOf(found, 'decode');
+    const typed = { batchSize: null, inputLen: null, outputLen: null };
+    const measured = await measuredStages(session, typed);
+    expect(measured.map(({ phase, ms, classesMs }) => [phase, ms.value, classesMs])).toEqual([
+      ['prefill', 15, null],
+      ['decode', 7.75, null],
+    ]);
     expect(decode.breakdown).toBeNull();
     expect(reasonOf(decode.profiled_ms)).toBe('not_profiled');
     expect(reasonOf(decode.profiler_overhead_ms)).toBe('not_profiled');

@@ -107,41 +107,47 @@ const columnsOfText = 3;
 export function classesSection(data: TraceResult): Section | null {
   const tables = classTables(data);
   if (tables.length === 0) return null;
+  const noun = data.source.gpu_used ? 'kernel' : 'operator';
   const detailed: Block[] = tables.map(({ kind, instances, rows }) =>
     tableOf(
       kind === null
         ? 'Whole capture'
-        : `${phaseLabel(kind)}: share of its kernel time, and a mean of ${instances} instances`,
+        : `${phaseLabel(kind)}: share of its ${noun} time, and a mean of ${instances} instances`,
       [
         { id: 'class', head: 'class', of: (row) => classLabels[row.class] },
         { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
         { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
         { id: 'exclusive_ns', head: 'counted once', ...number, of: ({ exclusive_ns: n }) => ns(n) },
-        { id: 'count', head: 'kernels', ...number, of: ({ count }) => ({ count }) },
+        { id: 'count', head: `${noun}s`, ...number, of: ({ count }) => ({ count }) },
         { id: 'per_instance_ns', head: 'per instance', ...number, of: ({ per_instance_ns: n }) => ns(n) },
-        { id: 'per_instance', head: 'kernels per instance', ...number, of: ({ per_instance: n }) => bare(n) },
+        {
+          id: 'per_instance',
+          head: `${noun}s per instance`,
+          ...number,
+          of: ({ per_instance: n }) => bare(n),
+        },
       ],
       rows,
     ),
   );
   return {
     id: 'classes',
-    title: 'Kernel classes by phase',
+    title: `Classes of ${noun}s by phase`,
     level: 2,
     blocks: [
       {
         t: 'chart',
         level: 3,
         name: 'trace_classes',
-        label: 'Share of each kernel class in kernel time, by phase',
+        label: `Share of each class in ${noun} time, by phase`,
         behind: { t: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
-      instanceTable(data, tables),
+      instanceTable(data, tables, noun),
     ],
   };
 }
 
-function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>): Block {
+function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>, noun: string): Block {
   const shown = tables
     .filter(({ kind }) => (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'))
     .toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))
@@ -151,7 +157,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
     .filter((name) => shown.some(({ rows }) => rows.some((row) => row.class === name)));
   return {
     t: 'table',
-    title: 'Kernel time of a mean instance, and its share',
+    title: `Time of ${noun}s in a mean instance, and its share`,
     columns: [
       { id: 'class', head: 'class' },
       ...shown.flatMap(({ kind }) => [

@@ -67,7 +67,14 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
         overlapSection(data),
         operatorsSection(data),
       ]
-    : [phasesSection(data), driftSection(data), utilization, timelineSection(data), operatorsSection(data)];
+    : [
+        phasesSection(data),
+        driftSection(data),
+        utilization,
+        timelineSection(data),
+        classesSection(data),
+        operatorsSection(data),
+      ];
   return all.filter(isSection);
 }
 

@@ -4,7 +4,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import { type Figure, missing } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
-import { firstHeld } from '../../model/subjects.js';
+import { hasRows, holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
 
@@ -39,13 +39,12 @@ export interface TypedShape {
  * @throws E_USAGE for a session without stages
  */
 export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
-  const source = firstHeld(session.manifest, 'bench', 'profile');
-  const found =
-    source === 'bench'
-      ? await ofBench(session)
-      : source === 'profile'
-        ? await ofProfile(session)
-        : await ofTrace(session, typed);
+  const { manifest } = session;
+  const found = holds(manifest, 'bench')
+    ? await ofBench(session)
+    : holds(manifest, 'profile') && !hasRows(manifest, 'ops')
+      ? await ofRecords(session)
+      : await ofTrace(session, typed);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,
@@ -109,32 +108,27 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
   );
 }
 
-async function ofProfile(session: Session): Promise<MeasuredStageTime[]> {
-  const { analyzeProfile } = await import('../profile.js');
-  const { data } = await analyzeProfile(session);
-  const { batch_size, input_len, output_len } = data.workload;
-  if (batch_size === null || input_len === null) return [];
-  return data.stages.flatMap((stage) => {
-    if (stage.kind === 'sampling') return [];
-    const share = stage.breakdown && stage.duration_ms.value !== null;
-    return [
-      {
-        session: session.id,
-        what: `profile, ${stage.kind}`,
-        phase: stage.kind,
-        batchSize: batch_size,
-        inputLen: input_len,
-        outputLen: output_len ?? 1,
-        ...styleOf(data.workload),
-        ms: stage.duration_ms,
-        busyMs: share ? stage.breakdown!.operators_ms : null,
-        classesMs: share
-          ? Object.fromEntries(stage.breakdown!.by_class.map((row) => [row.class, row.ms]))
-          : null,
-        idleMs: null,
-      },
-    ];
-  });
+/** A profile that was stopped before its operators were recorded. */
+async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
+  const { recordedUtilization } = await import('../utilization/utilization.js');
+  const { workload } = session.manifest;
+  if (!workload?.batch_size || !workload.input_len) return [];
+  const sizes = {
+    batchSize: workload.batch_size,
+    inputLen: workload.input_len,
+    outputLen: workload.output_len ?? 1,
+  };
+  const database = await session.connect();
+  try {
+    const stages = await recordedUtilization(session, database);
+    return stages.flatMap(({ kind: phase, time_ms: ms }) => {
+      if (phase !== 'prefill' && phase !== 'decode') return [];
+      const about = { session: session.id, what: `profile, ${phase}`, phase, ...sizes, ...styleOf(workload) };
+      return [{ ...about, ms, busyMs: null, classesMs: null, idleMs: null }];
+    });
+  } finally {
+    await database.close();
+  }
 }
 
 async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
@@ -168,7 +162,9 @@ async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredSta
         launch: graphs > 0 ? ('graph' as const) : style.launch,
         fusion: style.fusion,
         ms: headlineTime({ clean_ms: phase.clean_ms, measured_ms: mean }),
-        busyMs: data.source.gpu_used ? phase.busy_ns / 1e6 : null,
+        busyMs: data.source.gpu_used
+          ? phase.busy_ns / 1e6
+          : (classes?.rows.reduce((sum, row) => sum + row.per_instance_ns / 1e6, 0) ?? null),
         classesMs: classes
           ? Object.fromEntries(classes.rows.map((row) => [row.class, row.per_instance_ns / 1e6]))
           : null,

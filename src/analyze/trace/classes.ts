@@ -12,12 +12,19 @@ interface ClassRow {
   exclusive_ns: number;
 }
 
-/** Kernel time by class: of the whole capture, then of each phase. */
+/** Operators of a program that uses no GPU, each without those it calls. */
+const operatorClasses = `SELECT phase, coalesce(class, 'other') AS class, count(*)::BIGINT AS count,
+    sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS exclusive_ns
+  FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
+
+/** Time of kernels (without a GPU: of operators) by class: of the whole capture, then of each phase. */
 export async function classes(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
-  const { database } = scope;
-  await scope.need('kernel_cells');
+  const { database, source } = scope;
+  if (source.gpu_used) await scope.need('kernel_cells');
   const rows = await database.query<ClassRow>(
-    `SELECT phase, coalesce(class, 'other') AS class, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns,
+    !source.gpu_used
+      ? operatorClasses
+      : `SELECT phase, coalesce(class, 'other') AS class, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns,
             coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM kernel_cells GROUP BY 1, 2`,
   );
   const kinds = [...new Set(rows.map(({ phase }) => phase))].toSorted(

@@ -64,6 +64,16 @@ describe('a program that uses no GPU', () => {
     }
   });
 
+  test('classes: own time of operators, as much as torch sums it', () => {
+    const [whole, ...phases] = trace.data.classes;
+    const sum = (rows: (typeof phases)[number]['rows']) => rows.reduce((ns, row) => ns + row.total_ns, 0);
+    const own = oracle.filter(({ key }) => key.startsWith('aten::'));
+    const us = own.reduce((all, { self_cpu_time_us }) => all + self_cpu_time_us, 0);
+    expect(Math.abs(sum(whole!.rows) / 1e3 / us - 1)).toBeLessThan(0.001);
+    expect(phases.reduce((ns, { rows }) => ns + sum(rows), 0)).toBeCloseTo(sum(whole!.rows), 0);
+    expect(phases.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prefill', 'decode']));
+  });
+
   test('timeline: operators by depth, each inside one of the lane above', () => {
     const { events, lanes, names, dropped } = trace.data.timeline!;
     expect([dropped, lanes.every(({ what }) => what === 'operators')]).toEqual([0, true]);
