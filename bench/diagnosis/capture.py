@@ -32,6 +32,7 @@ _ALL = json.loads((HERE / "faults.json").read_text())["faults"]
 FAULTS = [one["id"] for one in _ALL if one.get("gpus", 1) == 1]
 COUNTERS = [one["id"] for one in _ALL if one.get("ncu")]
 VARIANTS = ("fault", "fixed")
+ALL_CORES = os.sched_getaffinity(0)
 
 
 class Session:
@@ -188,12 +189,44 @@ def untraced(case: Case, device: str) -> Told:
     return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in events]
 
 
+@contextlib.contextmanager
+def run_delay(path: Path) -> Iterator[None]:
+    """As inferscope samples it (src/capture/host.ts): how long this thread waited for a core, a line of the record each 50 ms."""
+    pid = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.sched_setaffinity(0, ALL_CORES)
+        lines = Recorder(str(path))
+        lines.clock()
+        lines.flush()
+        before = None
+        while os.getppid() == pid:
+            now, waited = time.monotonic_ns(), int(Path("/proc/%d/task/%d/schedstat" % (pid, pid)).read_text().split()[1])
+            if before is not None:
+                value = 100 * (waited - before[1]) / (now - before[0])
+                line = dict(v=1, type="telemetry", execution_id="profiled", rank=0, pid=pid, t_ns=now)
+                line.update(scope="thread%d" % pid, metric="run_delay_percent", value=value)
+                with open(path, "a") as file:
+                    file.write(json.dumps(line) + "\n")
+            before = now, waited
+            time.sleep(0.05)
+        os._exit(0)
+    try:
+        yield
+        time.sleep(0.1)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
     """Writes one trace of one run. -> sums of its device activities, ms a stage"""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if device != "cpu":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+    log = path.with_name(path.name.replace(".kineto.json.gz", "-delay.jsonl"))
+    delays = run_delay(log) if case.more.get("delay") else contextlib.nullcontext()
+    with delays, torch.profiler.profile(activities=activities, record_shapes=True) as profile:
         run(case, sized_marker(case, True), device)
     profile.export_chrome_trace(str(path))
     with gzip.open(path, "rt") as file:

@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -94,9 +95,11 @@ function run(args) {
 }
 
 const only = values.only?.split(',');
-const todo = lines(join(captures, 'nsys', 'order.jsonl')).filter(
-  ({ report, fault }) => report !== undefined && (!only || only.includes(fault)),
-);
+const traced = (name) => /^(?<fault>.*)-(?<variant>fault|fixed)\.kineto\.json\.gz$/.exec(name)?.groups;
+const programs = values.kineto
+  ? readdirSync(join(captures, 'time')).flatMap((name) => traced(name) ?? [])
+  : lines(join(captures, 'nsys', 'order.jsonl')).filter(({ report }) => report !== undefined);
+const todo = programs.filter(({ fault }) => !only || only.includes(fault));
 // Measured on the machine that was captured, where this is another one.
 const roofline = values.roofline ? ['--roofline', 'roofline.json'] : [];
 if (values.roofline) cpSync(values.roofline, join(work, 'roofline.json'));
@@ -108,6 +111,7 @@ async function one({ fault, variant, report }) {
       ? join(captures, 'time', `${name}.kineto.json.gz`)
       : join(captures, 'nsys', `r.${report}.parquetdir`),
     join(captures, 'time', `${name}.jsonl`),
+    join(captures, 'time', `${name}-delay.jsonl`),
     countersOf(name),
   ]
     .filter((path) => path !== null && existsSync(path))

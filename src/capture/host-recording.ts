@@ -43,6 +43,13 @@ export function hostTelemetryRows(
     put('host', 'utilization_percent', load.percent);
     put('host', 'steal_percent', load.stealPercent);
     put('process', 'cores_busy', treeCores(before, { tNs, reading }));
+    for (const [pid, ns] of reading.runDelayNs) {
+      const then = before.reading.runDelayNs.get(pid);
+      if (then === undefined || tNs <= before.tNs) continue;
+      // The kernel adds a wait when it ends, so one longer than the interval lies before it, too: it is not cut off.
+      const value = (100 * Math.max(0, ns - then)) / (tNs - before.tNs);
+      rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
+    }
     for (const [metric, ns] of Object.entries(reading.pressureNs)) {
       const then = before.reading.pressureNs[metric];
       if (then !== undefined && tNs > before.tNs)

@@ -3,7 +3,14 @@ import os from 'node:os';
 import { parseCpuInfo } from '../hardware/cpuinfo.js';
 import { processTree } from './process-tree.js';
 import type { CoreTicks, ProcessMemory } from './proc-text.js';
-import { nsPerTick, parsePidStat, parsePressure, parseProcStat, parseStatusMemory } from './proc-text.js';
+import {
+  nsPerTick,
+  parsePidStat,
+  parsePressure,
+  parseProcStat,
+  parseSchedstat,
+  parseStatusMemory,
+} from './proc-text.js';
 
 /** Counters as they stand; the sampler takes differences. */
 export interface HostReading {
@@ -12,6 +19,8 @@ export interface HostReading {
   clockMhz: number[] | null;
   /** The watched process and its descendants; null when none of them lives or can be read. */
   tree: { cpuNs: number; memory: ProcessMemory | null } | null;
+  /** Time that the main thread of each process of the tree was ready to run and waited for a core, ns, by process id. */
+  runDelayNs: ReadonlyMap<number, number>;
   /** VmHWM of each process of the tree, as last seen; grows by processes and never loses one. */
   peaks: ReadonlyMap<number, number>;
   /** Time that tasks of the whole machine have waited, ns since boot, by metric of the table `telemetry`. Empty where the kernel does not count it. */
@@ -29,6 +38,8 @@ export interface HostReader {
 
 /** New children are looked for this often; a shorter-lived one is seen in its parent's waited-for time only. */
 const treeScanNs = 250e6;
+/** Of a tree with more processes (workers of data loaders) the first ones launch. */
+const mostThreads = 64;
 /**
  * How often /proc/cpuinfo is read for clocks, where there is no cpufreq: at 10 Hz (a little sooner, so that a timer's
  * jitter does not skip a sample). Where the CPU has APERF/MPERF counters, kernels of 4.14 to 5.17 sleep 10 ms in that
@@ -40,7 +51,7 @@ const measuringCpuinfoScanNs = 1e9;
 /** Opens everything once; every reading re-reads the open files from their start. */
 export function openLinuxHost(pid: number): HostReader {
   const stat = openText('/proc/stat', 256 * (os.cpus().length + 2));
-  const processes = new Map<number, { stat: OpenText; status: OpenText }>();
+  const processes = new Map<number, ProcessFiles>();
   const peaks = new Map<number, number>();
   const notes: HostReader['notes'] = [];
   const clocks = openClocks(parseProcStat(stat?.read() ?? ''), notes);
@@ -63,7 +74,11 @@ export function openLinuxHost(pid: number): HostReader {
         stat: openText(`/proc/${one}/stat`, 1024),
         status: openText(`/proc/${one}/status`, 8192),
       };
-      if (files.stat && files.status) processes.set(one, { stat: files.stat, status: files.status });
+      if (!files.stat || !files.status) continue;
+      // The main thread: in Python and in engines' workers it is the one that launches.
+      const schedstat =
+        processes.size < mostThreads ? openText(`/proc/${one}/task/${one}/schedstat`, 128) : null;
+      processes.set(one, { stat: files.stat, status: files.status, schedstat });
     }
   }
 
@@ -84,6 +99,15 @@ export function openLinuxHost(pid: number): HostReader {
     return alive ? { cpuNs: ticks * nsPerTick, memory } : null;
   }
 
+  function readRunDelay(): HostReading['runDelayNs'] {
+    const found = new Map<number, number>();
+    for (const [one, { schedstat }] of processes) {
+      const times = parseSchedstat(schedstat?.read() ?? '');
+      if (times) found.set(one, times.delayNs);
+    }
+    return found;
+  }
+
   return {
     notes,
     read(nowNs) {
@@ -93,6 +117,7 @@ export function openLinuxHost(pid: number): HostReader {
         cores: parseProcStat(stat?.read() ?? ''),
         clockMhz: clocks.read(nowNs),
         tree: readTree(),
+        runDelayNs: readRunDelay(),
         peaks,
         pressureNs: pressure.read(),
         ownCpuNs: ownInTree ? 0 : (own.user + own.system) * 1000,
@@ -117,9 +142,17 @@ function addMemory(a: ProcessMemory, b: ProcessMemory): ProcessMemory {
   };
 }
 
-function closeProcess(files: { stat: OpenText; status: OpenText }): void {
-  files.stat.close();
-  files.status.close();
+interface ProcessFiles {
+  stat: OpenText;
+  status: OpenText;
+  /** Of its main thread; null where the kernel has none. */
+  schedstat: OpenText | null;
+}
+
+function closeProcess({ stat, status, schedstat }: ProcessFiles): void {
+  stat.close();
+  status.close();
+  schedstat?.close();
 }
 
 interface OpenText {

@@ -76,6 +76,16 @@ export function parsePressure(text: string): { some: number | null; full: number
   return { some: totalOf('some'), full: totalOf('full') };
 }
 
+/**
+ * `1046919544 1050566466 264` of /proc/<pid>/task/<tid>/schedstat: ns on a core, ns ready to run but waiting for one, and how
+ * often it ran (Documentation/scheduler/sched-stats). Null where the kernel does not count (CONFIG_SCHED_INFO).
+ */
+export function parseSchedstat(text: string): { cpuNs: number; delayNs: number } | null {
+  const [cpuNs, delayNs] = text.trim().split(' ', 2).map(Number);
+  // Without accounting the line is "0 0 0"; a thread that can be read has run.
+  return cpuNs !== undefined && cpuNs > 0 && Number.isFinite(delayNs) ? { cpuNs, delayNs: delayNs! } : null;
+}
+
 export interface PidStat {
   parentPid: number;
   /** utime + stime of itself plus that of every child it has waited for: conserved when a child ends. */

@@ -5,7 +5,13 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openPortableHost } from './host-portable.js';
 import type { HostSample } from './host-recording.js';
 import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
-import { parsePidStat, parsePressure, parseProcStat, parseStatusMemory } from './proc-text.js';
+import {
+  parsePidStat,
+  parsePressure,
+  parseProcStat,
+  parseSchedstat,
+  parseStatusMemory,
+} from './proc-text.js';
 import type { HostRecording } from './telemetry.js';
 import { startHostSampler } from './telemetry.js';
 
@@ -70,6 +76,7 @@ describe('arithmetic of a recording, by hand', () => {
       tree: { cpuNs: treeNs, memory: null },
       peaks: new Map(),
       pressureNs: { cpu_pressure_some_percent: treeNs / 3 },
+      runDelayNs: new Map([[7, treeNs / 5]]),
       ownCpuNs: ownNs,
     },
   });
@@ -89,6 +96,9 @@ describe('arithmetic of a recording, by hand', () => {
     expect(value('inferscope', 'cores_busy')).toBe(0.1);
     // 0.5 s of waiting in 2 s.
     expect(value('host', 'cpu_pressure_some_percent')).toBe(25);
+    // 0.3 s in 2 s.
+    expect(value('thread7', 'run_delay_percent')).toBeCloseTo(15, 12);
+    expect(rows.find(({ scope }) => scope === 'thread7')).toMatchObject({ pid: 7, execution_id: 'e' });
     expect(value('other_processes', 'cores_busy')).toBeCloseTo(0.4, 12);
     expect(value('cpu0', 'clock_mhz')).toBeUndefined();
   });
@@ -226,6 +236,46 @@ test.runIf(existsSync(pressureFile))(
     expect(sampledS).toBeGreaterThanOrEqual(waited / 2 - 0.1);
   },
 );
+
+const schedstat = (pid: number) => parseSchedstat(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8'));
+test('the line of schedstat; without accounting there is none', () => {
+  // A loop on a core that it shared with another for 2 s, Linux 6.18.
+  expect(parseSchedstat('1046919544 1050566466 264\n')).toEqual({ cpuNs: 1046919544, delayNs: 1050566466 });
+  expect(parseSchedstat('0 0 0\n')).toBeNull();
+  expect(parseSchedstat('')).toBeNull();
+});
+
+test.runIf(existsSync('/proc/self/schedstat'))(
+  'two programs on one core: each main thread waits as long as the kernel counts',
+  async () => {
+    const core = /^Cpus_allowed_list:\s*(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]!;
+    const loop = 'const until = Date.now() + 1500; while (Date.now() < until);';
+    const pinned = () => spawn('taskset', ['-c', core, process.execPath, '-e', loop], { stdio: 'ignore' });
+    const [watched, other] = [pinned(), pinned()];
+    const sampler = startHostSampler({ pid: watched.pid!, hz: 20 });
+    await wait(200);
+    const before = schedstat(watched.pid!)!;
+    await wait(800);
+    const after = schedstat(watched.pid!)!;
+    const { telemetry } = sampler.stop();
+    watched.kill('SIGKILL');
+    other.kill('SIGKILL');
+    const rows = telemetry.filter(({ metric }) => metric === 'run_delay_percent');
+    expect(new Set(rows.map(({ scope, pid }) => `${scope} ${pid}`))).toEqual(
+      new Set([`thread${watched.pid} ${watched.pid}`]),
+    );
+    const times = [...new Set(telemetry.map(({ t_ns }) => t_ns!))].sort((a, b) => a - b);
+    const sampledNs = rows.reduce(
+      (sum, { t_ns, value }) => sum + ((t_ns! - times[times.indexOf(t_ns!) - 1]!) * value!) / 100,
+      0,
+    );
+    // The recording holds the two readings; before them the programs start.
+    expect(sampledNs).toBeGreaterThanOrEqual(after.delayNs - before.delayNs);
+    expect(sampledNs).toBeLessThanOrEqual(schedstatLimit(after.delayNs));
+  },
+);
+/** Of the whole life of the thread until shortly after the second reading. */
+const schedstatLimit = (delayNs: number): number => delayNs + 0.5e9;
 
 describe('what Node tells on every system', () => {
   test('core times in the same ticks, own memory; no split of it', () => {

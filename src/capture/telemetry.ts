@@ -18,7 +18,7 @@ export interface HostSamplerOptions {
 export interface HostRecording {
   /**
    * Scopes: `cpu0`… and `host` (utilization_percent, steal_percent, cpu_pressure_some_percent, …), `process` (the watched tree:
-   * cores_busy, rss_bytes), `other_processes` (cores_busy: all that is neither the tree nor inferscope) and
+   * cores_busy, rss_bytes), `thread<pid>` (run_delay_percent of the main thread of each process of the tree), `other_processes` (cores_busy: all that is neither the tree nor inferscope) and
    * `inferscope` (cores_busy of the process that samples). t_ns is the end of the interval a rate is over.
    */
   telemetry: Row<'telemetry'>[];

@@ -27,6 +27,7 @@ const labels: Record<string, string> = {
 
 /** Sampled too, and read by analyses rather than people. */
 const codes: Record<string, string> = {
+  run_delay_percent: 'main thread waited for a core',
   compute_processes: 'processes on the GPU',
   throttle_bits: 'throttle reasons, bits (1: idle)',
 };

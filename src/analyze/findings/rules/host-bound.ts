@@ -3,6 +3,7 @@ import { longHostNs } from '../finding-tables.js';
 import { longStretches, type Place, placeWords } from '../long-stretches.js';
 import { program } from '../operators/program.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
 import { aStage, everyStage, ms, part, times } from '../words.js';
@@ -25,7 +26,9 @@ export const hostBound: Rule = stageRule(
   },
   async (context, stage) => {
     const causes = idleCauses(stage);
-    const host = causes.host - glueOf(stage, causes);
+    // What the launching thread waited for a core is not the program's own computing: preempted_host has it.
+    const waited = (await runDelay(context, stage))?.delay_ms ?? 0;
+    const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
     return host >= leastShare * stage.wall_ms
       ? finding(context, stage, host)
       : `the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`;

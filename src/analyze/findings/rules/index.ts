@@ -18,6 +18,7 @@ import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
 import { exposedCommunication } from './exposed-communication.js';
 import { collectiveLateRank } from './collective-late-rank.js';
+import { preemptedHost } from './preempted-host.js';
 import { rankStragglers } from './rank-stragglers.js';
 import { hostBound } from './host-bound.js';
 import { launchBound } from './launch-bound.js';
@@ -48,6 +49,7 @@ export const rules: readonly Rule[] = [
   launchBound,
   synchronizationEveryStep,
   hostBound,
+  preemptedHost,
   rankStragglers,
   collectiveLateRank,
   exposedCommunication,

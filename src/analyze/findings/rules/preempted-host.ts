@@ -1,0 +1,87 @@
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { runDelay } from '../run-delay.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare } from '../stage-rule.js';
+import { aStage, everyStage, ms, part } from '../words.js';
+
+/** Of a stage's time that the device waits for the host: below, work that is queued covers most waiting of the host. */
+const leastHostShare = 0.3;
+
+/**
+ * The thread that launches was ready to run, and another program or thread had its core. Time that the kernel counted
+ * (/proc/<pid>/task/<tid>/schedstat), not a guess from the load of the machine. It lengthens a step only where the device
+ * waits for the host, so nothing is claimed of other stages, and never more than the host's bars.
+ */
+export const preemptedHost: Rule = {
+  id: 'preempted_host',
+  title: 'Launching thread waits for a core',
+  references: [
+    {
+      title: 'Linux: scheduler statistics (run delay)',
+      url: 'https://docs.kernel.org/scheduler/sched-stats.html',
+    },
+    { title: 'taskset(1)', url: 'https://man7.org/linux/man-pages/man1/taskset.1.html' },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const found = await preempted(context, stage);
+      if (typeof found === 'string') said.push(`${stage.kind}: ${found}`);
+      else if (found) findings.push(found);
+    }
+    if (findings.length > 0) return { outcome: 'fired', findings };
+    return said.length > 0
+      ? { outcome: 'not_fired', why: `${said.join('; ')}.` }
+      : {
+          outcome: 'not_applicable',
+          why: 'How long the launching thread waited for a core was not sampled during the timeline (inferscope run does, on Linux).',
+        };
+  },
+};
+
+/** A finding, why there is none, or null where nothing was sampled. */
+async function preempted(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string | null> {
+  const delay = await runDelay(context, stage);
+  if (delay === null) return null;
+  const { kind, wall_ms: wall } = stage;
+  const host = stage.host_ms + stage.launch_overhead_ms + stage.launch_latency_ms;
+  const lost = Math.min(delay.delay_ms, host);
+  const waited = `the launching thread waits ${ms(delay.delay_ms)} for a core, ${part(delay.delay_ms, wall)} of the time`;
+  if (delay.delay_ms < leastShare * wall) return waited;
+  if (host < leastHostShare * wall)
+    return `${waited}, and the device waits ${part(host, wall)} for the host: queued work covers most of it`;
+  const { evidence } = await context.evidence(
+    delay.sql,
+    () => `${waited} (main thread of process ${delay.pid})`,
+  );
+  return {
+    stage: kind,
+    title: `Launching thread waits for a core ${part(delay.delay_ms, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: lost,
+    cause: `In ${aStage(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while something else has its core (the kernel's count, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
+    change: {
+      kind: 'environment',
+      text: 'Give the launching thread a core of its own: pin other programs and data-loading workers elsewhere (taskset, cpuset), start fewer processes or threads than cores, or raise its priority (nice).',
+      example: 'taskset -c 2,3 <command>   # and other work on other cores; nice -n -5 <command> needs root',
+    },
+    gain: {
+      expected_ms: lost,
+      low_ms: (delay.delay_ms * host) / wall,
+      high_ms: lost,
+      after_ms: wall - lost,
+      assumption:
+        'The thread always finds a free core (low: its waiting is spread evenly over the step, and only what falls where the device waits for the host is saved).',
+      what_if: null,
+    },
+    confidence: 'medium',
+    removes: 'idle',
+    // What is longer because of it shortens with it.
+    covers: ['host_bound', 'launch_bound'],
+    bars: barsOf(context, kind, ['host', 'launch_overhead', 'launch_latency']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
