@@ -53,7 +53,7 @@ export const tables = {
       name: text('full demangled name'),
       short_name: text('name without template arguments'),
       class: text(
-        'kernel class: gemm, attention, norm, elementwise, copy, …; graph is a CUDA graph traced as one row',
+        'kernel class: gemm, attention, norm, elementwise, copy, …, by its name, else by the operator that launched it; graph is a CUDA graph traced as one row',
       ),
       tile: text('MxNxK of the tile, where the name of a GEMM tells'),
       dtype: text('type of the inputs, where the name tells'),

@@ -366,3 +366,39 @@ test('a capture with nothing in it gives empty tables', async () => {
   expect(await database.query('SELECT count(*) AS n FROM kernels')).toEqual([{ n: 0 }]);
   await database.close();
 });
+
+test('a kernel whose name says nothing has the class of the operator that launched it, graphs apart', async () => {
+  const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({
+    op_id,
+    name,
+    start_ns,
+    dur_ns,
+    op_type: 'cpu_op',
+  });
+  const { database } = await capture({
+    trace_ops: [
+      op(1, 'nn.Module: LlamaAttention_0', 0, 50_000),
+      op(2, 'aten::linear', 1_000, 9_000),
+      op(3, 'aten::mm', 2_000, 7_000),
+      op(4, 'mylib::fused_step', 11_000, 5_000),
+      op(5, 'aten::_softmax', 10_500, 9_000),
+      op(6, 'aten::mm', 30_000, 5_000),
+    ],
+    trace_api: [
+      launch(3_000, 500, 1),
+      launch(12_000, 500, 2),
+      launch(25_000, 500, 3),
+      launch(31_000, 500, 4),
+      launch(32_000, 500, 5),
+    ],
+    trace_kernels: [
+      kernel(4_000, 1_000, 1, { name: '_fwd_kernel_abc' }), // aten::mm
+      kernel(13_000, 1_000, 2, { name: '_fwd_kernel_abc' }), // an own operator inside aten::_softmax
+      kernel(26_000, 1_000, 3, { name: '_fwd_kernel_abc' }), // a module is no operator
+      kernel(33_000, 1_000, 4, { name: '_fwd_kernel_abc', graph_node: 9 }),
+      kernel(35_000, 1_000, 5, { name: 'void flash_fwd_kernel<x>' }), // its name says more
+    ],
+  });
+  const rows = await database.query<{ class: string }>('SELECT class FROM kernels ORDER BY start_ns');
+  expect(rows.map((row) => row.class)).toEqual(['gemm', 'attention', 'other', 'other', 'attention']);
+});

@@ -14,6 +14,7 @@ import { keepGaps } from './keep-gaps.js';
 import { keepOps } from './keep-ops.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames } from './names.js';
+import { operatorClasses } from './operator-classes.js';
 import { attributeOrphans } from './orphans.js';
 import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
@@ -80,6 +81,7 @@ async function attributeTables(
   for (const used of ['attr_api', 'trace_kernels', 'trace_copies']) await workbench.run(`DROP TABLE ${used}`);
   const orphans = await attributeOrphans(workbench);
   const unique = await kernelNames(workbench);
+  await operatorClasses(workbench);
   proceed(0.6);
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
@@ -161,6 +163,7 @@ const scratchTables = [
     'attr_sorted',
   ],
   ['attr_kernel_labels', 'attr_short', 'attr_folded', 'attr_taken'],
+  ['attr_op_class', 'attr_climb', 'attr_climbed', 'attr_op_labels'],
 );
 const textTables = ['attr_kernel_names', 'attr_call_names', 'attr_short_names', 'attr_dims'].concat([
   'attr_copy_texts',
