@@ -42,11 +42,12 @@ export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
   const exclusive = exclusiveOf(overlapping, 'k.activity');
   return `
   SELECT ${launchKeys}, ${exclusive.column}, n.text AS name, ${shortNames ? 's.text' : 'n.short_name'} AS short_name,
-    CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type ELSE coalesce(o.class, n.class) END AS class, n.tile, n.dtype,
+    CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type
+      WHEN coalesce(n.class, 'other') = 'other' AND k.graph_node IS NULL THEN coalesce(o.class, n.class) ELSE n.class END AS class, n.tile, n.dtype,
     g.text AS grid, b.text AS block, k.registers, k.shared_mem_bytes, k.graph_id
   FROM attr_kernels k ${exclusive.join}
   LEFT JOIN attr_kernel_names n ON n.code = k.name
-  LEFT JOIN attr_op_class o ON coalesce(n.class, 'other') = 'other' AND k.graph_node IS NULL AND o.op_id = k.op_id
+  LEFT JOIN attr_op_class o ON o.op_id = k.op_id
   ${shortNames ? 'LEFT JOIN attr_short_names s ON s.code = k.short_name' : ''}
   LEFT JOIN attr_dims g ON g.code = k.grid
   LEFT JOIN attr_dims b ON b.code = k.block`;
