@@ -16,7 +16,7 @@ export async function analyzeCaptures(session: Session): Promise<CapturesResult>
   return {
     session: { id, kind, title, started_at },
     // Operators alone are a timeline of a program that uses no GPU.
-    trace: hasRows(manifest, 'kernels', 'ops') ? await traceOf(session) : null,
+    trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
     counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,
     gemms: products ? await analyzeGemms(session) : null,
     collectives: holds(manifest, 'collectives') ? await analyzeCollectives(session) : null,

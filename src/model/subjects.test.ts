@@ -15,7 +15,7 @@ test.each([
   [
     'profile',
     content('profile', ['record', 'roofline'], 'ops', 'stages', 'telemetry'),
-    'profile telemetry',
+    'profile timeline telemetry',
     'profile',
   ],
   [

@@ -37,8 +37,7 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   bench: (content) => hasArtifact(content, 'bench-plan'),
   load: (content) => hasArtifact(content, 'load-plan'),
   kernels: (content) => hasArtifact(content, 'kernel-plan'),
-  // Operators of the embedded engine are its profile.
-  timeline: (content) => content.kind !== 'profile' && hasRows(content, 'kernels', 'ops'),
+  timeline: (content) => hasRows(content, 'kernels', 'ops'),
   counters: (content) => hasRows(content, 'counters'),
   gemms: (content) => hasRows(content, 'gemms'),
   collectives: (content) => hasRows(content, 'collectives'),

@@ -83,11 +83,15 @@ export function readManifest(folder: string, id: string): ManifestFile {
   };
 }
 
-/** In memory only: the file is under its checksum. A newer minor version may name subjects that are not known here. */
+/**
+ * Those that are stated and those that it holds by today's rules, in memory only: the file is under its checksum. A newer
+ * minor version may name subjects that are not known here.
+ */
 function knownSubjects(data: ManifestData): ManifestData['subjects'] {
-  const stated: unknown = data.subjects;
-  if (stated === undefined) return subjectsOf(data);
-  return Array.isArray(stated) ? subjects.filter((one) => stated.includes(one)) : (stated as never);
+  const stated: unknown = data.subjects ?? [];
+  if (!Array.isArray(stated)) return stated as never;
+  const held = subjectsOf(data);
+  return subjects.filter((one) => stated.includes(one) || held.includes(one));
 }
 
 /** @returns false for a text that is no session schema at all @throws E_SESSION_NEWER */

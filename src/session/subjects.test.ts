@@ -59,9 +59,10 @@ test('a session says what it holds, and what a capture adds to it; an archive ke
   expect((await openSession(id, other)).manifest.subjects).toEqual(['timeline', 'telemetry']);
 });
 
-test('subjects of a newer minor version are left out, a field of another form is damage', async () => {
+test('of a newer minor version the subjects known here, of an older one those it did not state; another form is damage', async () => {
   const home = testHome();
-  const writer = await createSession({ label: 'x', kind: 'import', home });
+  const writer = await createSession({ label: 'x', kind: 'profile', home });
+  writer.sink.append('ops', { ...keys, capture_id: 'c0', name: 'MatMul', start_ns: 0, dur_ns: 1 });
   const { id, folder } = await writer.finish(summary);
   const restate = (subjects: unknown) => {
     const file = JSON.parse(readFileSync(join(folder, manifestName), 'utf8')) as { data: object };
@@ -69,8 +70,13 @@ test('subjects of a newer minor version are left out, a field of another form is
     writeFileSync(join(folder, manifestName), text);
     writeFileSync(join(folder, manifestHashName), digestOf(text).sha256);
   };
-  restate(['telemetry', 'quantum', 'load']);
-  expect((await openSession(id, home)).manifest.subjects).toEqual(['load', 'telemetry']);
+  restate(['profile', 'telemetry', 'quantum', 'load']);
+  expect((await openSession(id, home)).manifest.subjects).toEqual([
+    'profile',
+    'load',
+    'timeline',
+    'telemetry',
+  ]);
   restate('load');
   await expect(openSession(id, home)).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
 });

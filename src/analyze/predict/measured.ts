@@ -4,7 +4,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import { type Figure, missing } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
-import { hasRows, holds } from '../../model/subjects.js';
+import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
 
@@ -42,9 +42,9 @@ export async function measuredStages(session: Session, typed: TypedShape): Promi
   const { manifest } = session;
   const found = holds(manifest, 'bench')
     ? await ofBench(session)
-    : holds(manifest, 'profile') && !hasRows(manifest, 'ops')
-      ? await ofRecords(session)
-      : await ofTrace(session, typed);
+    : holds(manifest, 'timeline')
+      ? await ofTrace(session, typed)
+      : await ofRecords(session);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,
@@ -108,7 +108,7 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
   );
 }
 
-/** A profile that was stopped before its operators were recorded. */
+/** Stages without operators: a profile that was stopped before they were recorded. */
 async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
   const { recordedUtilization } = await import('../utilization/utilization.js');
   const { workload } = session.manifest;
@@ -123,7 +123,13 @@ async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
     const stages = await recordedUtilization(session, database);
     return stages.flatMap(({ kind: phase, time_ms: ms }) => {
       if (phase !== 'prefill' && phase !== 'decode') return [];
-      const about = { session: session.id, what: `profile, ${phase}`, phase, ...sizes, ...styleOf(workload) };
+      const about = {
+        session: session.id,
+        what: `recorded, ${phase}`,
+        phase,
+        ...sizes,
+        ...styleOf(workload),
+      };
       return [{ ...about, ms, busyMs: null, classesMs: null, idleMs: null }];
     });
   } finally {

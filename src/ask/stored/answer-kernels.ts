@@ -1,5 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
+import { storedRoofline } from '../../analyze/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { holds } from '../../model/subjects.js';
@@ -205,11 +206,11 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
 
 /** The embedded engine has no counters: classes of operators, by the arithmetic of the model against the machine's roofs. */
 async function boundOperators(
-  { session, question }: StoredFacts,
+  { session, database, question }: StoredFacts,
   asked: readonly (typeof sides)[number][],
 ): Promise<TopicAnswer> {
-  const { analyzeProfile } = await import('../../analyze/profile.js');
-  const stages = (await analyzeProfile(session)).data.stages.filter(
+  const { stages: stagesOf } = await import('../../analyze/stages.js');
+  const stages = (await stagesOf(session, database, await storedRoofline(session))).filter(
     ({ kind }) => question.stages.length === 0 || question.stages.includes(kind),
   );
   const parts = stages.flatMap(({ kind, breakdown }) => {

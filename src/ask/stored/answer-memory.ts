@@ -61,8 +61,9 @@ async function componentsOf(facts: StoredFacts): Promise<Component[]> {
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }
   if (!holds(facts.session.manifest, 'profile')) return [];
-  const { analyzeProfile } = await import('../../analyze/profile.js');
-  return (await analyzeProfile(facts.session)).data.memory?.breakdown ?? [];
+  const { memory } = await import('../../analyze/memory.js');
+  const { workload } = facts.session.manifest;
+  return (workload && (await memory(facts.database, workload)))?.breakdown ?? [];
 }
 
 interface PeakRow extends Record<string, unknown> {

@@ -2,7 +2,7 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import { hasRows } from '../../model/subjects.js';
+import { hasRows, holds } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
@@ -55,9 +55,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   }
   const sides: Side[] = [];
   for (const session of sessions) {
-    const side = await (hasRows(session.manifest, 'kernels', 'ops')
-      ? traceSide(session)
-      : recordedSide(session));
+    const side = await (holds(session.manifest, 'timeline') ? traceSide(session) : recordedSide(session));
     sides.push({ ...side, waterfalls: await waterfallsOf(side) });
   }
   const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
