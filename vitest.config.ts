@@ -20,6 +20,7 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'src/**/*.test.tsx'],
           exclude: ['src/**/*.score.test.ts'],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       // What the findings make of every planted fault: half a minute of its own (npm run test:score).

@@ -1,8 +1,10 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/** The name that was probably meant: at most two letters or two fifths of the word away. Null where none is near. */
+/** The name that was probably meant: the first that it begins, else at most two letters or a fifth of the word away. */
 export function nearest(word: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
+  const begun = names.find((name) => word.length > 3 && name.startsWith(word));
+  if (begun !== undefined) return begun;
   const found = closest(word, [...names]);
-  return distance(word, found) <= Math.max(2, word.length * 0.4) ? found : null;
+  return distance(word, found) <= Math.max(2, word.length * 0.2) ? found : null;
 }

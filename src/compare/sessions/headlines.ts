@@ -24,19 +24,18 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
     .flatMap(({ phase, values, changes }) => {
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
-      const sure = { true: '', false: ', within the spread of both', null: ', spread not known' }[
-        String(change.significant)
-      ];
+      const sure = change.significant === null ? ', spread not known' : '';
+      const lead = change.significant === false ? 'no difference beyond the spread of both; ' : '';
       const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
       const rates = rateTexts(from, to);
       // Steps of other sizes are not the same work: what they compute per second is compared, not how long they take.
       const texts =
         rates !== null && from.tokens !== to.tokens
           ? [
-              `${phase}: ${rates.join(', ')}${sure}`,
+              `${phase}: ${lead}${rates.join(', ')}${sure}`,
               `per step ${times} for ${formatRate(from.tokens!)} → ${formatRate(to.tokens!)} tokens`,
             ]
-          : [`${phase}: ${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
+          : [`${phase}: ${lead}${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
       if (from.mfu.value !== null && to.mfu.value !== null)
         texts.push(`MFU ${formatShare(from.mfu.value)} → ${formatShare(to.mfu.value)}`);
       if (from.idle_share !== null && to.idle_share !== null) {
