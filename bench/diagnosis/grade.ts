@@ -111,8 +111,8 @@ export function grade(
       .filter((one) => claims(one) && !(one.rule in excused) && !still.includes(one))
       .map(({ rule }) => rule),
     wall,
-    graded_on,
-    achieved_ms: gain,
+    graded_on: fault.no_gain === undefined ? graded_on : null,
+    achieved_ms: fault.no_gain === undefined ? gain : null,
     expected_ms: expected,
     error: graded ? (expected - gain) / gain : null,
   };

@@ -78,7 +78,7 @@ test('the median of 12 has the 3rd and the 10th value as its 95 % interval', () 
   expect(medianOf([1, 2, 3, 4, 5])).toEqual({ median: 3, low: 1, high: 5 });
 });
 
-describe.runIf(captured.length > 0)('planted faults, as captured on an H200', () => {
+describe.runIf(captured.length > 0)('planted faults, as captured on an H200 and an H100', () => {
   test('the planted fault is the first finding, its twin is free of it, and the gain is as expected', async () => {
     // 48 sessions: a quarter of a minute on two cores that are free.
     const rows: Row[] = [];

@@ -26,13 +26,18 @@ interface DelayRow {
  * single step is not.
  * @returns null where it was not sampled, or where another thread than the main one launches
  */
-export async function runDelay(context: FindingContext, { kind }: StageFacts): Promise<RunDelay | null> {
+export async function runDelay(
+  context: FindingContext,
+  { kind, wall_ms }: StageFacts,
+): Promise<RunDelay | null> {
   const { scope } = context;
   if (!scope || !context.has('telemetry')) return null;
   const sql = runDelaySql(kind);
   const [row] = await context.database.query<DelayRow>(sql);
   if (!row || row.sampled_ms < leastSampled * row.window_ms) return null;
-  return { delay_ms: row.delay_ms / row.instances, instances: row.instances, pid: row.pid, sql };
+  // Under a profiler a step takes longer, and its waiting with it: what carries over is the share of the time.
+  const delay_ms = (wall_ms * row.delay_ms) / row.window_ms;
+  return { delay_ms, instances: row.instances, pid: row.pid, sql };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { rules } from '../../analyze/findings/rules/index.js';
 import { changeOf, findingTold, ofStage } from './finding-parts.js';
 import type { Concept } from './concepts.js';
 import { cannot, capture, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
@@ -14,8 +15,11 @@ export interface RuleTopic {
   needs: string;
 }
 
-/** The most particular first. */
+/** The most particular first: what rules themselves say that they answer. */
 export const ruleTopics: readonly RuleTopic[] = [
+  ...rules.flatMap(({ id, asked }) =>
+    asked ? [{ id, asks: asked.words, rules: [id], needs: asked.needs }] : [],
+  ),
   {
     id: 'launch_bound',
     asks: /\blaunch(?:es)?[- ]?(?:bound|overhead|limited)\b|\bcuda[- ]?graphs?\b/i,
@@ -87,13 +91,13 @@ export const ruleTopics: readonly RuleTopic[] = [
   {
     id: 'stragglers',
     asks: /\bstraggl\w*|\bslowest rank\b|\brank imbalance\b|\bimbalance\w*/i,
-    rules: ['rank_stragglers', 'collective_late_rank'],
+    rules: ['rank_stragglers'],
     needs: 'inferscope run --evaluator none,nsys -- <command on several GPUs>',
   },
   {
     id: 'communication',
     asks: /\bcommunicat\w*|\bnccl\b|\ball-?reduce\b|\bcollectives?\b|\bnvlink\b/i,
-    rules: ['exposed_communication', 'collective_late_rank'],
+    rules: ['exposed_communication'],
     needs: 'inferscope run --evaluator none,nsys -- <command on several GPUs>',
   },
   {

@@ -40,6 +40,8 @@ test.each<[question: string, topic: string]>([
   ['How far from the roofline are we?', 'utilization'],
   ['what bandwidth do we reach', 'utilization'],
   ['Are the tensor cores used?', 'counters'],
+  ['Does the launching thread wait for a core?', 'preempted_host'],
+  ['Is there CPU contention?', 'preempted_host'],
   ['What bus bandwidth has the all-gather?', 'collectives'],
   ['What limits occupancy?', 'counters'],
   ['What is the L2 hit rate?', 'counters'],

@@ -219,7 +219,7 @@ export const topics: readonly Topic[] = [
     id: 'idle',
     example: 'is the GPU idle between steps?',
     asks: (question) =>
-      /\bidle\w*|\b(?:gpu|device)\b.{0,12}\b(?:wait\w*|starv\w*|busy|stall\w*)\b|\bwait\w*\b.{0,12}\bfor\b(?!.*\bgpu\b)|\bbubbles?\b|\bgaps?\b/i.test(
+      /\bidle\w*|\b(?:gpu|device)\b.{0,12}\b(?:wait\w*|starv\w*|busy|stall\w*)\b|\bwait\w*\b.{0,12}\bfor\b(?!.*\b(?:gpu|cpu|cores?)\b)|\bbubbles?\b|\bgaps?\b/i.test(
         question.text,
       ) || says(question, 'idle', ['device', 'step']),
     answer: idleTime,

@@ -22,6 +22,11 @@ export const preemptedHost: Rule = {
     },
     { title: 'taskset(1)', url: 'https://man7.org/linux/man-pages/man1/taskset.1.html' },
   ],
+  asked: {
+    words:
+      /\bwait\w* (?:for|on) (?:a |the )?(?:cpu|core)s?\b|\brun[- ]?delay\b|\bcpu (?:contention|hog\w*|starv\w*)\b|\b(?:thread|host|launch\w*|process)\b.{0,20}\bpreempted\b/i,
+    needs: 'inferscope run --evaluator none,nsys -- <command>',
+  },
   async find(context) {
     const stages = await stageFacts(context);
     if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
