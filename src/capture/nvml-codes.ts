@@ -2,8 +2,6 @@
  * Constants of nvml.h (read from API version 13, 2026; the values have not changed since they were added).
  */
 
-export { isThrottled, throttleReasonNames } from '../model/throttle-reasons.js';
-
 /** nvmlReturn_t. */
 const returnNames: Record<number, string> = {
   0: 'NVML_SUCCESS',

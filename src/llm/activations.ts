@@ -1,16 +1,8 @@
 import { bytesPerElement, type DType } from '../model/dtype.js';
 import type { Architecture } from './architecture.js';
-import type { NecessaryOp } from './necessary-op.js';
 import type { StageShape } from './shape.js';
 import { floatStorage } from './storage.js';
 import { stageWork } from './work.js';
-
-/** What one operation leaves behind for the next. */
-export interface ActivationSize {
-  layer: number | null;
-  name: string;
-  output_bytes: number;
-}
 
 export interface ActivationEstimate {
   bytes: number;
@@ -19,11 +11,6 @@ export interface ActivationEstimate {
   source: string;
   /** Where the peak is. */
   at: string;
-}
-
-/** Output sizes of the necessary operations, in the order they run. */
-export function activationSizes(ops: readonly NecessaryOp[]): ActivationSize[] {
-  return ops.map(({ layer, name, bytes }) => ({ layer, name, output_bytes: bytes.activations_out }));
 }
 
 export interface PeakOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { activationSizes, peakLiveActivations } from './activations.js';
+import { peakLiveActivations } from './activations.js';
 import { layerTable } from './layers.js';
 import { countParameters } from './parameters.js';
 import { presetArchitecture, presets } from './presets.js';
@@ -58,12 +58,6 @@ describe('layerTable', () => {
 
 describe('activations', () => {
   const a = presetArchitecture('tinyllama-1.1b'); // D 2048, I 5632, H 32, V 32000
-
-  it('lists what each operation leaves', () => {
-    const sizes = activationSizes(stageWork(a, prefill, bf16));
-    expect(sizes[0]).toEqual({ layer: null, name: 'embedding', output_bytes: 200 * 2048 * 2 });
-    expect(sizes.find((s) => s.name === 'lm_head')?.output_bytes).toBe(2 * 32_000 * 2);
-  });
 
   it('peak at the gated MLP when attention is fused', () => {
     const peak = peakLiveActivations(a, prefill, { activations: 'float32' });

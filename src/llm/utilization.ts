@@ -14,14 +14,10 @@ function rate(amount: number, seconds: number, peak: number | null, what: string
 }
 
 /**
- * Model FLOPs utilization, FLOPs / t / peak (PaLM, arXiv 2204.02311, appendix B). A value over 1 is returned as it is:
- * it is a fault of the accounting (wrong model, dtype or peak) and is shown as one.
+ * Model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B), of work in several dtypes: the time each would take at its own
+ * peak, Σ F_d/P_d, over the measured time. A value over 1 is returned as it is: it is a fault of the accounting (wrong model,
+ * dtype or peak) and is shown as one.
  */
-export function mfu(flops: number, seconds: number, peakFlopsPerS: number | null): Figure {
-  return rate(flops, seconds, peakFlopsPerS, 'the peak FLOP/s', 'model FLOPs / time / peak FLOP/s');
-}
-
-/** MFU of work in several dtypes: the time each would take at its own peak, Σ F_d/P_d, over the measured time. */
 export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure {
   const needed = computeSeconds(work, peaks);
   if (typeof needed !== 'number') return needed;
@@ -30,7 +26,7 @@ export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure
   return figure(needed / seconds, 'ratio', `model FLOPs (${in_}) / time / peak FLOP/s of each dtype`);
 }
 
-/** Model bandwidth utilization, necessary bytes / t / peak bandwidth (as gpt-fast reports it). Over 1: see `mfu`. */
+/** Model bandwidth utilization, necessary bytes / t / peak bandwidth (as gpt-fast reports it). Over 1: see `mfuOfWork`. */
 export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number | null): Figure {
   return rate(
     bytes,
@@ -44,11 +40,6 @@ export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number |
 /** FLOP per byte moved; Infinity when nothing is moved. */
 export function arithmeticIntensity(flops: number, bytes: number): number {
   return bytes === 0 && flops === 0 ? 0 : flops / bytes;
-}
-
-/** FLOP per byte at which compute and memory take equally long (Williams et al., CACM 52(4), 2009). */
-export function ridgePoint(peakFlopsPerS: number, bandwidthBytesPerS: number): number {
-  return peakFlopsPerS / bandwidthBytesPerS;
 }
 
 /** Seconds at peak: Σ over dtypes of FLOPs / peak. Missing when a dtype's peak is unknown. */

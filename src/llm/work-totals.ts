@@ -43,16 +43,3 @@ export function workByClass(ops: readonly NecessaryOp[]): { class: OpClass; work
     .map((opClass) => ({ class: opClass, work: totalWork(ops.filter((op) => op.class === opClass)) }))
     .filter(({ work }) => work.ops > 0);
 }
-
-/** Work of each layer in order; first what lies outside the layers (layer null), if anything. */
-export function workByLayer(ops: readonly NecessaryOp[]): { layer: number | null; work: Work }[] {
-  const groups = new Map<number | null, NecessaryOp[]>();
-  for (const op of ops) {
-    const group = groups.get(op.layer);
-    if (group) group.push(op);
-    else groups.set(op.layer, [op]);
-  }
-  return [...groups]
-    .sort(([x], [y]) => (x ?? -1) - (y ?? -1))
-    .map(([layer, group]) => ({ layer, work: totalWork(group) }));
-}

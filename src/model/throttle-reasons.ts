@@ -21,8 +21,3 @@ export function throttleReasonNames(bits: number): string[] {
 
 /** The bits that take speed away. */
 export const limitingBits = throttleReasons.reduce((all, { bit, limits }) => (limits ? all | bit : all), 0);
-
-/** True when something holds the clocks below what the GPU would run at; idling is no throttling. */
-export function isThrottled(bits: number): boolean {
-  return (bits & limitingBits) !== 0;
-}

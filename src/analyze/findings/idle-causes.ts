@@ -91,8 +91,3 @@ const stretchesClaimed = 3;
 /** Of the long stretches those that a graph of the step leaves out, ms. */
 export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCauses, 'launch'>): number =>
   inside_ms <= stretchesClaimed * launch ? inside_ms : 0;
-
-/** Idle time of a mean instance, ms. */
-export function idleOf({ wall_ms, busy_ms }: StageFacts): number {
-  return Math.max(0, wall_ms - busy_ms);
-}

@@ -205,5 +205,3 @@ export function assumedTime(wanted: Wanted, roof: Roof): KernelTime {
 
 /** Products and attention without any case in the table. */
 const usualProduct = 0.7;
-
-export const assumedShares = { ...usualShare, product: usualProduct };

@@ -1,7 +1,7 @@
 import type { OpClass } from '../../model/classes.js';
 import type { Fusion, Launch } from '../../model/documents/predict.js';
 import { headlineTime } from '../../model/headline-time.js';
-import { type Figure, missing } from '../../model/figure.js';
+import { type Figure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
 import { holds } from '../../model/subjects.js';
@@ -181,5 +181,3 @@ async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredSta
     ];
   });
 }
-
-export const noMeasurement = missing('not_measured', 'no session with this shape was given');

@@ -1,6 +1,5 @@
 import {
   closeBrace,
-  closeBracket,
   colon,
   comma,
   decodeString,
@@ -85,8 +84,4 @@ function value(bytes: Uint8Array, from: number, to: number): unknown {
   } catch {
     return text.startsWith('"') ? decodeString(text, () => undefined) : null;
   }
-}
-
-export function isEventsEnd(byte: number | undefined): boolean {
-  return byte === closeBracket;
 }

@@ -20,8 +20,8 @@ import { traceDeviceSchema, traceSourceSchema } from './trace-source.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
 import { utilizationSchema } from './utilization.js';
 
-export { phaseKinds, phaseKindSchema, type PhaseKind } from './trace-phase.js';
 export type { Idle, Overlap } from './trace-idle.js';
+export type { PhaseKind } from './trace-phase.js';
 export type { ApiCall, PhaseClasses, ShortKernels, TraceCopy, TraceKernel } from './trace-kernels.js';
 export type { LaunchKernel, Launches } from './trace-launches.js';
 export type { Operator, Operators } from './trace-operators.js';

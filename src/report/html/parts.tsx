@@ -1,9 +1,7 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
-import type { OpClass } from '../../model/classes.js';
 import type { Issue } from '../../model/document.js';
 import type { Figure } from '../../model/figure.js';
 import { figureParts, isAccountingFault, noValue } from '../format.js';
-import { classLabels } from '../../vocabulary/op-classes.js';
 import { timesOf } from '../notices.js';
 
 /** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
@@ -145,13 +143,6 @@ export const Behind: FC<PropsWithChildren<{ title: string }>> = ({ title, childr
   </details>
 );
 
-export const Swatch: FC<{ class: OpClass }> = ({ class: opClass }) => (
-  <span class="class-name">
-    <span class={`swatch c-${opClass}`} aria-hidden="true" />
-    {classLabels[opClass]}
-  </span>
-);
-
 export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
   <li class={`notice ${issue.severity}`}>
     <strong>{issue.severity}</strong> {issue.text}{' '}
@@ -161,16 +152,6 @@ export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
     </code>
   </li>
 );
-
-/** All of them; nothing where there are none. */
-export const Notices: FC<{ issues: readonly Issue[] }> = ({ issues }) =>
-  issues.length === 0 ? null : (
-    <ul class="notices">
-      {issues.map((issue) => (
-        <Notice issue={issue} />
-      ))}
-    </ul>
-  );
 
 /** A part of the session that is absent: what is missing, and why. */
 export const Absent: FC<{ what: string; why: string }> = ({ what, why }) => (
