@@ -24,6 +24,14 @@ test('a container has vLLM, whatever this machine has; a named engine goes befor
   ]);
 });
 
+test('a container without a GPU in sight is not judged by the memory of the host', async () => {
+  const [run] = planMemory([entry], { ...here, mode: 'container', container: 'c' }).runs;
+  const places = placesOf('memory', [], async () => ({ engine: 'onnx', issues: [] }));
+  expect(await places(run!)).toEqual({ engine: 'vllm', device: 'gpu', capacities: [] });
+  const [onCpu] = planMemory([entry], { ...here, mode: 'container', container: 'c', device: 'cpu' }).runs;
+  expect((await places(onCpu!)).device).toBe('cpu');
+});
+
 test('this machine takes what `memory` would choose, a server is started by nobody here', async () => {
   expect(await engineOf({}, 'vllm')).toEqual(['vllm', 'gpu']);
   expect(await engineOf({}, 'onnx')).toEqual(['onnx', 'cpu']);

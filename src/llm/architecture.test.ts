@@ -3,7 +3,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { GroupedAttention } from './architecture.js';
 import { readArchitecture } from './read-architecture.js';
 import { countParameters } from './parameters.js';
-import { findBaseOf, findPreset, presetArchitecture, presets } from './presets.js';
+import { findBaseOf, findPreset, presetArchitecture, presets, presetsWithWordsOf } from './presets.js';
 
 const llama = {
   model_type: 'llama',
@@ -230,9 +230,13 @@ describe('presets', () => {
     }
   });
 
-  it('suggest the nearest', () => {
-    const error = failure(() => presetArchitecture('llama-2-8b'));
-    expect(error.code).toBe('E_MODEL_NOT_FOUND');
-    expect(error.parts.fix).toContain('llama-2-7b');
+  it('are suggested by whole words, never by letters', () => {
+    const alike = (name: string) => presetsWithWordsOf(name).map(({ id }) => id);
+    expect(alike('llama-4-scout')).toEqual(['llama-4-scout-17b-16e']);
+    expect(alike('jamba-1.5-mini')).toEqual(['jamba-mini']);
+    expect(alike('zai-org/glm-4-9b')).toEqual(['glm-4-9b-0414']);
+    for (const other of ['minimax-m3', 'llama-24', 'mistral', '', 'granite-3.9-8b'])
+      expect(alike(other)).toEqual([]);
+    expect(failure(() => presetArchitecture('llama-2-8b')).code).toBe('E_MODEL_NOT_FOUND');
   });
 });

@@ -1,4 +1,3 @@
-import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../model/errors.js';
 import type { Architecture } from './architecture.js';
 import { readArchitecture } from './read-architecture.js';
@@ -53,14 +52,26 @@ export function findBaseOf(name: string): Preset | null {
   return found ?? null;
 }
 
-/** @throws E_MODEL_NOT_FOUND naming the nearest preset */
+/** Presets with all words of a name, as llama-4-scout has of llama-4-scout-17b-16e; letters that look alike mean nothing. */
+export function presetsWithWordsOf(name: string): Preset[] {
+  const words = (text: string): string[] => text.toLowerCase().split(/[^a-z0-9.]+/);
+  const typed = words((name.split('/').at(-1) ?? '').trim()).filter((word) => word !== '');
+  if (typed.length < 2) return [];
+  return presets.filter(({ id, hub_id, sameShape }) =>
+    [id, hub_id, ...sameShape].some((one) => {
+      const own = words(one);
+      return typed.every((word) => own.includes(word));
+    }),
+  );
+}
+
+/** @throws E_MODEL_NOT_FOUND naming the presets */
 export function presetArchitecture(name: string): Architecture {
   const preset = findPreset(name);
   if (preset) return readArchitecture(preset.config);
-  const ids = presets.map(({ id }) => id);
   throw new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no architecture preset "${name}"`,
-    why: `Presets: ${ids.join(', ')}.`,
-    fix: `Use a preset (nearest name: "${closest(name.trim().toLowerCase(), ids)}") or give the model's config.json.`,
+    why: `Presets: ${presets.map(({ id }) => id).join(', ')}.`,
+    fix: "Use a preset or give the model's config.json.",
   });
 }

@@ -40,6 +40,7 @@ describe('quantities', () => {
     [68.4e9, 'FLOP/s', '68.4 GFLOP/s'],
     [1.979e15, 'FLOP/s', '1.98 PFLOP/s'],
     [0.0213, 'ms', '21.3 µs'],
+    [0.0000907, 'ms', '90.7 ns'],
     [12_500, 'ms', '12.5 s'],
     [0.000_025, 's', '25.0 µs'],
     [0.95, 's', '950 ms'],
@@ -77,6 +78,16 @@ describe('figures', () => {
     expect(plain(formatFigureWithSpread(tpot))).toBe('4.40 ms ± 0.03 (95 %, n = 12)');
     const rate = figure(3216, 'tok/s', 'test', { n: 5, ci95: [3176, 3256] });
     expect(plain(formatFigureWithSpread(rate))).toBe('3 216 tok/s ± 40 (95 %, n = 5)');
+  });
+
+  it('is the same number with and without its interval', () => {
+    const narrow = figure(10.002, 'ms', 'test', { n: 12, ci95: [9.972, 10.032] });
+    expect(plain(formatFigureWithSpread(narrow))).toBe('10.0 ms ± 0.03 (95 %, n = 12)');
+    expect(plain(formatFigure({ ...narrow, ci95: undefined }))).toBe('10.0 ms');
+  });
+
+  it('a share below 0.1 % is not 0', () => {
+    expect(plain(formatFigure(figure(0.000_312, 'ratio', 'test')))).toBe('0.031 %');
   });
 
   it('show n alone when there is no interval', () => {

@@ -27,12 +27,14 @@ const decimal = (unit: string): Rung[] =>
 /** Memory sizes in powers of 1024; rates in powers of 1000, as data sheets give them, and memory profiles, whose unit is 10^9 bytes. */
 const ladders: Record<string, Rung[]> = {
   ms: [
-    { from: 0, factor: 1e-3, unit: 'µs' },
+    { from: 0, factor: 1e-6, unit: 'ns' },
+    { from: 1e-3, factor: 1e-3, unit: 'µs' },
     { from: 0.1, factor: 1, unit: 'ms' },
     { from: 10_000, factor: 1000, unit: 's' },
   ],
   s: [
-    { from: 0, factor: 1e-6, unit: 'µs' },
+    { from: 0, factor: 1e-9, unit: 'ns' },
+    { from: 1e-6, factor: 1e-6, unit: 'µs' },
     { from: 1e-4, factor: 1e-3, unit: 'ms' },
     { from: 1, factor: 1, unit: 's' },
   ],
@@ -138,6 +140,10 @@ export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)}${nbsp}%` : noValue;
 }
 
+/** Percent of a figure; below 0.1 % with two digits, so that what was measured is not shown as nothing. */
+const figurePercent = (percent: number): string =>
+  percent !== 0 && Math.abs(percent) < 0.1 ? formatNumber(percent, 2) : percentNumber(percent);
+
 const percentNumber = (percent: number): string =>
   Number.isFinite(percent) ? fixed(percent, Math.abs(percent) >= 9.95 || percent === 0 ? 0 : 1) : noValue;
 
@@ -153,7 +159,10 @@ interface Parts {
   reason: string | null;
 }
 
-/** A figure in its parts, for presenters that set number and unit apart. The value keeps the digits its interval needs. */
+/**
+ * A figure in its parts, for presenters that set number and unit apart. The number is the same with and without its
+ * interval, which keeps the digits that it needs.
+ */
 export function figureParts(figure: Figure): Parts {
   if (figure.value === null)
     return { text: noValue, unit: '', spread: '', interval: '', reason: figure.reason.text };
@@ -163,23 +172,21 @@ export function figureParts(figure: Figure): Parts {
   const value = figure.value / rung.factor;
   const n = figure.n === undefined ? '' : `n${nbsp}=${nbsp}${formatCount(figure.n)}`;
   if (!figure.ci95) {
-    const text = percent ? percentNumber(value) : formatNumber(value);
+    const text = percent ? figurePercent(value) : formatNumber(value);
     return { text, unit: rung.unit, spread: n && `(${n})`, interval: '', reason: null };
   }
   const low = figure.ci95[0] / rung.factor;
   const high = figure.ci95[1] / rung.factor;
   const half = (high - low) / 2;
-  const decimals = Math.min(
-    Math.max(decimalsFor(value, percent ? 2 : 3), half > 0 ? decimalsFor(half, 1) : 0),
-    decimalsFor(value, 5),
-  );
+  const own = decimalsFor(value, percent ? 2 : 3);
+  const decimals = Math.min(Math.max(own, half > 0 ? decimalsFor(half, 1) : 0), decimalsFor(value, 5));
   const confidence = `(95${nbsp}%${n ? `, ${n}` : ''})`;
   // A skewed interval (ratio, bootstrap) has no honest "±".
   const skewed = Math.abs(high + low - 2 * value) > 0.2 * (high - low) && half > 0;
   const interval = skewed
     ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
     : `±${nbsp}${fixed(half, decimals)}`;
-  const text = fixed(value, decimals);
+  const text = percent ? figurePercent(value) : formatNumber(value);
   return { text, unit: rung.unit, spread: `${interval} ${confidence}`, interval, reason: null };
 }
 
@@ -212,14 +219,8 @@ export function isAccountingFault(figure: Figure): boolean {
 
 /** "71 %", "0.031 %" of launch-bound programs, or "112 % (accounting fault)". */
 export function formatUtilization(figure: Figure): string {
-  const text = tinyShare(figure) ?? formatFigure(figure);
+  const text = formatFigure(figure);
   return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
-}
-
-/** Two digits of a share below 0.1 %, null of others. */
-function tinyShare(figure: Figure): string | null {
-  if (figure.value === null || figure.value === 0 || unitOf(figure) !== 'ratio') return null;
-  return Math.abs(figure.value) < 0.001 ? `${formatNumber(100 * figure.value, 2)}${nbsp}%` : null;
 }
 
 /** Keeps numbers with their units, which texts of analyses set apart by plain spaces. */

@@ -104,6 +104,15 @@ test('80 columns, with what is doubtful and what is left over', () => {
   expect(text).toContain('paged KV cache');
 });
 
+test('no two columns of a table have one name', () => {
+  for (const { blocks } of predictView(document('predict', '1.2', result)).sections)
+    for (const block of blocks)
+      if (block.t === 'table') {
+        const heads = block.columns.map(({ head }) => head);
+        expect(new Set(heads).size).toBe(heads.length);
+      }
+});
+
 test('without a kernel table: predicted, measured, ratio and the interval of recorded stages, in 80 columns', () => {
   const text = textOf({ ...result, table: null });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { kernelFiles } from '../../export/kernel-files.js';
 import { kernelCase } from '../../llm/kernel-work.js';
 import type { KernelPlan } from '../../model/documents/kernels.js';
 import { kernelsDocumentSchema } from '../../model/documents/kernels.js';
@@ -65,6 +66,7 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   const square = kernelCase('gemm', 'float32', { m: 1000, n: 1000, k: 1000 });
   const flat = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
   const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
+  const wild = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 2000, residual: 0 });
   const large = { rotated_bytes: 96 * 2 ** 20 };
   const session = await sessionOf(
     testHome(),
@@ -73,6 +75,7 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
         row(square, 40e6, large),
         row(flat, 0.5e6, large),
         row(norm, 0.1e6, { ...large, max_error: 1e-7 }),
+        row(wild, 0.1e6, { ...large, sd_ns: 0.1e6 }),
         row(kernelCase('softmax', 'float32', { rows: 1, columns: 2 }), 0, {
           ...unmeasured,
           outcome: 'failed',
@@ -114,6 +117,8 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   // n = 3: t = 4.3027 at two degrees of freedom; 4.3027 · 0.1 / √3.
   const { mean_ns: mean } = of('rmsnorm');
   expect(mean).toMatchObject({ n: 3, ci95: [expect.closeTo(75_158.6, 0), expect.closeTo(124_841.4, 0)] });
+  // ± 248 µs around 100 µs: no duration is negative.
+  expect(kernelFiles(made)[0]!.text).not.toMatch(/,-\d/);
   expect(of('softmax')).toMatchObject({
     outcome: 'failed',
     text: 'its process died',

@@ -10,8 +10,9 @@ export function formatShare(share: number): string {
 /** Thousands apart, as tables have them: "22 593". */
 const grouped = (text: string): string => text.replaceAll(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, '\u00a0');
 
-/** "1.52 ms", "84.1 µs" of nanoseconds. */
+/** "1.52 ms", "84.1 µs", "91 ns" of nanoseconds. */
 export function formatNs(ns: number): string {
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
   if (ns < 1e5) return `${(ns / 1e3).toPrecision(3)} µs`;
   return ns < 1e10
     ? `${grouped((ns / 1e6).toPrecision(Math.max(3, Math.ceil(Math.log10(ns / 1e6)))))} ms`

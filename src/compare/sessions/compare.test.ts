@@ -154,6 +154,7 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
   expect(pair.kernel_counts).toEqual({ new: 1, gone: 1, faster: 1, slower: 1, more: 1, fewer: 1, same: 1 });
   // √(0.3² + 0.4²) = 0.5: 0.4 lies within, 10 does not.
   expect(pair.stages[0]!.changes[1]).toMatchObject({ significant: false, ratio: 1.04 });
+  expect(pair.headlines[0]!.text).toMatch(/^decode: no real difference/);
   expect(pair.gemm_tiles).toEqual([
     { phase: 'decode', count: 1, tiles: ['64x64x64', '128x64x64'], matched_by: 'place' },
     { phase: 'decode', count: 1, tiles: ['128x128x64', '128x256x64'], matched_by: 'place' },

@@ -25,7 +25,7 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
       const sure = change.significant === null ? ', spread not known' : '';
-      const lead = change.significant === false ? 'no difference beyond the spread of both; ' : '';
+      const lead = change.significant === false ? 'no real difference, within the spread of both: ' : '';
       const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
       const rates = rateTexts(from, to);
       // Steps of other sizes are not the same work: what they compute per second is compared, not how long they take.

@@ -1,8 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
-import { closest } from 'fastest-levenshtein';
-import { findPreset, presets } from '../../llm/presets.js';
+import { findPreset, presetsWithWordsOf } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { readConfig } from '../onnx/model-config.js';
 import { enginePresets } from '../onnx/presets.js';
@@ -106,7 +105,6 @@ function onlyOnTheHub(spec: string): InferscopeError {
 }
 
 function notFound(spec: string): InferscopeError {
-  const names = [...Object.keys(enginePresets), ...presets.map(({ id }) => id)];
   const isPath = /[\\/]|\.json$/.test(spec);
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
@@ -115,6 +113,6 @@ function notFound(spec: string): InferscopeError {
       : 'It is no file or folder here, no preset, and no hub id (owner/name).',
     fix: isPath
       ? 'Pass a config.json, a folder with one, a hub id (owner/name), or a preset such as --model tinyllama-1.1b.'
-      : `Did you mean --model ${closest(spec.toLowerCase(), names)}?`,
+      : `Type for example: --model ${presetsWithWordsOf(spec)[0]?.id ?? 'tinyllama-1.1b'}`,
   });
 }
