@@ -202,7 +202,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
         level: 3,
         text: [
           counted(attribution.orphans),
-          ' kernels have no launching API call in the capture. Classified by name: ',
+          ' kernels have no launching API call in the capture. Classified by name or operator: ',
           { figure: attribution.classified_share },
           attribution.classified_share.value === null
             ? ` (${attribution.classified_share.reason.text}).`

@@ -257,3 +257,14 @@ test('a kernel that runs for most of the capture fills the bins it covers', asyn
   expect(mean('gemm')).toBeCloseTo(0.79, 6);
   expect(mean('norm')).toBeCloseTo(0.01, 6);
 });
+
+test('a name whose launches differ in class shows the class with the most time, in table and comparison', async () => {
+  const of = (from: number, long: number, className: string) =>
+    kernel(null, from, long, { class: className });
+  const rows = [of(0, 100, 'gemm'), of(200, 100, 'gemm'), of(400, 300, 'attention'), of(800, 10, 'norm')];
+  const [one, other] = [await sessionOf({ kernels: rows }), await sessionOf({ kernels: rows })];
+  const { data } = await analyzeTrace(one);
+  expect(data.kernels.map((row) => [row.name, row.class])).toEqual([['k', 'attention']]);
+  const compared = await compareSessions([one, other]);
+  expect(compared.data.kernels.map((row) => row.class)).toEqual(['attention']);
+});

@@ -100,9 +100,12 @@ const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<Sid
   rowsOf(
     scope,
     found,
-    `SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
-            any_value(tile) AS tile, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
-     FROM focus_kernels GROUP BY 1, 2`,
+    `SELECT phase, name, any_value(short_name) AS short_name, arg_max(class, (total_ns, class)) AS class,
+            any_value(tile) AS tile, sum(count)::BIGINT AS count, sum(total_ns)::DOUBLE AS total_ns
+     FROM (SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
+                  any_value(tile) AS tile, count(*) AS count, sum(dur_ns) AS total_ns
+           FROM focus_kernels GROUP BY 1, 2, class)
+     GROUP BY 1, 2`,
   );
 
 /** Operators by their own time, those of the decoder's layers as one row a role: "/layers.N/attn/qkv". */
