@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import ts from 'typescript';
 
-const facts = ['model', 'vocabulary', 'llm', 'hardware', 'session', 'analyze'];
-const advice = [...facts, 'analyze/findings', 'analyze/what-if', 'analyze/explain', 'analyze/verify'];
+const facts = ['model', 'vocabulary', 'llm', 'hardware', 'session'];
 const format = ['model', 'import', 'import/attribution'];
 /** A file belongs to the longest path here that it lies in, imports freely there, and from the rooms listed; `*` is all below. */
 const rooms = {
@@ -25,13 +24,10 @@ const rooms = {
   'engines/model-files': ['model', 'llm', 'engines*'],
   'engines/openai': ['model', 'llm', 'engines', 'load'],
   capture: ['model', 'llm', 'hardware', 'engines*'],
-  analyze: facts,
-  'analyze/findings': advice,
-  'analyze/what-if': advice,
-  'analyze/explain': advice,
-  'analyze/verify': advice,
-  compare: facts,
-  ask: [...facts, 'analyze*', 'compare'],
+  facts,
+  advice: [...facts, 'facts'],
+  compare: [...facts, 'facts'],
+  ask: [...facts, 'facts', 'advice', 'compare'],
   export: ['model', 'session'],
   report: ['model', 'vocabulary'],
   'report/charts': ['model', 'vocabulary', 'report', 'views'],

@@ -17,10 +17,10 @@ const patterns = [
 
 /** Text that is not ours, or a name that happens to have a space. */
 const allowed = [
-  ['analyze/counters/stalls.ts', "reason.endsWith('_not_issued')"], // Names of ncu's metrics.
-  ['analyze/findings/rules/throttling.ts', "reason.includes('thermal')"], // NVML's names of reasons.
-  ['analyze/memory-profile/expected.ts', "includes('Explicitly set')"], // A line of vLLM's log.
-  ['analyze/trace/spread.ts', "includes('out of range')"], // DuckDB's error.
+  ['facts/counters/stalls.ts', "reason.endsWith('_not_issued')"], // Names of ncu's metrics.
+  ['advice/findings/rules/throttling.ts', "reason.includes('thermal')"], // NVML's names of reasons.
+  ['facts/memory-profile/expected.ts', "includes('Explicitly set')"], // A line of vLLM's log.
+  ['facts/trace/spread.ts', "includes('out of range')"], // DuckDB's error.
   ['ask/stored/words.ts', 'test(sentence) ? sentence'], // Adds a full stop.
   ['capture/run/hot-kernels.ts', 'includes('], // Columns of nsys stats.
   ['engines/model-files/find-model-files.ts', 'source'], // A path or URL.

@@ -21,7 +21,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'inferscope-score-'));
 const table = join(scratch, 'table.txt');
 const run = spawnSync(
   'npx',
-  ['vitest', 'run', '--project', 'score', 'src/analyze/findings/planted-faults.score.test.ts'],
+  ['vitest', 'run', '--project', 'score', 'src/advice/findings/planted-faults.score.test.ts'],
   {
     cwd: root,
     encoding: 'utf8',

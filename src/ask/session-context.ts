@@ -1,5 +1,5 @@
 import type { ExplainResult } from '../model/documents/explain.js';
-import { derivedOf } from '../analyze/derived/queries.js';
+import { derivedOf } from '../facts/derived/queries.js';
 import { sessionTables, type Session } from '../session/open.js';
 import { runSql } from '../session/sql-run.js';
 import type { Allowed } from './allowable.js';
@@ -35,6 +35,6 @@ export function sessionContext(
 }
 
 async function explanationOf(session: Session): Promise<ExplainResult> {
-  const { rememberedExplanation } = await import('../analyze/explain/explain.js');
+  const { rememberedExplanation } = await import('../advice/explain/explain.js');
   return (await rememberedExplanation(session)).data;
 }

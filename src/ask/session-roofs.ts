@@ -1,6 +1,6 @@
-import { storedRoofline } from '../analyze/artifact.js';
-import { deviceOf } from '../analyze/device.js';
-import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../analyze/roofs.js';
+import { storedRoofline } from '../facts/artifact.js';
+import { deviceOf } from '../facts/device.js';
+import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../facts/roofs.js';
 import type { MachineRoofline } from '../model/documents/roofline.js';
 import type { Session } from '../session/open.js';
 

@@ -1,6 +1,6 @@
 import type { ExplainResult } from '../model/documents/explain.js';
-import { explainSession } from '../analyze/explain/explain.js';
-import { gap, kernel, sessionOf, stage } from '../analyze/trace/test-hand.js';
+import { explainSession } from '../advice/explain/explain.js';
+import { gap, kernel, sessionOf, stage } from '../facts/trace/test-hand.js';
 import type { Session } from '../session/open.js';
 import type { Allowed } from './allowable.js';
 import { ask, type AskOptions } from './agent.js';

@@ -17,7 +17,7 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   const kept = await interruptible((signal) => runBenchSession(verb, typed, signal, progress)).finally(() =>
     progress.end(),
   );
-  const { analyzeBench } = await import('../analyze/bench/bench.js');
+  const { analyzeBench } = await import('../facts/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
   const { pageOfView } = await import('../render/html/view.js');
   const { terminalView } = await import('../render/terminal/view.js');

@@ -1,4 +1,4 @@
-import { onCpu, remote } from '../analyze/bench/machine.js';
+import { onCpu, remote } from '../facts/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { leftWords } from '../capture/bench/eta.js';
 import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { analyzeServing } from '../analyze/serving/serving.js';
+import { analyzeServing } from '../facts/serving/serving.js';
 import { durationWords } from '../capture/bench/eta.js';
-import { levelWords } from '../analyze/serving/answers.js';
+import { levelWords } from '../facts/serving/answers.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
 import { startLoadEta } from '../load/load-eta.js';
 import type { PromptTokenizer } from '../load/prompts.js';

@@ -1,7 +1,7 @@
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import { gpuSheets } from '../hardware/gpu-sheets.js';
 import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
-import type { KnownGpu } from '../analyze/estimate/known-gpu.js';
+import type { KnownGpu } from '../facts/estimate/known-gpu.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { talk } from './output.js';

@@ -11,7 +11,7 @@ import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
 import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
-import { estimateFits } from '../analyze/estimate/fits.js';
+import { estimateFits } from '../facts/estimate/fits.js';
 import { findGpu } from './estimate-gpu.js';
 import { type EstimateAsked, estimated } from './estimate.js';
 

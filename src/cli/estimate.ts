@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { EstimateOptions } from '../analyze/estimate/memory.js';
+import type { EstimateOptions } from '../facts/estimate/memory.js';
 import { memoryEngines, type MemoryEngine } from '../llm/memory-request.js';
 import { kvDTypeNamed, schemeNamed } from '../llm/memory-storage.js';
 import type { Document } from '../model/document.js';
@@ -101,7 +101,7 @@ async function run(typed: Typed): Promise<void> {
         '--gpu A10G --fits',
       );
     }
-    const { estimateFits } = await import('../analyze/estimate/fits.js');
+    const { estimateFits } = await import('../facts/estimate/fits.js');
     const document = estimateFits(findGpu(name), options);
     if (json) return printDocument(document);
     const { terminalView } = await import('../render/terminal/view.js');
@@ -135,7 +135,7 @@ async function run(typed: Typed): Promise<void> {
  */
 export async function estimated(options: EstimateAsked): Promise<Document<EstimateResult>> {
   const { findSizedModel } = await import('../engines/model-files/find-model.js');
-  const { estimate } = await import('../analyze/estimate/estimate.js');
+  const { estimate } = await import('../facts/estimate/estimate.js');
   const model = await findSizedModel(options.model);
   return estimate(model, options.gpu === undefined ? null : findGpu(options.gpu), options);
 }

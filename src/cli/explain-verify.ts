@@ -16,7 +16,7 @@ export const verifyExtension = {
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.verify === undefined) return false;
     const [{ verifySessions }, { openSession }] = await Promise.all([
-      import('../analyze/verify/verify.js'),
+      import('../advice/verify/verify.js'),
       import('../session/open.js'),
     ]);
     const { stage } = options;
@@ -27,7 +27,7 @@ export const verifyExtension = {
     }
     const [{ verifyView }, { rememberedExplanation }] = await Promise.all([
       import('../views/verify.js'),
-      import('../analyze/explain/explain.js'),
+      import('../advice/explain/explain.js'),
     ]);
     await showView(verifyView(found, await rememberedExplanation(session)), options);
     return true;

@@ -16,7 +16,7 @@ export const whatIfExtension = {
   },
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.whatIf === undefined) return false;
-    const { whatIf } = await import('../analyze/what-if/what-if.js');
+    const { whatIf } = await import('../advice/what-if/what-if.js');
     const { stage, rank, device } = options;
     const found = await whatIf(session, options.whatIf, {
       ...(rank === undefined ? {} : { rank }),
@@ -25,7 +25,7 @@ export const whatIfExtension = {
     if (stage !== undefined) found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
     const [{ whatIfView }, { rememberedExplanation }] = await Promise.all([
       import('../views/what-if.js'),
-      import('../analyze/explain/explain.js'),
+      import('../advice/explain/explain.js'),
     ]);
     await showView(whatIfView(found, await rememberedExplanation(session)), options);
     return true;

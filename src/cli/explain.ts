@@ -94,7 +94,7 @@ async function explanationOf(
   session: Session,
   { rank: ofRank, device, stage }: ExplainOptions,
 ): Promise<Document<ExplainResult>> {
-  const { explainSession, rememberedExplanation } = await import('../analyze/explain/explain.js');
+  const { explainSession, rememberedExplanation } = await import('../advice/explain/explain.js');
   const found =
     ofRank === undefined && device === undefined
       ? await rememberedExplanation(session)

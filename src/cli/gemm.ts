@@ -42,7 +42,7 @@ export function define(command: Command): void {
         });
       }
       const [{ analyzeGemms }, { openSession }, { withRows }] = await Promise.all([
-        import('../analyze/gemms/gemms.js'),
+        import('../facts/gemms/gemms.js'),
         import('../session/open.js'),
         import('../session/select.js'),
       ]);

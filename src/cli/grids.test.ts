@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pointsOf as predictPoints } from '../analyze/predict/points.js';
+import { pointsOf as predictPoints } from '../facts/predict/points.js';
 import { planGrid } from '../capture/sweep/plan-grid.js';
 import { checkRuns } from '../capture/sweep/plan-memory.js';
 import { pointsOf } from './bench-points.js';

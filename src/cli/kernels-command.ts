@@ -18,7 +18,7 @@ export async function kernelsCommand(names: readonly KernelName[], typed: Kernel
   const kept = await interruptible((signal) => runKernels(names, typed, signal, progress)).finally(() =>
     progress.end(),
   );
-  const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
+  const { analyzeKernels } = await import('../facts/kernels/kernels.js');
   const { kernelFiles } = await import('../export/kernel-files.js');
   const { pageOfView } = await import('../render/html/view.js');
   const { terminalView } = await import('../render/terminal/view.js');

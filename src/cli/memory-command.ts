@@ -20,7 +20,7 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const kept = await interruptible((signal) => runMemorySession(typed, signal, progress)).finally(() =>
     progress.end(),
   );
-  const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
+  const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
   const session = await openSession(kept.id);
   const document = await analyzeMemory(session);
   const output = typed.output ?? freePath(asked!);

@@ -78,8 +78,8 @@ async function sideOf(selector: string, configuration: Configuration): Promise<C
   }
   const [{ openSession }, { analyzeMemory }, { memoryProfiles }] = await Promise.all([
     import('../session/open.js'),
-    import('../analyze/memory-profile/memory.js'),
-    import('../analyze/memory-profile/imported.js'),
+    import('../facts/memory-profile/memory.js'),
+    import('../facts/memory-profile/imported.js'),
   ]);
   const session = await openSession(selector, undefined, memoryProfiles);
   const { data } = await analyzeMemory(session);

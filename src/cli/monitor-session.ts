@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import process from 'node:process';
-import { analyzeMonitor } from '../analyze/monitor/monitor.js';
+import { analyzeMonitor } from '../facts/monitor/monitor.js';
 import type { Document } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import { monitorView } from '../views/monitor.js';

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
-import { storedRoofline } from '../analyze/artifact.js';
-import { deviceOf } from '../analyze/device.js';
-import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
-import { storedGpuRoofline } from '../analyze/roofs.js';
+import { storedRoofline } from '../facts/artifact.js';
+import { deviceOf } from '../facts/device.js';
+import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../facts/predict/device-roofs.js';
+import { storedGpuRoofline } from '../facts/roofs.js';
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';

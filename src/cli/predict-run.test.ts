@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test } from 'vitest';
-import { sessionOf, tinyConfig, tinyWorkload } from '../analyze/test-session.js';
+import { sessionOf, tinyConfig, tinyWorkload } from '../facts/test-session.js';
 import { findPreset } from '../llm/presets.js';
 import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { terminalView } from '../render/terminal/view.js';

@@ -1,7 +1,7 @@
-import { measuredKernels, predictDocument, type PredictedModel } from '../analyze/predict/document.js';
+import { measuredKernels, predictDocument, type PredictedModel } from '../facts/predict/document.js';
 import { writeFile } from 'node:fs/promises';
-import type { DeviceRoofs } from '../analyze/predict/device-roofs.js';
-import { workloadModel } from '../analyze/model-work.js';
+import type { DeviceRoofs } from '../facts/predict/device-roofs.js';
+import { workloadModel } from '../facts/model-work.js';
 import type { Architecture } from '../llm/architecture.js';
 import { readArchitecture } from '../llm/read-architecture.js';
 import { storageOf } from '../llm/memory-storage.js';

@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { handRoofline } from '../analyze/test-session.js';
+import { handRoofline } from '../facts/test-session.js';
 import type { ProfileCapture, ProfiledExecution } from '../capture/onnx/profile.js';
 import { packageRoot } from '../model/installation.js';
 import { createSession } from '../session/create.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fitsInMemory } from '../capture/onnx/memory-need.js';
-import { analyzeProfile } from '../analyze/profile.js';
+import { analyzeProfile } from '../facts/profile.js';
 import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { storedGpuRoofline } from '../analyze/roofs.js';
+import { storedGpuRoofline } from '../facts/roofs.js';
 import type { KernelCapture } from '../capture/kernels/capture.js';
 import { rooflineOrder } from '../capture/roofline/gpu-plan.js';
 import { gemmCase } from '../capture/roofline/gemm-search.js';

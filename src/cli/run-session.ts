@@ -1,4 +1,4 @@
-import { hotKernels } from '../analyze/trace/hot-kernels.js';
+import { hotKernels } from '../facts/trace/hot-kernels.js';
 import { functionName } from '../capture/run/ncu-arguments.js';
 import { withRows } from '../session/select.js';
 import { openSession } from '../session/open.js';

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import { workloadModel } from '../analyze/model-work.js';
-import { roofsOfGpu } from '../analyze/predict/device-roofs.js';
-import { predict } from '../analyze/predict/predict.js';
-import { analyzeUtilization } from '../analyze/utilization/utilization.js';
+import { workloadModel } from '../facts/model-work.js';
+import { roofsOfGpu } from '../facts/predict/device-roofs.js';
+import { predict } from '../facts/predict/predict.js';
+import { analyzeUtilization } from '../facts/utilization/utilization.js';
 import { countParameters } from '../llm/parameters.js';
 import { findPreset } from '../llm/presets.js';
 import type { Workload } from '../model/manifest.js';

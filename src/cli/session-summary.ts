@@ -39,43 +39,43 @@ export type Analysed =
 export async function analyzeSession(session: Session): Promise<Analysed> {
   switch (leadOf(session.manifest)) {
     case 'profile': {
-      const { analyzeProfile } = await import('../analyze/profile.js');
+      const { analyzeProfile } = await import('../facts/profile.js');
       return { kind: 'profile', document: await analyzeProfile(session) };
     }
     case 'validation': {
-      const { validationDocument } = await import('../analyze/validate/history.js');
+      const { validationDocument } = await import('../facts/validate/history.js');
       return { kind: 'validate', document: await validationDocument(session) };
     }
     case 'memory': {
-      const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
+      const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
       return { kind: 'memory', document: await analyzeMemory(session) };
     }
     case 'bench': {
-      const { analyzeBench } = await import('../analyze/bench/bench.js');
+      const { analyzeBench } = await import('../facts/bench/bench.js');
       return { kind: 'bench', document: await analyzeBench(session) };
     }
     case 'load': {
-      const { analyzeServing } = await import('../analyze/serving/serving.js');
+      const { analyzeServing } = await import('../facts/serving/serving.js');
       return { kind: 'serving', document: await analyzeServing(session) };
     }
     case 'kernels': {
-      const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
+      const { analyzeKernels } = await import('../facts/kernels/kernels.js');
       return { kind: 'kernels', document: await analyzeKernels(session) };
     }
     case 'results': {
-      const { analyzeResults } = await import('../analyze/benchmark-results/results.js');
+      const { analyzeResults } = await import('../facts/benchmark-results/results.js');
       return { kind: 'results', document: await analyzeResults(session) };
     }
     case 'roofline': {
-      const { gpuRooflineOfSession } = await import('../analyze/roofs.js');
+      const { gpuRooflineOfSession } = await import('../facts/roofs.js');
       return { kind: 'roofline', document: await gpuRooflineOfSession(session), session: session.manifest };
     }
     case 'telemetry': {
-      const { analyzeMonitor } = await import('../analyze/monitor/monitor.js');
+      const { analyzeMonitor } = await import('../facts/monitor/monitor.js');
       return { kind: 'monitor', document: await analyzeMonitor(session) };
     }
     default: {
-      const { analyzeCaptures } = await import('../analyze/captures.js');
+      const { analyzeCaptures } = await import('../facts/captures.js');
       return { kind: 'captures', document: await analyzeCaptures(session) };
     }
   }
@@ -105,7 +105,7 @@ export async function explanationOf(
 ): Promise<Document<ExplainResult> | null> {
   const always = explained[kind];
   if (always === undefined) return null;
-  const { rememberedExplanation } = await import('../analyze/explain/explain.js');
+  const { rememberedExplanation } = await import('../advice/explain/explain.js');
   const explain = await rememberedExplanation(session);
   return always || explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
 }

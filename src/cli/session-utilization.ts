@@ -37,7 +37,7 @@ export function defineUtilization(command: Command): void {
     )
     .action(async (selector: string, options: UtilizationCommandOptions) => {
       const [{ analyzeUtilization }, { openSession }, { withRows }, { findModel }] = await Promise.all([
-        import('../analyze/utilization/utilization.js'),
+        import('../facts/utilization/utilization.js'),
         import('../session/open.js'),
         import('../session/select.js'),
         import('../engines/model-files/find-model.js'),

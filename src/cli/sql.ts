@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
-import type { ScopeOptions } from '../analyze/trace/scope.js';
+import type { ScopeOptions } from '../facts/trace/scope.js';
 import { childEntry } from '../model/installation.js';
 import { nearest } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
@@ -75,7 +75,7 @@ async function runQuery(
   }
   const { openSession, sessionTables } = await import('../session/open.js');
   const { runSql } = await import('../session/sql-run.js');
-  const { derivedOf } = await import('../analyze/derived/queries.js');
+  const { derivedOf } = await import('../facts/derived/queries.js');
   const sessions = new Map<string, Session>();
   for (const selector of options.session.length > 0 ? options.session : ['@last']) {
     const session = await openSession(selector);

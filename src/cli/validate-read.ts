@@ -1,11 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
+import { profileFieldsSchema, type ProfileFields } from '../facts/validate/profile-fields.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { parseJson } from '../model/parse-json.js';
 import { usableSessions } from '../session/select.js';
 import { openSession } from '../session/open.js';
-import { memoryProfiles } from '../analyze/memory-profile/imported.js';
+import { memoryProfiles } from '../facts/memory-profile/imported.js';
 import type { Configuration } from './profile-configuration.js';
 
 export interface ReadProfiles {
@@ -79,7 +79,7 @@ function noFile(source: string): InferscopeError {
 async function profileOfSession(selector: string): Promise<ProfileFields> {
   const [session, { analyzeMemory }] = await Promise.all([
     openSession(selector, undefined, memoryProfiles),
-    import('../analyze/memory-profile/memory.js'),
+    import('../facts/memory-profile/memory.js'),
   ]);
   return profileFieldsSchema.parse((await analyzeMemory(session)).data.profile);
 }

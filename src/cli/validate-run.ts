@@ -1,8 +1,8 @@
 import { validateVersion } from '../model/documents/validate.js';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { historyRow } from '../analyze/validate/history.js';
-import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { historyRow } from '../facts/validate/history.js';
+import { toleranceOf, validateProfiles } from '../facts/validate/validate.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';

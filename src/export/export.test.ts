@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { sessionOf, type Rows } from '../analyze/test-session.js';
-import { wholeRows } from '../analyze/test-rows.js';
+import { sessionOf, type Rows } from '../facts/test-session.js';
+import { wholeRows } from '../facts/test-rows.js';
 import type { Session } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
 import { chromeTrace, microseconds } from './chrome-trace.js';

@@ -2,7 +2,7 @@ import { type Column, type Table, type TableName, tables } from './tables.js';
 
 /**
  * Tables that analyses make of a timeline's recorded ones, for one rank on one device of one capture. Users read them with
- * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; analyze/derived makes them.
+ * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; facts/derived makes them.
  */
 
 const big = (doc: string): Column => ({ type: 'BIGINT', doc });

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { explainSession } from '../analyze/explain/explain.js';
-import { analyzeTrace } from '../analyze/trace/trace.js';
-import { fixture, imported } from '../analyze/trace/test-import.js';
+import { explainSession } from '../advice/explain/explain.js';
+import { analyzeTrace } from '../facts/trace/trace.js';
+import { fixture, imported } from '../facts/trace/test-import.js';
 import { phaseTime } from '../model/headline-time.js';
 import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';

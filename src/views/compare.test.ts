@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { compareSessions } from '../compare/sessions/compare.js';
-import { fixture, imported } from '../analyze/trace/test-import.js';
+import { fixture, imported } from '../facts/trace/test-import.js';
 import type { Document } from '../model/document.js';
 import type { CompareResult } from '../model/documents/compare.js';
 import { pageOfView } from '../render/html/view.js';

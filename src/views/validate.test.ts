@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { profileFieldsSchema } from '../analyze/validate/profile-fields.js';
-import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { profileFieldsSchema } from '../facts/validate/profile-fields.js';
+import { toleranceOf, validateProfiles } from '../facts/validate/validate.js';
 import { document } from '../model/document.js';
 import { validateVersion } from '../model/documents/validate.js';
 import { pageOfView } from '../render/html/view.js';

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as jq from 'jq-wasm';
 import process from 'node:process';
 import { beforeAll, expect, test } from 'vitest';
-import { tinyConfig } from '../../src/analyze/test-session.js';
+import { tinyConfig } from '../../src/facts/test-session.js';
 import { memoryProfileSchema, type MemoryProfile } from '../../src/model/documents/memory-profile.js';
 import { packageRoot } from '../../src/model/installation.js';
 import {

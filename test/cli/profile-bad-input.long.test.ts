@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import process from 'node:process';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { tinyConfig } from '../../src/analyze/test-session.js';
+import { tinyConfig } from '../../src/facts/test-session.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { handRoofline, tinyConfig } from '../../src/analyze/test-session.js';
+import { handRoofline, tinyConfig } from '../../src/facts/test-session.js';
 import { machineKey } from '../../src/capture/onnx/machine-roofline.js';
 import { document } from '../../src/model/document.js';
 import { profileDocumentSchema } from '../../src/model/documents/profile.js';

@@ -31,7 +31,7 @@ const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (holds(facts.session.manifest, 'load')) return servingAnswers(facts);
   if (!holds(facts.session.manifest, 'bench')) return null;
-  const { analyzeBench } = await import('../../analyze/bench/bench.js');
+  const { analyzeBench } = await import('../../facts/bench/bench.js');
   const { variants, answers } = (await analyzeBench(facts.session)).data;
   const all = [
     ...variants.flatMap(({ label, answers: own }) =>
@@ -62,7 +62,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
 
 /** Of a load test: latencies and rates of the heaviest load, and where it saturates. */
 async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const { analyzeServing } = await import('../../analyze/serving/serving.js');
+  const { analyzeServing } = await import('../../facts/serving/serving.js');
   const found = await orNull(() => analyzeServing(facts.session));
   const point = found?.data.points.at(-1);
   if (!found || !point) return null;

@@ -1,4 +1,4 @@
-import { leadOrder } from '../../analyze/explain/sentences.js';
+import { leadOrder } from '../../advice/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { type Figure } from '../../model/figure.js';
@@ -33,7 +33,7 @@ interface Utilized {
 async function utilized(facts: StoredFacts): Promise<Utilized[]> {
   const { session, question } = facts;
   const of = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
-  const { analyzeUtilization } = await import('../../analyze/utilization/utilization.js');
+  const { analyzeUtilization } = await import('../../facts/utilization/utilization.js');
   const found = await orNull(() => analyzeUtilization(session));
   return (found?.data.stages ?? []).filter(({ kind }) => of(kind)).map(utilizedStage);
 }

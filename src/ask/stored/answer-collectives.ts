@@ -1,5 +1,5 @@
-import { analyzeCollectives } from '../../analyze/collectives/collectives.js';
-import { groupsSql } from '../../analyze/collectives/queries.js';
+import { analyzeCollectives } from '../../facts/collectives/collectives.js';
+import { groupsSql } from '../../facts/collectives/queries.js';
 import type { CollectiveGroup } from '../../model/documents/collectives.js';
 import { findingTold } from './finding-parts.js';
 import { hasTable, type StoredFacts, type StoredPart, told, type TopicAnswer } from './stored-facts.js';

@@ -1,6 +1,6 @@
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
-import { workloadModel } from '../../analyze/model-work.js';
-import { deviceOf } from '../../analyze/device.js';
+import { workloadModel } from '../../facts/model-work.js';
+import { deviceOf } from '../../facts/device.js';
 import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { largestFit } from '../../llm/memory-fit.js';

@@ -61,7 +61,7 @@ interface PlacedFlag extends BenchFlag {
 
 async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
   if (!holds(facts.session.manifest, 'bench')) return [];
-  const { analyzeBench } = await import('../../analyze/bench/bench.js');
+  const { analyzeBench } = await import('../../facts/bench/bench.js');
   const { variants } = (await analyzeBench(facts.session)).data;
   return variants.flatMap(({ flags, points }) => [
     ...flags.map((flag) => ({ where: null, ...flag })),

@@ -1,6 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
-import { storedRoofline } from '../../analyze/artifact.js';
+import { storedRoofline } from '../../facts/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { holds } from '../../model/subjects.js';
@@ -209,7 +209,7 @@ async function boundOperators(
   { session, database, question }: StoredFacts,
   asked: readonly (typeof sides)[number][],
 ): Promise<TopicAnswer> {
-  const { stages: stagesOf } = await import('../../analyze/stages.js');
+  const { stages: stagesOf } = await import('../../facts/stages.js');
   const stages = (await stagesOf(session, database, await storedRoofline(session))).filter(
     ({ kind }) => question.stages.length === 0 || question.stages.includes(kind),
   );

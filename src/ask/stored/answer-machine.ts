@@ -1,4 +1,4 @@
-import { deviceOf } from '../../analyze/device.js';
+import { deviceOf } from '../../facts/device.js';
 import {
   cannot,
   capture,

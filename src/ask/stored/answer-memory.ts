@@ -1,5 +1,5 @@
 import { holds } from '../../model/subjects.js';
-import { workloadModel } from '../../analyze/model-work.js';
+import { workloadModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
   cannot,
@@ -57,11 +57,11 @@ const words = (component: string): string => component.replaceAll('_', ' ').repl
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {
   if (holds(facts.session.manifest, 'memory')) {
-    const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
+    const { analyzeMemory } = await import('../../facts/memory-profile/memory.js');
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }
   if (!holds(facts.session.manifest, 'profile')) return [];
-  const { memory } = await import('../../analyze/memory.js');
+  const { memory } = await import('../../facts/memory.js');
   const { workload } = facts.session.manifest;
   return (workload && (await memory(facts.database, workload)))?.breakdown ?? [];
 }

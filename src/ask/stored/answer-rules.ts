@@ -1,4 +1,4 @@
-import { rules } from '../../analyze/findings/rules/index.js';
+import { rules } from '../../advice/findings/rules/index.js';
 import { changeOf, findingTold, ofStage } from './finding-parts.js';
 import type { Concept } from './concepts.js';
 import { cannot, capture, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';

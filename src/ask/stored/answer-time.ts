@@ -1,7 +1,7 @@
 import { nothingFound } from '../../model/explain-words.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { withheldWords } from '../../model/withheld.js';
-import { expectedWords } from '../../analyze/explain/sentences.js';
+import { expectedWords } from '../../advice/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
 import {
   cannot,

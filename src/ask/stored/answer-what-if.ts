@@ -1,6 +1,6 @@
 import type { WhatIfResult } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
-import { leadOrder } from '../../analyze/explain/sentences.js';
+import { leadOrder } from '../../advice/explain/sentences.js';
 import type { AskedChanges } from './changes-asked.js';
 import { changeOf, findingTold } from './finding-parts.js';
 import {
@@ -21,7 +21,7 @@ type Stage = WhatIfResult['stages'][number];
 export async function predicted(facts: StoredFacts, asked: AskedChanges): Promise<TopicAnswer> {
   const found: Prediction[] = [];
   const refused: Refusal[] = asked.unknown.map(({ what }) => ({ why: what, code: null }));
-  const { whatIf } = await import('../../analyze/what-if/what-if.js');
+  const { whatIf } = await import('../../advice/what-if/what-if.js');
   for (const changes of asked.alternatives) {
     try {
       const { data } = await whatIf(facts.session, changes);

@@ -1,5 +1,5 @@
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
-import { expectedWords } from '../../analyze/explain/sentences.js';
+import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { capital, ended, msOf, overlap, percentOf, withoutEnd } from './words.js';

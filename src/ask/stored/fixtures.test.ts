@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { whatIf } from '../../analyze/what-if/what-if.js';
+import { whatIf } from '../../advice/what-if/what-if.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';

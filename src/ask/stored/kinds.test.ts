@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { gpuWorkload, planOf } from '../../analyze/bench/test-bench.js';
-import { analyzeProfile } from '../../analyze/profile.js';
-import { wholeRows } from '../../analyze/test-rows.js';
-import { repetitions, sessionOf } from '../../analyze/test-session.js';
+import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { analyzeProfile } from '../../facts/profile.js';
+import { wholeRows } from '../../facts/test-rows.js';
+import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { testHome } from '../../session/test-folder.js';
-import { fixture, imported } from '../../analyze/trace/test-import.js';
+import { fixture, imported } from '../../facts/trace/test-import.js';
 import { storedAnswer } from './stored-answer.js';
 
 const home = testHome();

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { gpuWorkload, planOf } from '../../analyze/bench/test-bench.js';
-import { wholeRows } from '../../analyze/test-rows.js';
-import { repetitions, sessionOf } from '../../analyze/test-session.js';
+import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { wholeRows } from '../../facts/test-rows.js';
+import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession, type Session } from '../../session/open.js';

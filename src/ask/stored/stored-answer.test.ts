@@ -1,7 +1,7 @@
-import { userDatabase } from '../../analyze/derived/test-queries.js';
+import { userDatabase } from '../../facts/derived/test-queries.js';
 import { expect, test } from 'vitest';
 import { analyzeResultSchema } from '../../model/documents/analyze.js';
-import { gap, kernel, sessionOf, stage, us } from '../../analyze/trace/test-hand.js';
+import { gap, kernel, sessionOf, stage, us } from '../../facts/trace/test-hand.js';
 import { storedAnswer } from './stored-answer.js';
 import { overlap, tokensOf } from './words.js';
 

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { rememberedExplanation } from '../../analyze/explain/explain.js';
+import { rememberedExplanation } from '../../advice/explain/explain.js';
 import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
 import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
@@ -45,7 +45,7 @@ export async function answerer(session: Session): Promise<{
   const captures = once<Awaited<ReturnType<StoredFacts['captures']>>>(async () => {
     // Operators of the embedded engine are no capture of another tool.
     if (holds(session.manifest, 'profile')) return { trace: null, counters: null };
-    const { analyzeCaptures } = await import('../../analyze/captures.js');
+    const { analyzeCaptures } = await import('../../facts/captures.js');
     return analyzeCaptures(session);
   });
   return {

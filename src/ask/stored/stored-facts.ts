@@ -1,4 +1,4 @@
-import { leadStage } from '../../analyze/explain/sentences.js';
+import { leadStage } from '../../advice/explain/sentences.js';
 import type { CapturesResult } from '../../model/documents/captures.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { necessaryOps, workloadModel } from '../../analyze/model-work.js';
-import { computePeaks, peaksOf } from '../../analyze/roofs.js';
+import { necessaryOps, workloadModel } from '../../facts/model-work.js';
+import { computePeaks, peaksOf } from '../../facts/roofs.js';
 import { countParameters } from '../../llm/parameters.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
 import { arithmeticIntensity } from '../../llm/utilization.js';

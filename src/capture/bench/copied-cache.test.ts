@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tinyConfig } from '../../analyze/test-session.js';
+import { tinyConfig } from '../../facts/test-session.js';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
 import { benchPoint } from '../../model/bench.js';
 import { copiedCache } from './copied-cache.js';

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { openDecoder } from '../../engines/onnx/decoder.js';
 import { resolveModel } from '../../engines/onnx/model-source.js';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
-import { tinyConfig } from '../../analyze/test-session.js';
+import { tinyConfig } from '../../facts/test-session.js';
 import { recordLineSchema, type RecordLine } from '../../model/record.js';
 import { testFolder } from '../../session/test-folder.js';
 import { recordWriter } from '../record-writer.js';

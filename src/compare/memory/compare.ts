@@ -6,7 +6,7 @@ import {
   type MemorySide,
 } from '../../model/documents/memory-compare.js';
 import { memoryComponents } from '../../model/memory-components.js';
-import { bytesOf } from '../../analyze/validate/profile-fields.js';
+import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
 

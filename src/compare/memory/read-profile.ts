@@ -6,7 +6,7 @@ import {
 } from '../../model/documents/memory-profile.js';
 import { InferscopeError } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
-import { profileFieldsSchema } from '../../analyze/validate/profile-fields.js';
+import { profileFieldsSchema } from '../../facts/validate/profile-fields.js';
 
 const fields = profileFieldsSchema.shape;
 const number = z.number().nullish();

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';
-import { planOf } from '../../analyze/bench/test-bench.js';
-import { sessionOf } from '../../analyze/test-session.js';
+import { planOf } from '../../facts/bench/test-bench.js';
+import { sessionOf } from '../../facts/test-session.js';
 import { sampleSessions } from './sample.js';
 
 const home = testHome();

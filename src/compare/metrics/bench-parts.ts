@@ -4,7 +4,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { benchPlanOf } from '../../analyze/bench/plan.js';
+import { benchPlanOf } from '../../facts/bench/plan.js';
 import type { MetricPart } from './metric-parts.js';
 import { type IterationRow, timeParts } from './row-parts.js';
 

@@ -1,6 +1,6 @@
 import type { SideData } from './compare.js';
 import { comparable, sampleSessions } from './sample.js';
-import { benchPlanOf } from '../../analyze/bench/plan.js';
+import { benchPlanOf } from '../../facts/bench/plan.js';
 import type { ComparedSide } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import { holds } from '../../model/subjects.js';

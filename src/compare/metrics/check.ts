@@ -15,7 +15,7 @@ import {
   permutationP,
   type RatioTest,
   ratioTest,
-} from '../../analyze/difference/ratio-test.js';
+} from '../../facts/difference/ratio-test.js';
 
 export interface CheckOptions {
   /** Share by which a metric may become worse, e.g. 0.05. */

@@ -9,9 +9,9 @@ import type {
 import { InferscopeError } from '../../model/errors.js';
 import { differencesOf, isBetween, spreadOf, weakerBasis } from './check.js';
 import { change, comparisonText, percent } from './comparison-text.js';
-import { leastP, neededEach, type RankTest, rankTest } from '../../analyze/difference/rank-test.js';
+import { leastP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
-import { holm, permutationP, type RatioTest, ratioTest } from '../../analyze/difference/ratio-test.js';
+import { holm, permutationP, type RatioTest, ratioTest } from '../../facts/difference/ratio-test.js';
 
 /** A metric that may not become worse by more than this share. */
 export interface Gate {

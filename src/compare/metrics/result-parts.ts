@@ -1,7 +1,7 @@
 import { isRecomputedSql } from '../../model/metric-source.js';
 import { interval95, mean } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { rank } from '../../analyze/benchmark-results/results.js';
+import { rank } from '../../facts/benchmark-results/results.js';
 import type { MetricPart } from './metric-parts.js';
 
 interface MetricRow {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
 import { homeFolders } from '../../session/home.js';
-import { wholeRows } from '../../analyze/test-rows.js';
-import { type Rows, sessionOf } from '../../analyze/test-session.js';
+import { wholeRows } from '../../facts/test-rows.js';
+import { type Rows, sessionOf } from '../../facts/test-session.js';
 import { checkBaseline } from './check.js';
 import { sampleSessions } from './sample.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { homeFolders } from '../../session/home.js';
 import { traceSide } from '../sessions/trace-side.js';
-import { fixture, imported } from '../../analyze/trace/test-import.js';
+import { fixture, imported } from '../../facts/trace/test-import.js';
 import { checkBaseline } from './check.js';
 import { sampleSessions } from './sample.js';
 

@@ -6,7 +6,7 @@ import { hasRows, holds } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
-import { noiseOfDifference } from '../../analyze/difference/half-width.js';
+import { noiseOfDifference } from '../../facts/difference/half-width.js';
 import { attentionOf } from './attention.js';
 import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';

@@ -1,5 +1,5 @@
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
-import { formatNs, formatRate, formatShare } from '../../analyze/trace/words.js';
+import { formatNs, formatRate, formatShare } from '../../facts/trace/words.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
 

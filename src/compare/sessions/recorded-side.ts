@@ -1,5 +1,5 @@
-import { requireSubject } from '../../analyze/artifact.js';
-import { recordedUtilization } from '../../analyze/utilization/utilization.js';
+import { requireSubject } from '../../facts/artifact.js';
+import { recordedUtilization } from '../../facts/utilization/utilization.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
 

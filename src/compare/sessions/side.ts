@@ -3,7 +3,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
 import type { Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
-import type { ScopeOptions } from '../../analyze/trace/scope.js';
+import type { ScopeOptions } from '../../facts/trace/scope.js';
 
 export interface SideKernel {
   phase: string;

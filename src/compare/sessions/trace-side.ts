@@ -5,12 +5,12 @@ import type { TracePhase } from '../../model/documents/trace.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
-import { phases } from '../../analyze/trace/phases.js';
-import { traceScope } from '../../analyze/derived/scope.js';
-import type { TraceScope } from '../../analyze/trace/scope.js';
-import { telemetry } from '../../analyze/trace/telemetry.js';
-import { windowClocks } from '../../analyze/trace/windows.js';
-import { utilizationOfTrace } from '../../analyze/utilization/utilization.js';
+import { phases } from '../../facts/trace/phases.js';
+import { traceScope } from '../../facts/derived/scope.js';
+import type { TraceScope } from '../../facts/trace/scope.js';
+import { telemetry } from '../../facts/trace/telemetry.js';
+import { windowClocks } from '../../facts/trace/windows.js';
+import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
 /** Warm-up and loading differ by chance; they are compared as stages only. */

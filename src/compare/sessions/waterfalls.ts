@@ -1,8 +1,8 @@
 import type { ComparedWaterfall } from '../../model/documents/compare.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
-import { sessionWaterfalls } from '../../analyze/waterfall/session-waterfalls.js';
-import { barsSideBySide } from '../../analyze/waterfall/side-by-side.js';
+import { sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
+import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
 import type { Side } from './side.js';
 
 /** The waterfalls of the same rank and device as the side's stages and kernels. */

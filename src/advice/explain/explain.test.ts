@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import { explainDocumentSchema, type ExplainResult } from '../../model/documents/explain.js';
+import { percentile } from '../../model/statistics.js';
+import type { Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { analyzeProfile } from '../../facts/profile.js';
+import { wholeRows } from '../../facts/test-rows.js';
+import { repetitions, sessionOf } from '../../facts/test-session.js';
+import {
+  gap,
+  kernel,
+  type Rows as TraceRows,
+  sessionOf as traceSessionOf,
+  stage,
+  us,
+} from '../../facts/trace/test-hand.js';
+import { userDatabase } from '../../facts/derived/test-queries.js';
+import { doubt } from '../findings/doubt.js';
+import { findingContext, findings } from '../findings/findings.js';
+import type { Rule } from '../findings/rule.js';
+import { explainSession } from './explain.js';
+
+const home = testHome();
+const million = 1e6;
+
+/** Sums and words hold for every source; the queries run in a database that has nothing but the session's tables. */
+async function expectWhole(session: Session, { stages }: ExplainResult): Promise<void> {
+  const database = await userDatabase(session);
+  for (const { bars, measured_ms, sum_error_share } of stages) {
+    expect(sum_error_share).toBeLessThan(0.001);
+    const total = bars.reduce((sum, { ms }) => sum + ms, 0);
+    expect(Math.abs(total - measured_ms.value!)).toBeLessThan(0.001 * measured_ms.value!);
+    for (const { id, ms, note, sql } of bars) {
+      expect(ms >= 0 || note !== null, id).toBe(true);
+      if (sql === null) continue;
+      const rows = await database.query<{ ms: number }>(sql);
+      expect(
+        rows.reduce((sum, row) => sum + row.ms, 0),
+        id,
+      ).toBeCloseTo(ms, 9);
+    }
+  }
+  await database.close();
+}
+
+test('a busy machine is said first, and causes that noise can produce are withheld', async () => {
+  // Other processes used half a core on average (test-rows.ts).
+  const on = (cores: number) =>
+    sessionOf(home, wholeRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
+  const noisy: Rule = {
+    id: 'noisy',
+    title: '',
+    references: [],
+    noise: true,
+    find: async () => ({ outcome: 'fired', findings: [about('a'), about('b', false)] }),
+  };
+  const about = (title: string, noise?: boolean) =>
+    doubt({
+      title,
+      cause: 'c',
+      change: { kind: 'code', text: '', example: null },
+      check: '',
+      evidence: [],
+      ...(noise === undefined ? {} : { noise }),
+    });
+  for (const [cores, kept] of [
+    [1, ['b']],
+    [4, ['a', 'b']],
+  ] as const) {
+    const session = await on(cores);
+    const busy = cores === 1;
+    const { sentences } = (await explainSession(session)).data;
+    expect(sentences[0]!.startsWith('This machine was busy (other processes kept 0.5 cores busy)')).toBe(
+      busy,
+    );
+    expect(sentences[busy ? 1 : 0]).toContain('the roofline allows');
+    // What other programs lengthen least says more there than the mean.
+    expect(/median [\d.]+ ms, fastest tenth [\d.]+ ms/.test(sentences[1]!)).toBe(busy);
+    const database = await session.connect();
+    const { stages } = (await explainSession(session)).data;
+    for (const { kind, median_ms, p10_ms } of stages.filter(
+      ({ kind }) => kind === 'decode' || kind === 'prefill',
+    )) {
+      const rows = await database.query<{ ms: number }>(
+        `SELECT (end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = 'clean' AND NOT coalesce(warmup, false) AND kind = '${kind}' ORDER BY 1`,
+      );
+      const sorted = rows.map(({ ms }) => ms);
+      expect(median_ms).toBeCloseTo(percentile(sorted, 0.5), 9);
+      expect(p10_ms).toBeCloseTo(percentile(sorted, 0.1), 9);
+    }
+    const context = await findingContext(session, database, null, []);
+    const found = await findings(context, [noisy]);
+    expect(found.findings.map(({ title }) => title)).toEqual(kept);
+    const all = await findings(context, [
+      { ...noisy, find: async () => ({ outcome: 'fired', findings: [about('a')] }) },
+    ]);
+    expect(all.rules[0]!.outcome).toBe(busy ? 'withheld' : 'fired');
+    expect(found.withheld.length).toBe(busy ? 1 : 0);
+    await database.close();
+  }
+});
+
+test('a profile: operators of one execution, times of the other, three sentences', async () => {
+  const session = await sessionOf(home, wholeRows());
+  const found = await explainSession(session);
+  expect(explainDocumentSchema.parse(found)).toEqual(found);
+  const { stages, sentences } = found.data;
+  const own = (await analyzeProfile(session)).data.stages;
+  for (const { kind, duration_ms } of own.filter((stage) => stage.kind !== 'sampling'))
+    expect(stages.find((stage) => stage.kind === kind)).toMatchObject({
+      source: 'profile',
+      measured_ms: duration_ms,
+    });
+  // By hand: W 7.75, sampling 0.5, loop 0.25. A clean call is 7, the profiled one 13 with operators of 10: all its gaps and
+  // 3 more are overhead.
+  const decode = stages.find(({ kind }) => kind === 'decode')!;
+  const ms = Object.fromEntries(decode.bars.map((bar) => [bar.id, bar.ms]));
+  expect(ms['host.sampling']).toBeCloseTo(0.5, 9);
+  expect(ms['host.loop']).toBeCloseTo(0.25, 9);
+  expect(ms['host.runtime_dispatch']).toBeUndefined();
+  expect(ms['unattributed']).toBeCloseTo(-3, 9);
+  expect(ms['nonessential.copy']).toBe(1);
+  expect(decode.bars.reduce((sum, bar) => sum + bar.ms, 0)).toBeCloseTo(7.75, 9);
+  expect(stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode', 'request', 'warmup', 'sampling']);
+  await expectWhole(session, found.data);
+  expect(sentences).toHaveLength(3);
+  expect(sentences[0]).toMatch(/^A decode step takes 7\.75 ms \(n = 8.*; the roofline allows .*\.$/);
+});
+
+test('a benchmark: coarse, what it cannot see is not explained', async () => {
+  const point = benchPoint(['latency'], 2, 4, 3);
+  const common = {
+    samplingMs: [1, 0.5, 0.5],
+    loopMs: 0.25,
+    inputLen: 4,
+    point: point.point,
+    pid: 1,
+    launch: 0,
+  };
+  const rows = repetitions([
+    { ...common, iteration: 0, at: 0, prefillMs: 9, decodeMs: [4, 6] },
+    { ...common, iteration: 1, at: 100, prefillMs: 11, decodeMs: [4, 6] },
+  ]);
+  const work = { point: point.point, launch: 0, copies: 0, copy_ns: 0, wall_ns: 0 };
+  const session = await sessionOf(
+    home,
+    {
+      ...rows,
+      device_work: [
+        { ...work, kind: 'decode', stages: 2, kernels: 20, kernel_ns: 3 * million, busy_ns: 3.2 * million },
+      ],
+    },
+    {
+      workload: gpuWorkload(),
+      roofline: null,
+      kind: 'bench',
+      artifacts: { 'bench-plan': planOf([point]) },
+    },
+  );
+  const { data } = await explainSession(session);
+  await expectWhole(session, data);
+  const [decode, prefill] = data.stages;
+  expect([decode!.kind, prefill!.kind, decode!.point]).toEqual(['decode', 'prefill', point.point]);
+  const bars = new Map(decode!.bars.map((bar) => [bar.id, bar]));
+  // Periods of 4.75 and 6.75 ms; 1.5 ms of kernels and 1.6 ms busy in a step.
+  expect(decode!.measured_ms.value).toBeCloseTo(5.75, 9);
+  const kernels = ['roofline', 'serial', 'inefficiency.kernels'].reduce(
+    (sum, id) => sum + (bars.get(id)?.ms ?? 0),
+    0,
+  );
+  expect(kernels).toBeCloseTo(1.5, 9);
+  expect(bars.get('exposed_copy.all')!.ms).toBeCloseTo(0.1, 9);
+  // Sampling takes 0.5 of the 4.15 ms in which the device is idle, the loop around the calls 0.25; nothing tells of the rest.
+  expect(bars.get('host.sampling')).toMatchObject({
+    ms: expect.closeTo(0.5, 9) as number,
+    confidence: 'high',
+  });
+  expect(bars.get('host.loop')!.ms).toBeCloseTo(0.25, 9);
+  expect(bars.get('unattributed')).toMatchObject({ confidence: 'low' });
+  expect(bars.get('unattributed')!.ms).toBeCloseTo(3.4, 9);
+  expect(bars.get('unattributed')!.note).toContain('the device is idle in it');
+  // Nothing watched the prefill: the roofline, sampling after it, and the rest.
+  expect(prefill!.bars.map(({ id }) => id)).toEqual(['roofline', 'host.sampling', 'unattributed']);
+});
+
+describe('a timeline', () => {
+  test('its ranks each for itself, the bars of the slowest', async () => {
+    const ofRank = (rank: number, slower: number) => ({
+      stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, rank })],
+      kernels: [
+        kernel(10 * rank + 1, 0, 50, { rank, device: rank, exclusive_ns: 50 * us }),
+        kernel(10 * rank + 1, 90 + slower, 10, { rank, device: rank }),
+      ],
+      gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
+    });
+    const [first, second] = [ofRank(0, 0), ofRank(1, 20)];
+    const session = await traceSessionOf(together(first, second));
+    const { data } = await explainSession(session);
+    expect(data.stages[0]).toMatchObject({
+      measured_ms: { value: 0.12 },
+      ranks: [
+        { rank: 1, device: 1, measured_ms: 0.12 },
+        { rank: 0, device: 0, measured_ms: 0.1 },
+      ],
+    });
+    const other = await explainSession(session, { rank: 0 });
+    expect(other.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
+  });
+
+  test('of ranks that take as long the one that the others wait for', async () => {
+    // Steps of 100 µs: rank 0 is there after 50 µs, rank 1 after 88; both are done after 98, rank 0 with its step after 102.
+    const ofRank = (rank: number, host: number, end: number) => ({
+      stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, rank })],
+      kernels: [
+        kernel(10 * rank + 1, 0, 50, { rank, device: rank }),
+        kernel(10 * rank + 1, 50 + host, 48 - host, {
+          rank,
+          device: rank,
+          class: 'communication',
+          name: 'ncclDevKernel_AllReduce',
+        }),
+      ],
+      gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
+    });
+    const [first, second] = [ofRank(0, 0, 102), ofRank(1, 38, 100)];
+    const session = await traceSessionOf(together(first, second));
+    const { data } = await explainSession(session);
+    expect(data.stages[0]).toMatchObject({
+      measured_ms: { value: 0.1 },
+      ranks: [{ rank: 1 }, { rank: 0, measured_ms: 0.102 }],
+    });
+    expect(data.stages[0]!.bars.find(({ id }) => id === 'exposed_comm')!.ms).toBeCloseTo(0.01, 9);
+    expect(data.sentences[0]).toMatch(
+      /^Shown is rank 1, for which another waits 0\.04 ms of a decode step in its collectives: a decode step takes 0\.10 ms/,
+    );
+    const asked = await explainSession(session, { rank: 0 });
+    expect(asked.data.stages[0]).toMatchObject({ measured_ms: { value: 0.102 } });
+    expect(asked.data.sentences[0]).toMatch(/^A decode step takes 0\.10 ms/);
+  });
+
+  test('a session without one says so, in the sentences too', async () => {
+    const session = await sessionOf(home, {}, { kind: 'import', workload: null, roofline: null });
+    const { data } = await explainSession(session);
+    expect(data.stages).toEqual([]);
+    expect(data.without_waterfall).toHaveLength(1);
+    // No rule looked: nothing is said of what they would find.
+    expect(data.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
+    expect(data.sentences).toEqual([expect.stringMatching(/^There is no waterfall: /)]);
+  });
+});
+
+test('where the profiler added a part of the time, the first sentence says both', async () => {
+  const session = await traceSessionOf(
+    {
+      stages: [
+        stage(1, 'decode', 0, 100, { step_index: 0 }),
+        {
+          ...stage(1, 'decode', 1000, 1060, { step_index: 0 }),
+          execution_id: 'clean',
+          capture_id: 'clean-record',
+        },
+      ],
+      kernels: [kernel(1, 0, 30), kernel(1, 90, 10)],
+      gaps: [{ ...gap(30, { host: 55, launch_overhead: 5 }), stage_id: 1 }],
+    },
+    { clean: 'clean' },
+  );
+  const { sentences } = (await explainSession(session)).data;
+  expect(sentences[0]).toContain('A decode step takes 0.06 ms (n = 1, 0.10 ms under the profiler)');
+});
+
+type RankRows = Required<Pick<TraceRows, 'stages' | 'kernels' | 'gaps'>>;
+
+/** Rows of two ranks in one session. */
+function together(first: RankRows, second: RankRows): RankRows {
+  return {
+    stages: [...first.stages, ...second.stages],
+    kernels: [...first.kernels, ...second.kernels],
+    gaps: [...first.gaps, ...second.gaps],
+  };
+}

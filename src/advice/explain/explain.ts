@@ -1,0 +1,60 @@
+import { document, type Document } from '../../model/document.js';
+import { type ExplainResult, explainVersion } from '../../model/documents/explain.js';
+import { holds } from '../../model/subjects.js';
+import type { Session } from '../../session/open.js';
+import { remembered } from '../../session/remembered.js';
+import { findingContext, findings } from '../findings/findings.js';
+import type { ScopeOptions } from '../../facts/trace/scope.js';
+import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
+import { keepHeadline } from '../../session/headline.js';
+import { headlineOf } from './headline.js';
+import { nextSteps } from './next-steps.js';
+import { sentences } from './sentences.js';
+import { sessionIdentity } from '../../facts/session-identity.js';
+
+/**
+ * Where the time between the hardware's limit and the measurement went, why, and what to change: the waterfall of every
+ * kind of stage, findings with evidence, and three sentences. A session that has neither says so; it never throws for
+ * what a session lacks.
+ * @param options rank and device; where they are left out the rank that the others wait for, else the slowest
+ * @throws E_USAGE when the session has none of the rank and device asked for
+ */
+export async function explainSession(
+  session: Session,
+  options: ScopeOptions = {},
+): Promise<Document<ExplainResult>> {
+  const { manifest } = session;
+  const database = await session.connect();
+  try {
+    const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
+    const context = await findingContext(session, database, scope, judgedStages(stages));
+    const found = await findings(context);
+    const { machine } = context;
+    const result: ExplainResult = {
+      session: sessionIdentity(session),
+      workload: manifest.workload,
+      sentences: sentences(stages, without, found.findings, {
+        awaited,
+        machine,
+        looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),
+      }),
+      stages,
+      without_waterfall: without,
+      ...found,
+      machine,
+      next_steps: nextSteps(stages, found.findings),
+    };
+    return document('explain', explainVersion, result, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The same, stored in derived/ of large sessions; of every session the headline is, for `session list`. */
+export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
+  const { explainDocumentSchema } = await import('../../model/documents/explain.js');
+  const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
+  const bench = holds(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
+  keepHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
+  return found;
+}

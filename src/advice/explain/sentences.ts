@@ -1,0 +1,150 @@
+import type {
+  ExplainResult,
+  Finding,
+  MachineLoad,
+  StageWaterfall,
+  WaterfallBar,
+} from '../../model/documents/explain.js';
+import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
+import type { AwaitedRank } from '../../facts/waterfall/ranks.js';
+import { instanceWord, msText, percentText } from './words.js';
+
+/** The stage that is told first: what a served model does all day. */
+export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
+
+export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
+  for (const kind of leadOrder) {
+    const own = stages.find((stage) => stage.kind === kind);
+    if (own) return own;
+  }
+  return stages[0] ?? null;
+}
+
+/**
+ * Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change and its gain.
+ * @param looked whether a rule had something to judge by: else nothing is said of changes
+ */
+export function sentences(
+  stages: readonly StageWaterfall[],
+  without: ExplainResult['without_waterfall'],
+  found: readonly Finding[],
+  {
+    awaited = null,
+    machine = null,
+    looked = true,
+  }: { awaited?: AwaitedRank | null; machine?: MachineLoad | null; looked?: boolean } = {},
+): string[] {
+  const busy = machine?.busy ? [busySentence(machine)] : [];
+  const lead = leadStage(stages);
+  if (!lead) {
+    const why = without[0]?.reason ?? 'the session has no stages';
+    const change = looked ? [changeSentence(found, true)] : [];
+    return [...busy, `There is no waterfall: ${why}.`, ...change];
+  }
+  const cause = causeSentence(lead, busy.length > 0);
+  return [
+    ...busy,
+    limitSentence(lead, awaited, busy.length > 0),
+    ...(cause === null ? [] : [cause]),
+    changeSentence(found),
+  ];
+}
+
+function busySentence({ signs }: MachineLoad): string {
+  const reached = signs.filter((sign) => sign.reached);
+  const words = reached.map(({ id, value }) => {
+    // Of the whole machine: more than the usable cores where this process has an affinity or a quota.
+    if (id === 'other_processes') return `other processes kept ${value.toFixed(1)} cores busy`;
+    if (id === 'steal') return `the hypervisor gave ${value.toFixed(1)} % of its CPU time to other machines`;
+    return `medians of launches lie ${percentText(value)} apart`;
+  });
+  const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
+  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; causes that noise can produce are withheld.`;
+}
+
+function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy: boolean): string {
+  const sentence = limitOf(stage, busy);
+  if (!awaited) return sentence;
+  const { rank, device, kind, waiting_ms } = awaited;
+  const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
+  const where = kind === 'outside' ? 'the capture' : instanceWord(kind);
+  return `Shown is ${whose}, for which another waits ${msText(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+}
+
+function limitOf(stage: StageWaterfall, busy: boolean): string {
+  const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
+  const headline = headlineTime(stage);
+  if (measured.value === null || headline.value === null)
+    return `The time of ${instanceWord(stage.kind)} was not measured.`;
+  const spread = headline.ci95 ? `, ± ${msText((headline.ci95[1] - headline.ci95[0]) / 2)}` : '';
+  const n = headline === measured ? instances : (headline.n ?? instances);
+  const skewed =
+    stage.median_ms !== null &&
+    (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
+      ? `, median ${msText(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${msText(stage.p10_ms)}` : ''}`
+      : '';
+  const where = point === null ? '' : ` at ${point}`;
+  const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
+  const profiled = isProfiled(stage) ? ' under the profiler' : '';
+  const beside = addedByProfiler(stage) ? `, ${msText(measured.value)} under the profiler` : '';
+  const time = `${subject} takes ${msText(headline.value)}${profiled}${where} (n = ${n}${spread}${skewed}${beside})`;
+  if (roofline.value === null) {
+    return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
+  }
+  const times = headline.value / roofline.value;
+  const how = times >= 1.05 ? `, ${times >= 10 ? Math.round(times) : times.toFixed(1)} times less` : '';
+  return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
+}
+
+/**
+ * The largest bar beyond the roofline, and the next ones that are worth a word.
+ * @param busy only bars that another process cannot lengthen: kernels and copies of a GPU; null where there are none
+ */
+function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
+  const { bars, ms: explained } = explainedBars(stage.bars);
+  const beyond = bars
+    .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
+    .filter(({ id }) => !busy || (stage.source === 'trace' && onDevice(id)))
+    .toSorted((a, b) => b.ms - a.ms);
+  const [first, ...rest] = beyond;
+  if (busy && !first) return null;
+  if (!first || explained <= 0) return 'Nothing lies between the roofline and the measurement.';
+  const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);
+  const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
+  return `The largest cause is ${told(first)}${also}.`;
+}
+
+/** Bars of the device's own work. */
+const onDevice = (id: string): boolean => /^(serial|inefficiency|nonessential|kernels|exposed_)/.test(id);
+
+/** Whether the profiler changed the time so much that both must be said. */
+function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
+  if (clean_ms.value === null || measured_ms.value === null) return false;
+  return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value;
+}
+
+const told = ({ label, ms, share }: WaterfallBar): string =>
+  `${label}: ${msText(ms)} (${percentText(share)})`;
+
+/** @param untimed whether findings that claim no gain may lead: where nothing has a time, all are such */
+function changeSentence(found: readonly Finding[], untimed = false): string {
+  const first =
+    found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
+  if (!first) return 'Nothing significant to change was found.';
+  const expected = expectedWords(first);
+  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
+}
+
+/** ": 6.2 ms less are expected of a decode step (5.1 ms to 6.3 ms)"; of a token where no step gets shorter; '' without a gain. */
+export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>): string {
+  if (!gain || gain.expected_ms <= 0) return '';
+  if (gain.per === 'token') {
+    const before = gain.after_ms + gain.expected_ms;
+    return `: ${msText(gain.after_ms)} per token are expected instead of ${msText(before)}, in steps that are no shorter`;
+  }
+  const of = stage && stage !== 'outside' ? ` of ${instanceWord(stage)}` : '';
+  return `: ${msText(gain.expected_ms)} less are expected${of} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`;
+}
+
+const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import type { Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { explainSession } from '../explain/explain.js';
+import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { verifySessions } from '../verify/verify.js';
+import { whatIf } from '../what-if/what-if.js';
+import { benchWaterfalls } from '../../facts/waterfall/bench-waterfalls.js';
+import { graphGain } from './bench-launches.js';
+import { findingContext } from './findings.js';
+import { launchBound } from './rules/launch-bound.js';
+import { expectEvidence } from './test-evidence.js';
+
+const home = testHome();
+
+/**
+ * TinyLlama's architecture in float16 on an H200, 128 → 64, mode=eager and mode=cudagraph of one suite (docs/gpu-tour.md,
+ * Benchmarks on an H200): TPOT and the share of it in which the device was idle, 924 kernels a step.
+ */
+const recorded = [
+  { batch: 1, eager_ms: 9.31, idle: 0.76, graph_ms: 2.95 },
+  { batch: 4, eager_ms: 9.43, idle: 0.75, graph_ms: 3.37 },
+  { batch: 8, eager_ms: 9.28, idle: 0.73, graph_ms: 3.6 },
+  { batch: 16, eager_ms: 9.22, idle: 0.71, graph_ms: 4.19 },
+  { batch: 32, eager_ms: 9.4, idle: 0.71, graph_ms: 5.07 },
+];
+const kernels = 924;
+/** Sampling and the loop around the calls, of every step: what bench latency showed on the same machine ("2 smaller"). */
+const around_ms = 0.12;
+
+test.each(recorded)(
+  'batch $batch: the gain holds what CUDA graphs achieved',
+  ({ eager_ms, idle, graph_ms }) => {
+    const gain = graphGain(
+      {
+        step_ms: eager_ms,
+        busy_ms: (1 - idle) * eager_ms,
+        dispatch_ms: idle * eager_ms - around_ms,
+        kernels,
+      },
+      450,
+    );
+    const achieved = eager_ms - graph_ms;
+    expect(gain.low_ms).toBeLessThan(achieved);
+    expect(gain.high_ms).toBeGreaterThan(achieved);
+    // By hand: 924 × 0.45 µs of nodes are left of the dispatch.
+    expect(gain.expected_ms).toBeCloseTo(idle * eager_ms - 0.12 - 0.4158, 9);
+  },
+);
+
+interface Case {
+  step_ms?: number;
+  busy_ms?: number;
+  kernels?: number | null;
+  cores?: number;
+  args?: Record<string, string>;
+  workload?: Partial<Workload>;
+  /** Variants and points behind the first. */
+  more?: boolean;
+}
+
+const point = benchPoint(['latency'], 1, 128, 5);
+const bigger = benchPoint(['latency'], 8, 128, 5);
+
+/** Two timed repeats of the recorded eager step at batch 1, 0.12 ms of it around the engine's call. */
+function bench(change: Case = {}): Promise<Session> {
+  const { step_ms: step = 9.31, busy_ms: busy = 2.2344, cores = 1, args = {}, workload = {} } = change;
+  const counted = change.kernels === undefined ? kernels : change.kernels;
+  const repeat = (of: typeof point, iteration: number, execution = 'clean') => ({
+    execution,
+    point: of.point,
+    batch: of.batch_size,
+    inputLen: of.input_len,
+    pid: 1,
+    launch: 0,
+    iteration,
+    at: 1000 + 200 * iteration,
+    prefillMs: 10,
+    samplingMs: [0.1, 0.06, 0.06, 0.06, 0.06],
+    loopMs: 0.06,
+    decodeMs: [1, 2, 3, 4].map(() => step - 0.12),
+  });
+  const others = change.more ? [repeat(bigger, 2), { ...repeat(point, 3, 'graph') }] : [];
+  const times = [0, 1].map((i) => 1000 + 200 * i);
+  const graphs = { execution_id: 'graph', label: 'mode=cudagraph', engine_args: { mode: 'cudagraph' } };
+  return sessionOf(
+    home,
+    {
+      ...repetitions([repeat(point, 0), repeat(point, 1), ...others]),
+      telemetry: times.map((at) => ({
+        t_ns: (at + 20) * 1e6,
+        scope: 'process',
+        metric: 'cores_busy',
+        value: cores,
+      })),
+      device_work:
+        counted === null
+          ? []
+          : [
+              {
+                point: point.point,
+                launch: 0,
+                kind: 'decode',
+                stages: 4,
+                kernels: 4 * counted,
+                kernel_ns: 4e6 * busy,
+                copies: 0,
+                copy_ns: 0,
+                busy_ns: 4e6 * busy,
+                wall_ns: 0,
+              },
+            ],
+    },
+    {
+      kind: 'bench',
+      workload: gpuWorkload(workload),
+      roofline: null,
+      artifacts: {
+        'bench-plan': planOf([point], {
+          variants: [
+            {
+              execution_id: 'clean',
+              label: 'mode=eager',
+              engine_args: args,
+              points: change.more ? [point, bigger] : [point],
+            },
+            ...(change.more ? [{ ...graphs, points: [point] }] : []),
+          ],
+        }),
+      },
+    },
+  );
+}
+
+/** What the rule alone says. */
+async function outcome(change: Case) {
+  const session = await bench(change);
+  const database = await session.connect();
+  try {
+    return await launchBound.find(
+      await findingContext(session, database, null, await benchWaterfalls(session)),
+    );
+  } finally {
+    await database.close();
+  }
+}
+
+test('a benchmark tells a launch-bound decode step by itself, with the rows it rests on', async () => {
+  const session = await bench();
+  const { data } = await explainSession(session);
+  const [first] = data.findings;
+  expect(first).toMatchObject({
+    id: 'launch_bound:decode',
+    severity: 'high',
+    confidence: 'medium',
+    hidden_by: null,
+    bars: ['host.dispatch'],
+    change: { kind: 'flag' },
+  });
+  expect(first!.title).toBe(
+    'Launch-bound: the device idles 76 % of every decode step, while the host dispatches 924 kernels',
+  );
+  expect(first!.change.example).toMatch(/^--engine-arg mode=cudagraph {2}# in a program: model\.forward = /);
+  // 9.31 − 2.2344 of work − 0.12 around the call − 924 × 0.45 µs.
+  expect(first!.gain!.expected_ms).toBeCloseTo(6.5398, 3);
+  expect(first!.gain!.low_ms).toBeLessThan(9.31 - 2.95);
+  expect(first!.gain!.high_ms).toBeGreaterThan(9.31 - 2.95);
+  expect(first!.evidence[0]!.rows).toEqual([
+    {
+      launch: 0,
+      step_ms: expect.closeTo(9.31, 1) as number,
+      kernels: 924,
+      kernel_ms: 2.2344,
+      busy_ms: 2.2344,
+      cores_busy: 1,
+    },
+  ]);
+  await expectEvidence(session, data.findings);
+  expect(data.sentences.at(-1)).not.toContain('Nothing significant');
+  // The same question asked the other way round, the same answer.
+  const stage = (await whatIf(session, ['cudagraph'])).data.stages.find(({ kind }) => kind === 'decode');
+  const saved = stage!.before_ms.value! - stage!.after_ms.value!;
+  expect(Math.abs(saved - first!.gain!.expected_ms)).toBeLessThan(0.02 * saved);
+});
+
+test('--verify against the recorded graph: gone, and what it achieved lies in the interval', async () => {
+  const eager = await bench();
+  // 12.6 % of the graph's step is idle (docs/gpu-tour.md).
+  const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });
+  const { changes } = (await verifySessions(eager, graph)).data;
+  expect(changes.find(({ finding }) => finding === 'launch_bound:decode')).toMatchObject({
+    outcome: 'gone',
+    achieved_ms: expect.closeTo(6.36, 2) as number,
+    within_interval: true,
+  });
+});
+
+test('other points and variants of a session leave the finding of its first as it is', async () => {
+  const finding = async (change: Case) =>
+    (await explainSession(await bench(change))).data.findings.find(({ rule }) => rule === 'launch_bound');
+  const [alone, among] = [await finding({}), await finding({ more: true })];
+  expect(among!.hidden_by).toBeNull();
+  expect(among!.gain).toEqual(alone!.gain);
+});
+
+const vllm = { engine: { name: 'vllm', version: '0.26.0', options: { gpu: 'NVIDIA H200' } } };
+const cpu = {
+  engine: { name: 'onnxruntime', version: '1.30.0', options: {} },
+  device: 'cpu',
+  threads: 2,
+};
+
+test.each<[string, Case, 'not_fired' | 'not_applicable', string]>([
+  ['mode=cudagraph', { args: { mode: 'cudagraph' } }, 'not_fired', 'replayed as CUDA graphs'],
+  ['vLLM', { workload: vllm, kernels: null }, 'not_fired', 'replayed as CUDA graphs'],
+  [
+    'vLLM without graphs',
+    { workload: vllm, args: { enforce_eager: 'true' }, kernels: null },
+    'not_applicable',
+    'counted no kernels',
+  ],
+  ['nothing watched', { kernels: null }, 'not_applicable', 'counted no kernels'],
+  // Idle for 8.5 %, and 3 % of the step dispatching: neither says launch-bound.
+  ['a busy device', { step_ms: 2.442, kernels: 100 }, 'not_fired', 'busy 91'],
+  ['few kernels', { kernels: 12 }, 'not_fired', '12 kernels in 75'],
+  ['a host that sleeps', { cores: 0 }, 'not_fired', '924 kernels in 0'],
+  ['the embedded engine', { workload: cpu }, 'not_applicable', 'no GPU timeline'],
+])('%s: no finding, with the reason', async (_name, change, expected, why) => {
+  const found = await outcome(change);
+  expect(found.outcome).toBe(expected);
+  expect(found.outcome === 'fired' ? '' : found.why).toContain(why);
+});
+
+test('the switch is the one of the engine that ran, as far as it goes', async () => {
+  const change = async (of: Case) => {
+    const found = await outcome(of);
+    if (found.outcome !== 'fired') throw new Error(found.why);
+    return found.findings[0]!.change;
+  };
+  expect((await change({ args: { attn: 'flash_attention_2' } })).example).toContain(
+    '--engine-arg mode=cudagraph --engine-arg attn=sdpa',
+  );
+  expect(await change({ workload: { tensor_parallel_size: 2 } })).toMatchObject({ kind: 'code' });
+  const eager = await change({ workload: vllm, args: { enforce_eager: 'true' } });
+  expect(eager.text).toContain('leave --enforce-eager out');
+});

@@ -1,0 +1,167 @@
+import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { Workload } from '../../model/manifest.js';
+import { onCpu, remote } from '../../facts/bench/machine.js';
+import { usesGraphs } from '../../facts/bench/roof.js';
+import { deviceOf } from '../../facts/device.js';
+import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheShare } from './idle-causes.js';
+import { launchTogether } from './launch-changes.js';
+import { benchStepSql } from './queries/bench-queries.js';
+import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
+import { benchOf } from './session-analyses.js';
+import { leastShare } from './stage-rule.js';
+import { aStage, count, everyStage, ms, part, plural } from './words.js';
+
+/** With fewer it is not launching that takes the time. */
+const leastKernels = 20;
+/** Of a step: a device that is busy for more gains nothing that another run would show. */
+const mostBusy = 0.9;
+export interface StepLaunches {
+  /** Of a mean step: W, time in which the device has work, and idle time in which the host computes, ms. */
+  step_ms: number;
+  busy_ms: number;
+  dispatch_ms: number;
+  kernels: number;
+}
+
+/**
+ * What a graph of the step saves: the host's dispatch less the nodes that follow each other instead. Low: nodes as slow as
+ * were seen, and kernels as much slower as a static cache made them; high: kernels that overlap leave no gap.
+ * @param nodeNs from one node of a graph to the next
+ */
+export function graphGain(
+  { busy_ms, dispatch_ms, kernels }: StepLaunches,
+  nodeNs: number,
+): { expected_ms: number; low_ms: number; high_ms: number } {
+  const left = (ns: number) => Math.max(0, dispatch_ms - (kernels * ns) / 1e6);
+  return {
+    expected_ms: left(nodeNs),
+    low_ms: Math.max(0, left(Math.max(slowNodeGapNs, nodeNs)) - staticCacheShare * busy_ms),
+    high_ms: dispatch_ms,
+  };
+}
+
+/**
+ * Launch-bound decode steps of a benchmark, which records no launch call: by the kernels that its watched repeat counted, and
+ * the idle time in which the process computes. Of the point whose step the waterfall's sentences are about.
+ * @returns null for a session without a benchmark on a GPU
+ */
+export async function launchesOfBench(context: FindingContext): Promise<RuleOutcome | null> {
+  const { workload } = context.manifest;
+  if (!workload || onCpu(workload) || workload.device === remote) return null;
+  const bench = await benchOf(context);
+  const stage = context.waterfalls.find(({ kind, source }) => kind === 'decode' && source === 'bench');
+  if (!bench || !stage) return null;
+  const variant = bench.data.variants.find(({ execution_id: id }) => id === stage.execution_id);
+  const point = variant?.points.find((one) => one.point === stage.point);
+  if (!variant || !point) return null;
+  if (usesGraphs(workload, variant.engine_args))
+    return { outcome: 'not_fired', why: 'decode: its steps are replayed as CUDA graphs already.' };
+  const step = launchesOf(stage, point);
+  if (!step)
+    return { outcome: 'not_applicable', why: 'The benchmark counted no kernels of its decode steps.' };
+  const { step_ms, busy_ms, dispatch_ms, kernels } = step;
+  if (
+    dispatch_ms < leastShare * step_ms ||
+    kernels < leastKernels ||
+    dispatch_ms < (kernels * nodeGapNs) / 1e6 ||
+    busy_ms > mostBusy * step_ms
+  )
+    return {
+      outcome: 'not_fired',
+      why: `decode: the device is busy ${part(busy_ms, step_ms)} of the time; the host dispatches ${plural(kernels, 'kernel')} in ${part(dispatch_ms, step_ms)}.`,
+    };
+  return { outcome: 'fired', findings: [await finding(context, { workload, variant, point, stage, step })] };
+}
+
+function launchesOf(stage: StageWaterfall, { device_work: work }: BenchPointResult): StepLaunches | null {
+  const [kernels, idle, measured] = [work.decode_kernels, work.decode_idle_share, stage.measured_ms];
+  if (kernels.value === null || idle.value === null || measured.value === null) return null;
+  return {
+    step_ms: measured.value,
+    busy_ms: measured.value * (1 - idle.value),
+    dispatch_ms: stage.bars.find(({ id }) => id === 'host.dispatch')?.ms ?? 0,
+    kernels: kernels.value,
+  };
+}
+
+interface Bound {
+  workload: Workload;
+  variant: BenchVariant;
+  point: BenchPointResult;
+  stage: StageWaterfall;
+  step: StepLaunches;
+}
+
+async function finding(context: FindingContext, bound: Bound): Promise<FoundDraft> {
+  const { workload, variant, point, step } = bound;
+  const { step_ms, busy_ms, dispatch_ms, kernels } = step;
+  const node = graphNode(
+    gpuRoofs(deviceOf(context.manifest, null).name, await storedGpuRoofline(context.session)),
+  );
+  const gain = graphGain(step, node.ns);
+  const { evidence } = await context.evidence<Watched>(
+    benchStepSql(variant.execution_id, point.point),
+    watchedText,
+  );
+  const change = await changeOf(context, workload, variant.engine_args);
+  return {
+    stage: 'decode',
+    title: `Launch-bound: the device idles ${part(step_ms - busy_ms, step_ms)} of ${everyStage('decode')}, while the host dispatches ${plural(kernels, 'kernel')}`,
+    at_stake_ms: dispatch_ms,
+    cause: `${aStage('decode')} takes ${ms(step_ms)} at ${point.point}, and its device has work for ${ms(busy_ms)}. The process computes in ${ms(dispatch_ms)} of the rest, ${ms(dispatch_ms / kernels)} for each of ${count(kernels)} kernels: the host dispatches more slowly than the device computes, so the device runs dry after every kernel. A benchmark records no launch calls: inferscope run --evaluator none,nsys -- <command> shows which operators they are in.`,
+    change,
+    gain: {
+      ...gain,
+      after_ms: step_ms - gain.expected_ms,
+      assumption: `Kernels stay as they are and follow each other ${node.words}; what the host does between steps stays. Low: ${slowNodeGapNs} ns, and kernels that take ${Math.round(100 * staticCacheShare)} % longer over the static KV cache that a graph needs, the most that was seen on an H200 (17 % at batch 1).`,
+      what_if: 'cudagraph',
+    },
+    confidence: 'medium',
+    removes: 'idle',
+    bars: ['host.dispatch'],
+    evidence: [evidence],
+    check: checkOf(change),
+  };
+}
+
+const modeSwitch = '--engine-arg mode=cudagraph';
+
+function checkOf({ example }: FoundDraft['change']): string {
+  return example?.startsWith(modeSwitch)
+    ? 'inferscope bench latency … --engine-arg mode=eager,cudagraph --launches 4 --name modes, then inferscope bench compare modes:mode=eager modes:mode=cudagraph'
+    : 'the same benchmark of the changed program, then inferscope explain @last~1 --verify @last';
+}
+
+/** The benchmark's own switch where its engine has one, then what a program of one's own does. */
+async function changeOf(
+  context: FindingContext,
+  { engine, tensor_parallel_size: ranks }: Workload,
+  args: Record<string, string>,
+): Promise<FoundDraft['change']> {
+  const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 });
+  // The collectives of several ranks are not captured by this engine (src/engines/transformers/engine-args.ts).
+  if (engine.name !== 'transformers' || ranks > 1) return own;
+  // Nor does a static cache go with it.
+  const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
+  return {
+    kind: 'flag',
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In a program of your own: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
+    example: `${modeSwitch}${attention}  # in a program: ${own.example ?? ''}`,
+  };
+}
+
+interface Watched extends Record<string, string | number | null> {
+  launch: number;
+  step_ms: number | null;
+  kernels: number;
+  busy_ms: number;
+  cores_busy: number | null;
+}
+
+function watchedText(rows: Watched[]): string {
+  const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
+    rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
+  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of work in a watched decode step, of ${ms(mean('step_ms'))} a step in timed repeats, in which the process keeps ${mean('cores_busy').toPrecision(3)} cores busy`;
+}

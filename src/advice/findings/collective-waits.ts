@@ -1,0 +1,46 @@
+import {
+  collectivesSql,
+  rankCount,
+  type RankCollectives,
+  type RankWaiting,
+  waitingOfRanks,
+} from '../../facts/trace/collectives.js';
+import { capturesOfRanks, type RankTime, rankTimesSql } from './rank-times.js';
+import type { FindingContext } from './rule.js';
+import type { StageFacts } from './stage-facts.js';
+
+/** What this rank waits for another inside its collectives, by docs/measurement.md. */
+export interface CollectiveWaits {
+  own: RankWaiting;
+  /** The rank that waits least: the others wait for it. This one, where they wait for it. */
+  awaited: RankWaiting;
+  ownTime: RankTime | undefined;
+  awaitedTime: RankTime | undefined;
+  /** The queries behind both. */
+  sql: { collectives: string; ranks: string };
+}
+
+/** Null of a capture of one rank. */
+export async function collectiveWaits(
+  context: FindingContext,
+  stage: StageFacts,
+): Promise<CollectiveWaits | null> {
+  const { database } = context;
+  const captures = capturesOfRanks(context);
+  const ranks = await rankCount(database, captures);
+  if (ranks < 2) return null;
+  const { kind, instances } = stage;
+  const sql = {
+    collectives: collectivesSql(captures, kind, { instances, ranks }),
+    ranks: rankTimesSql(context, stage),
+  };
+  const waiting = waitingOfRanks(await database.query<RankCollectives>(sql.collectives));
+  const times = await database.query<RankTime>(sql.ranks);
+  const { focus } = context.scope!.source;
+  const same = (one: Pick<RankTime, 'rank' | 'device'>) => (other: Pick<RankTime, 'rank' | 'device'>) =>
+    one.rank === other.rank && one.device === other.device;
+  const own = waiting.find(same(focus));
+  const [awaited] = waiting;
+  if (!own || !awaited || waiting.length < 2) return null;
+  return { own, awaited, ownTime: times.find(same(own)), awaitedTime: times.find(same(awaited)), sql };
+}

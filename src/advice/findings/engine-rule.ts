@@ -1,0 +1,90 @@
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { withheldReasons } from '../../model/withheld.js';
+import { literal } from '../../facts/trace/scope.js';
+import type { FindingContext, FoundDraft, Rule, Withheld } from './rule.js';
+
+/** A kind of stage of the embedded engine; ms of a mean clean instance. */
+export interface EngineStage {
+  kind: 'prefill' | 'decode';
+  wall_ms: number;
+  waterfall: StageWaterfall;
+}
+
+/** Of a stage, from which on the profiled pass does not explain the clean one. */
+const doubtfulUnattributed = 0.1;
+
+const unattributedShare = ({ waterfall, wall_ms: wall }: EngineStage): number =>
+  Math.abs(waterfall.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0) / wall;
+
+type Judged = readonly (FoundDraft | string)[];
+
+/**
+ * A rule that judges each kind of stage of the embedded engine by its waterfall.
+ * @param profiledParts it rests on parts of the profiled pass: withheld where that took too different a time from the clean one
+ * @param judge findings, or why there is none, with its numbers
+ */
+export function engineRule(
+  about: Pick<Rule, 'id' | 'title' | 'references' | 'noise'> & { profiledParts?: boolean },
+  judge: (context: FindingContext, stage: EngineStage) => Promise<Judged>,
+): Rule {
+  const { profiledParts = false, ...rule } = about;
+  return {
+    ...rule,
+    async find(context) {
+      const stages = engineStages(context);
+      if (stages.length === 0)
+        return { outcome: 'not_applicable', why: 'The session has no stages of the embedded engine.' };
+      const findings: FoundDraft[] = [];
+      const withheld: Withheld[] = [];
+      const said: string[] = [];
+      for (const stage of stages) {
+        const { kind } = stage;
+        const differs = profiledParts && unattributedShare(stage) > doubtfulUnattributed;
+        for (const one of await judge(context, stage)) {
+          if (typeof one === 'string') said.push(`${kind}: ${one}`);
+          else if (differs || (one.at_stake_ms ?? 0) > stage.wall_ms) {
+            const reason = differs ? withheldReasons.passes_differ : withheldReasons.not_a_share;
+            withheld.push({ title: rule.title, stage: kind, reason });
+          } else findings.push(one);
+        }
+      }
+      return findings.length > 0
+        ? { outcome: 'fired', findings, withheld }
+        : { outcome: 'not_fired', why: `${said.join('; ')}.`, withheld };
+    },
+  };
+}
+
+const engineStages = ({ waterfalls }: FindingContext): EngineStage[] =>
+  waterfalls.flatMap((waterfall) => {
+    const { kind, source, measured_ms: time } = waterfall;
+    return source === 'profile' && (kind === 'prefill' || kind === 'decode') && time.value !== null
+      ? [{ kind, wall_ms: time.value, waterfall }]
+      : [];
+  });
+
+/** SQL of a stage of the embedded engine: its time without the profiler, operators by class and gaps with it. */
+export const stageSql = (kind: string): string =>
+  `WITH profiled AS (SELECT execution_id, stage_id FROM stages WHERE execution_id = 'profiled' AND kind = ${literal(kind)} AND NOT warmup),
+   n AS (SELECT count(*) AS instances FROM profiled)
+   SELECT 'stage, without the profiler' AS what, NULL AS calls, round(avg(end_ns - start_ns) / 1e6, 4) AS ms FROM stages
+   WHERE execution_id = 'clean' AND kind = ${literal(kind)} AND NOT warmup
+   UNION ALL SELECT o.class || ' operators', round(count(*) / any_value(instances), 2), round(sum(o.dur_ns) / 1e6 / any_value(instances), 4)
+   FROM profiled JOIN ops o USING (execution_id, stage_id), n GROUP BY o.class
+   UNION ALL SELECT g.cause, round(count(*) / any_value(instances), 2), round(sum(g.dur_ns) / 1e6 / any_value(instances), 4)
+   FROM profiled JOIN gaps g USING (execution_id, stage_id), n GROUP BY g.cause ORDER BY ms DESC, what`;
+
+export const checkProfile =
+  'inferscope profile with the change, then: inferscope explain @last~1 --verify @last';
+
+/** Of a bar that a change removes except for what replaces it: three quarters, half to all of it. */
+export function mostOf(ms: number, wallMs: number): FoundDraft['gain'] {
+  return {
+    expected_ms: 0.75 * ms,
+    low_ms: 0.5 * ms,
+    high_ms: ms,
+    after_ms: wallMs - 0.75 * ms,
+    assumption: 'A quarter of this time remains for what replaces it.',
+    what_if: null,
+  };
+}

@@ -1,0 +1,201 @@
+import { callNames } from '../../facts/trace/call-names.js';
+import { literal, type TraceScope } from '../../facts/trace/scope.js';
+
+/**
+ * A stretch of the host, between two calls of a thread, that no dispatch explains: PyTorch hands an operator to the driver
+ * in 5 to 50 µs, profiler included (10 µs between launches of an eager decode on an H200 under nsys, 12 under Kineto).
+ */
+export const longHostNs = 100_000;
+
+/** The model's own Python between two launches stays below this (0.1 to 0.4 ms at a place, eager decode on an H200, nsys). */
+export const longestGlueNs = 1_000_000;
+
+/** A leading step this much above the median one is not yet what the run settles at (warm-up that was not marked). */
+const firstUseRatio = 3;
+/** Of fewer steps none can be called unusual. */
+const firstUseInstances = 3;
+
+/** Of all launches, by a thread that counts as launching. */
+const launchingShare = 0.01;
+
+/** Calls that return when the device is done, by what they are for. The rest of a name's suffixes is tolerated. */
+const waitingCalls = {
+  synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
+  copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|(cuda|hip)Memset(2D|3D)?)(_v\\d+|_ptds)*$',
+  allocator:
+    '^((cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged|MallocPitch|Malloc3D|ExtMallocWithFlags)(_v\\d+)?|cuMem(Alloc|Free|HostAlloc|HostRegister|HostUnregister|Create|Map|Unmap|Release|SetAccess|AddressReserve|AddressFree)\\w*)$',
+} as const;
+
+/** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
+export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)';
+/** Ranges and operators in which frameworks compile: torch._dynamo, torch._inductor, Triton, torch.jit, XLA. */
+export const compileRanges =
+  '(dynamo|inductor|triton.*compil|compile_fx|compile_inner|_compile\\.|nvfuser|XLA.*compil)';
+
+const level = "kind <> 'sampling'";
+
+/**
+ * What several rules ask of the events, each table made once: sums over names and calls, few rows each.
+ * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
+ * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
+ * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
+ * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the one inside which it passed before that
+ * launched, null outside of all and where none were recorded).
+ */
+export async function makeFindingTables(scope: TraceScope): Promise<void> {
+  const { database } = scope;
+  const [unmarked] = await database.query<{ n: number }>(
+    "SELECT count(*) AS n FROM windows WHERE kind = 'outside'",
+  );
+  const whole = (unmarked?.n ?? 0) > 0;
+  await scope.need('kernel_cells', 'window_idle', 'instances');
+  const [cells] = await database.query<{ unplaced: number; graphs: number }>(
+    "SELECT count_if(step_kind IS NULL) AS unplaced, count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
+  );
+  await database.query(
+    `CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole, (cells?.unplaced ?? 0) > 0)}`,
+  );
+  await database.query(
+    `CREATE TEMP TABLE finding_graphs AS ${inWindows(
+      `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
+       WHERE ${(cells?.graphs ?? 0) > 0 ? "graph_node IS NOT NULL OR class = 'graph'" : 'false'} GROUP BY pid, correlation`,
+      'count(*) AS graph_launches',
+      whole,
+      'kind',
+    )}`,
+  );
+  await database.query(
+    `CREATE TEMP TABLE finding_copies AS ${inWindows(
+      `SELECT coalesce(api_start_ns, start_ns) AS start_ns, kind AS direction, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
+              bytes, dur_ns, exclusive_ns FROM own_copies WHERE kind IS NOT NULL`,
+      `direction, memory, count(*)::DOUBLE AS n, sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns,
+       sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns`,
+      whole,
+      'direction, memory',
+    )}`,
+  );
+  const calls = await callNames(scope);
+  await makeWaits(scope, whole, calls);
+  await makeLongHosts(scope, whole, calls);
+}
+
+/** Kernels by the step that launched them, those of no step by time; exclusive time, so that it sums to the bars. */
+function kernelsSql(whole: boolean, withUnplaced: boolean): string {
+  const ofCells = (kind: string) =>
+    `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
+     FROM kernel_cells ${whole ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
+  if (whole) return ofCells("'outside'");
+  if (!withUnplaced) return ofCells('step_kind');
+  const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
+    likely AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN likely USING (stage_id)),
+    looked AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
+    SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
+    FROM (${ofCells('step_kind')} UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
+}
+
+/**
+ * Host events by the step whose range they begin in: by the host's clock, whatever clock the windows have. A step's range
+ * reaches to the start of the next one.
+ */
+function inWindows(events: string, columns: string, whole: boolean, grouped: string | null = null): string {
+  const by = grouped === null ? '' : ` GROUP BY kind, ${grouped}`;
+  if (whole) {
+    return `SELECT 'outside' AS kind, ${grouped === null ? '0 AS window_id, ' : ''}${columns} FROM (SELECT *, 'outside' AS kind FROM (${events}))${by}`;
+  }
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${level})
+    SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
+}
+
+async function makeWaits({ database }: TraceScope, whole: boolean, names: readonly string[]): Promise<void> {
+  const listed = names.flatMap((name) => {
+    const cause = Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
+    return cause === undefined ? [] : [{ name, cause }];
+  });
+  const causeOf = listed.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
+  const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
+         NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, correlation
+       FROM own_api WHERE ${inList(listed.map(({ name }) => name))}`;
+  // A copy from or to pageable memory returns when its memory may be reused: the host waits inside cudaMemcpyAsync.
+  await database.query(
+    `CREATE TEMP TABLE finding_waits AS ${inWindows(
+      `${calls}
+       UNION ALL BY NAME
+       SELECT 'copy' AS cause, 'pageable copy' AS name, api_start_ns AS start_ns, api_dur_ns AS dur_ns, tid, op_id, kind AS direction, bytes, correlation
+       FROM own_copies WHERE api_start_ns IS NOT NULL
+         AND ((kind = 'DtoH' AND dst_kind = 'pageable') OR (kind = 'HtoD' AND src_kind = 'pageable'))`,
+      'cause, name, start_ns, dur_ns, tid, op_id, direction, bytes, correlation',
+      whole,
+    )}`,
+  );
+  await onlyLaunching(database);
+  // A blocking copy is in both lists: the one that knows its bytes stays.
+  await database.query(
+    `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
+     AND EXISTS (SELECT 1 FROM finding_waits o WHERE o.bytes IS NOT NULL AND o.correlation = w.correlation AND o.start_ns = w.start_ns)`,
+  );
+}
+
+/** Threads that launch nothing, a watchdog's say, may wait as long as they like. */
+async function onlyLaunching(database: TraceScope['database']): Promise<void> {
+  const threads = await database.query<{ tid: number | null }>('SELECT DISTINCT tid FROM finding_waits');
+  if (threads.length < 2) return;
+  await database.query(
+    `DELETE FROM finding_waits WHERE tid NOT IN (
+       SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM own_kernels))
+     AND EXISTS (SELECT 1 FROM own_kernels WHERE tid IS NOT NULL)`,
+  );
+}
+
+/** SQL of a test of `name` that a file's statistics can answer. */
+const inList = (names: readonly string[]): string =>
+  names.length === 0 ? 'false' : `name IN (${names.map((name) => literal(name)).join(', ')})`;
+
+/** The part of every gap in which the host was in no call, where that is long; clipped at the window's edges. */
+async function makeLongHosts(
+  { database }: TraceScope,
+  whole: boolean,
+  names: readonly string[],
+): Promise<void> {
+  const loads = names.filter((name) => new RegExp(moduleLoads).test(name));
+  const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid,
+      CASE WHEN o.begin_ns < start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 THEN o.name END AS operator
+    FROM own_gaps g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id WHERE host_ns > ${longHostNs}`;
+  const clipped = whole
+    ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid, operator FROM (${gaps})`
+    : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid, g.operator
+       FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;
+  await database.query(
+    `CREATE TEMP TABLE finding_long_hosts AS
+     WITH gap AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
+     -- Before its first activity a capture has no gap: what the host did there counts where it compiled.
+     edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid, NULL::VARCHAR AS operator FROM window_idle i JOIN windows w USING (stage_id)
+              WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
+     long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
+     loads AS (SELECT start_ns AS at_ns FROM own_api WHERE ${inList(loads)}),
+     compiling AS (SELECT start_ns, end_ns FROM (
+         SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM own_ops WHERE dur_ns > ${longHostNs}
+         UNION ALL SELECT start_ns, end_ns, raw_name FROM focus_stages WHERE kind = 'other' AND end_ns > start_ns + ${longHostNs})
+       WHERE regexp_matches(name, '${compileRanges}', 'i')),
+     marked AS (
+       SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN loads ON at_ns BETWEEN l.start_ns AND l.start_ns + l.ns + ${longHostNs}
+       UNION SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN compiling c ON c.start_ns < l.start_ns + l.ns AND c.end_ns > l.start_ns),
+     -- Leading steps far above the usual one run for the first time: kernels are loaded, libraries choose algorithms.
+     ordered AS (
+       SELECT kind, stage_id, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth,
+         count(*) OVER (PARTITION BY kind) AS among, end_ns - start_ns > ${firstUseRatio} * median(end_ns - start_ns) OVER (PARTITION BY kind) AS slow
+       FROM windows WHERE ${level}),
+     first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
+     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances}),
+     -- So does an operator that takes long in the first step and never as long again.
+     later AS (SELECT kind, operator, max(ns) FILTER (nth > 1) AS ns FROM long JOIN ordered USING (kind, stage_id) GROUP BY kind, operator),
+     once AS (
+       SELECT l.kind, l.stage_id, l.start_ns FROM long l JOIN ordered o USING (kind, stage_id) JOIN later t USING (kind, operator)
+       WHERE o.nth = 1 AND among >= ${firstUseInstances} AND l.ns > ${firstUseRatio} * coalesce(t.ns, ${longHostNs}))
+     SELECT DISTINCT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL OR e.start_ns IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
+     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id) LEFT JOIN once e USING (kind, stage_id, start_ns)
+     LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)
+     WHERE m.start_ns IS NOT NULL OR NOT EXISTS (SELECT 1 FROM edge e WHERE e.stage_id = l.stage_id AND e.start_ns = l.start_ns AND e.ns = l.ns)`,
+  );
+}

@@ -1,0 +1,135 @@
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { missing } from '../../model/figure.js';
+import type { ManifestData } from '../../model/manifest.js';
+import type { TableName } from '../../model/tables.js';
+import { hasRows } from '../../model/subjects.js';
+import { withheldReasons, withheldWords } from '../../model/withheld.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { deviceOf } from '../../facts/device.js';
+import { machineLoad } from '../../facts/machine-load.js';
+import { workloadModel } from '../../facts/model-work.js';
+import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import type { TraceScope } from '../../facts/trace/scope.js';
+import { windowClocks } from '../../facts/trace/windows.js';
+import { withExpectedGains } from '../what-if/expected-gains.js';
+import { type Found, ranked } from './ranking.js';
+import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
+import { rules as allRules } from './rules/index.js';
+import { stageTimes } from './stage-times.js';
+
+/** Rows of an evidence query that a document carries. */
+const rowsKept = 10;
+
+/**
+ * What the rules may look at.
+ * @param scope null for a session without a GPU timeline
+ */
+export async function findingContext(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope | null,
+  waterfalls: readonly StageWaterfall[],
+): Promise<FindingContext> {
+  const { manifest } = session;
+  const clocks = scope ? await windowClocks(scope) : [];
+  await scope?.need('windows', 'window_kernels', 'window_copies', 'window_idle');
+  const onGpu = scope?.source.gpu_used ?? false;
+  return {
+    manifest,
+    session,
+    database,
+    scope: onGpu ? scope : null,
+    operators: scope && !onGpu ? scope : null,
+    clocks,
+    waterfalls,
+    model: manifest.workload
+      ? workloadModel(manifest.workload)
+      : missing('no_model', 'the session does not say which model ran'),
+    machine: await machineLoad(database, manifest),
+    roofs: onGpu ? await roofsOf(session, scope) : null,
+    has: (table: TableName) => hasRows(manifest, table),
+    async evidence(sql, text) {
+      const rows = await database.query(sql);
+      const evidence = {
+        text: text(rows as never),
+        sql: plainSql(sql),
+        rows: rows.slice(0, rowsKept) as Finding['evidence'][number]['rows'],
+        row_count: rows.length,
+      };
+      return { rows: rows as never, evidence };
+    },
+  };
+}
+
+/** Indentation of our sources says nothing to a reader of the query. */
+const plainSql = (sql: string): string => sql.replaceAll(/\n\s+/g, '\n').trim();
+
+async function roofsOf(session: Session, scope: TraceScope | null) {
+  const { manifest } = session;
+  const index = scope?.source.focus.device ?? null;
+  const { name } = deviceOf(manifest, index);
+  const pciId = textFact(manifest, 'gpu_pci_id');
+  return gpuRoofs(name, await storedGpuRoofline(session), {
+    index,
+    devices: manifest.workload?.tensor_parallel_size ?? 1,
+    pciId,
+  });
+}
+
+function textFact({ hardware }: ManifestData, key: string): string | null {
+  const value = hardware[key];
+  return typeof value === 'string' ? value : null;
+}
+
+/** What every rule came to, and what those that fired found: gains are the rules' own still. */
+export async function firedRules(
+  context: FindingContext,
+  rules: readonly Rule[] = allRules,
+): Promise<{ found: Found[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
+  const found: Found[] = [];
+  const outcomes: ExplainResult['rules'] = [];
+  const withheld: ExplainResult['withheld'] = [];
+  for (const rule of rules) {
+    const result = await rule.find(context);
+    const drafts = result.outcome === 'fired' ? result.findings : [];
+    const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
+    const kept = drafts.filter((draft) => !isNoise(draft));
+    found.push(...kept.map((draft) => ({ rule, draft })));
+    const { id, title } = rule;
+    const own = [
+      ...drafts.filter(isNoise).map(({ stage }) => ({ title, stage, reason: withheldReasons.machine_busy })),
+      ...(result.outcome === 'not_applicable' ? [] : (result.withheld ?? [])),
+    ];
+    withheld.push(...own.map((one) => ({ rule: id, ...one })));
+    outcomes.push({ rule: id, title, ...outcomeOf(result, kept, own) });
+  }
+  return { found, rules: outcomes, withheld };
+}
+
+function outcomeOf(
+  result: RuleOutcome,
+  kept: readonly FoundDraft[],
+  withheld: readonly Withheld[],
+): Pick<ExplainResult['rules'][number], 'outcome' | 'why'> {
+  if (kept.length > 0) return { outcome: 'fired', why: kept.map(({ title }) => title).join('; ') };
+  const why = withheldWords(withheld);
+  if (why !== null) return { outcome: 'withheld', why };
+  return result.outcome === 'fired'
+    ? { outcome: 'fired', why: '' }
+    : { outcome: result.outcome, why: result.why };
+}
+
+/**
+ * Runs every rule over the session and ranks what they find: by ms at stake over the whole run. The gain of a change that
+ * `--what-if` has a word for is what that expects; others are at most the bars they name. Findings that another hides are
+ * marked. An empty list is an answer.
+ */
+export async function findings(
+  context: FindingContext,
+  rules: readonly Rule[] = allRules,
+): Promise<Pick<ExplainResult, 'findings' | 'rules' | 'withheld'>> {
+  const { found, ...outcomes } = await firedRules(context, rules);
+  const expected = await withExpectedGains(context, found);
+  return { findings: ranked(expected, await stageTimes(context)), ...outcomes };
+}

@@ -1,0 +1,272 @@
+import { afterAll, expect, test } from 'vitest';
+import type { Row } from '../../../model/tables.js';
+import { stage, us } from '../../../facts/trace/test-hand.js';
+import { castsAndLayoutCopies } from '../rules/casts-and-layout-copies.js';
+import { eagerAttention } from '../rules/eager-attention.js';
+import { hostBound } from '../rules/host-bound.js';
+import { kvCacheConcat } from '../rules/kv-cache-concat.js';
+import { noKvCache } from '../rules/no-kv-cache.js';
+import { promptLogits } from '../rules/prompt-logits.js';
+import { rebuiltTensors } from '../rules/rebuilt-tensors.js';
+import { recompilation } from '../rules/recompilation.js';
+import { findings } from '../findings.js';
+import type { FindingContext, Rule } from '../rule.js';
+import { expectEvidence } from '../test-evidence.js';
+import { closeAll, contextOf, fired } from '../test-steps.js';
+
+afterAll(closeAll);
+
+/** An operator of a step, µs, and what passes before it; what it takes and of which types. */
+interface Call {
+  name: string;
+  takes: number;
+  after?: number;
+  class?: string;
+  shapes?: unknown[];
+  types?: string[];
+  /** Ranges inside it, each as long as it. */
+  inside?: string[];
+}
+
+/** Decode steps of a program that uses no GPU. */
+function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingContext> {
+  const stages: Row<'stages'>[] = [];
+  const ops: Row<'ops'>[] = [];
+  let now = 0;
+  for (let step = 0; step < count; step++) {
+    const start = now;
+    for (const call of of(step)) {
+      now += call.after ?? 1;
+      ops.push({
+        op_id: ops.length + 1,
+        name: call.name,
+        class: call.class ?? 'gemm',
+        op_type: 'cpu_op',
+        stage_id: step,
+        start_ns: now * us,
+        dur_ns: call.takes * us,
+        self_dur_ns: call.takes * us,
+        input_shapes: JSON.stringify(call.shapes ?? []),
+        input_types: JSON.stringify(call.types ?? ['float', 'float']),
+      });
+      for (const name of call.inside ?? []) ops.push({ ...ops.at(-1)!, op_id: ops.length + 1, name });
+      now += call.takes;
+    }
+    stages.push(stage(step, 'decode', start, now, { step_index: step }));
+  }
+  return contextOf({ stages, ops });
+}
+
+const product = (takes: number, shapes: unknown[] = []): Call => ({ name: 'aten::bmm', takes, shapes });
+const rules: Rule[] = [
+  kvCacheConcat,
+  castsAndLayoutCopies,
+  eagerAttention,
+  hostBound,
+  recompilation,
+  rebuiltTensors,
+  noKvCache,
+  promptLogits,
+];
+/** What the rule finds, with a query that yields its rows by itself. */
+async function found(rule: Rule, context: FindingContext) {
+  const draft = fired(await rule.find(context));
+  await expectEvidence(context.session, [draft]);
+  return draft;
+}
+async function firing(context: FindingContext): Promise<string[]> {
+  const names: string[] = [];
+  for (const rule of rules) if ((await rule.find(context)).outcome === 'fired') names.push(rule.id);
+  return names;
+}
+
+test('a cache that is concatenated or allocated anew: calls that write more with every step, by their sizes', async () => {
+  const cat = (step: number): Call => ({
+    name: 'aten::cat',
+    takes: 300,
+    class: 'copy',
+    shapes: [
+      [
+        [1, 8, 100 + step, 64],
+        [1, 8, 1, 64],
+      ],
+      [],
+    ],
+  });
+  const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
+  const one = await found(kvCacheConcat, context);
+  // 600 µs of a step, of which a twentieth stays.
+  expect(one.gain!.expected_ms).toBeCloseTo(0.57, 6);
+  expect(one.evidence[0]!.rows[0]).toMatchObject({
+    operator: 'aten::cat',
+    grows: true,
+    per_step: 2,
+    // 2 × 8 × 64 × 101 and 108.
+    first_elements: 103_424,
+    last_elements: 110_592,
+  });
+  expect(await firing(context)).toEqual(['kv_cache_concat']);
+  const copy = (tokens: number): Call => ({
+    name: 'aten::copy_',
+    takes: 300,
+    class: 'copy',
+    shapes: [[1, 8, tokens, 64], [1, 8, tokens, 64], []],
+  });
+  expect(await firing(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
+    'kv_cache_concat',
+  ]);
+  // The new token alone is written in every step.
+  expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
+});
+
+test('weights that are converted at every use', async () => {
+  const cast: Call = {
+    name: 'aten::copy_',
+    takes: 200,
+    class: 'copy',
+    shapes: [[512, 512], [512, 512], []],
+    types: ['float', 'c10::Half', 'Scalar'],
+  };
+  const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
+  const one = await found(castsAndLayoutCopies, context);
+  expect(one.gain!.expected_ms).toBeCloseTo(0.4, 6);
+  expect(one.title).toContain('2 conversions take 40 % of every decode step, most from c10::Half to float');
+  expect(await firing(context)).toEqual(['casts_and_layout_copies']);
+});
+
+test('attention written out: what lies between two products that share a score matrix, and reduces', async () => {
+  const between: Call[] = [
+    { name: 'aten::mul', takes: 100, class: 'elementwise' },
+    { name: 'aten::sum', takes: 50, class: 'norm' },
+    { name: 'aten::div', takes: 100, class: 'elementwise' },
+  ];
+  const scores = product(200, [
+    [8, 16, 64],
+    [8, 64, 128],
+  ]);
+  const values = (columns: number) =>
+    product(200, [
+      [8, 16, columns],
+      [8, columns, 64],
+    ]);
+  const context = await stepsOf(6, () => [scores, ...between, values(128), product(500)]);
+  // Of 250 µs between them a fifth stays.
+  expect((await found(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
+  expect(await firing(context)).toEqual(['eager_attention']);
+  expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
+});
+
+test('a program that computes at one place of every step, not one that was held up once', async () => {
+  const steps = (waits: (step: number) => number) =>
+    stepsOf(6, (step) => [
+      product(500),
+      { name: 'aten::argmax', takes: 20, class: 'sampling', after: waits(step) },
+      product(300),
+    ]);
+  const context = await steps(() => 700);
+  const one = await found(hostBound, context);
+  expect(one.gain!.expected_ms).toBeCloseTo(0.7, 6);
+  expect(one.cause).toContain('after aten::bmm and before aten::argmax');
+  expect(await firing(context)).toEqual(['host_bound']);
+  expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
+  // Another process can hold up a program; it makes no casts.
+  const cast: Call = { name: 'aten::copy_', takes: 400, shapes: [[64], [64]], types: ['float', 'double'] };
+  const both = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
+  const busy = { ...both, machine: { ...both.machine, busy: true } };
+  const { findings: claimed, withheld, rules: outcomes } = await findings(busy, rules);
+  expect(claimed.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
+  expect(withheld).toMatchObject([{ rule: 'host_bound', stage: 'decode', reason: { code: 'machine_busy' } }]);
+  expect(outcomes.find(({ rule }) => rule === 'host_bound')!.outcome).toBe('withheld');
+});
+
+test('code that is compiled in most steps, not in the first alone', async () => {
+  const steps = (compiles: (step: number) => boolean) =>
+    stepsOf(6, (step) => [
+      ...(compiles(step)
+        ? [{ name: 'dynamo', takes: 3000, class: 'other', inside: ['frame', 'inductor_compile'] }]
+        : []),
+      product(1000),
+    ]);
+  const context = await steps((step) => step < 4);
+  // Three of the six steps, the first apart.
+  expect((await found(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
+  expect(await firing(context)).toEqual(['recompilation']);
+  expect(await firing(await steps((step) => step === 0))).toEqual([]);
+});
+
+/** A product of `rows` tokens with a weight, as PyTorch records it. */
+const weighted = (takes: number, rows: number, outer = 512): Call => ({
+  name: 'aten::mm',
+  takes,
+  shapes: [
+    [rows, 512],
+    [512, outer],
+  ],
+});
+
+test('a mask that is made anew in every step, and is larger than what the step computes on', async () => {
+  const mask = (name: string, elements: number): Call => ({
+    name,
+    takes: 400,
+    class: 'copy',
+    shapes: [[elements, elements], []],
+  });
+  const context = await stepsOf(6, () => [
+    weighted(1000, 1),
+    mask('aten::fill_', 1024),
+    mask('aten::triu', 1024),
+  ]);
+  const draft = await found(rebuiltTensors, context);
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.8, 9);
+  expect(draft.title).toContain('2 writes of the same sizes');
+  // Activations of a step are written in every step; so is a mask that only the first two needed.
+  const own = await stepsOf(6, (step) => [
+    weighted(1000, 1024),
+    mask('aten::fill_', 724),
+    ...(step < 2 ? [mask('aten::triu', 8192)] : []),
+  ]);
+  expect((await rebuiltTensors.find(own)).outcome).toBe('not_fired');
+});
+
+test('steps that compute all tokens again: rows that grow by the new ones', async () => {
+  const context = await stepsOf(6, (step) => [
+    weighted(4000, 400 + 2 * step),
+    weighted(1000, 400 + 2 * step),
+  ]);
+  const draft = await found(noKvCache, context);
+  // 405 rows of two sequences on average; time goes with the rows down to 16 of them.
+  expect(draft.gain!.expected_ms).toBeCloseTo(5 * (1 - 16 / 405), 6);
+  expect(draft.title).toContain('203 tokens of each sequence');
+  for (const rows of [() => 1, () => 256, (step: number) => 4 + step]) {
+    const other = await stepsOf(6, (step) => [weighted(4000, rows(step))]);
+    expect((await noKvCache.find(other)).outcome).toBe('not_fired');
+  }
+});
+
+test('logits of every prompt token, of which one is sampled from', async () => {
+  const stages = [stage(0, 'prefill', 0, 1200), stage(1, 'decode', 1200, 1400, { step_index: 0 })];
+  const call = (id: number, stageId: number, start: number, takes: number, shapes: number[][]) => ({
+    op_id: id,
+    name: 'aten::mm',
+    class: 'gemm',
+    op_type: 'cpu_op',
+    stage_id: stageId,
+    start_ns: start * us,
+    dur_ns: takes * us,
+    self_dur_ns: takes * us,
+    input_shapes: JSON.stringify(shapes),
+    input_types: '["float","float"]',
+  });
+  const hidden = [512, 512];
+  const vocabulary = [512, 32_000];
+  const ops = (rows: number) => [
+    call(1, 0, 10, 300, [[100, 512], hidden]),
+    call(2, 0, 400, 700, [[rows, 512], vocabulary]),
+    call(3, 1, 1210, 20, [[1, 512], hidden]),
+    call(4, 1, 1300, 50, [[1, 512], vocabulary]),
+  ];
+  const draft = await found(promptLogits, await contextOf({ stages, ops: ops(100) }));
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.7 * 0.99, 6);
+  expect(draft.evidence[0]!.text).toContain('decode: 1 row of 512 × 32000');
+  expect((await promptLogits.find(await contextOf({ stages, ops: ops(1) }))).outcome).toBe('not_fired');
+});

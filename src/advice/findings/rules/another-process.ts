@@ -1,0 +1,114 @@
+import { doubt } from '../doubt.js';
+import type { Evidence } from '../../../model/documents/explain.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { benchFlagSql } from '../queries/bench-queries.js';
+import { benchOf } from '../session-analyses.js';
+
+/** What a driver, a display and the program's own context hold of an idle GPU is less (src/facts/bench/flags.ts). */
+const foreignBytes = 2 * 2 ** 30;
+
+/** Something else held or used the GPU while it was measured. */
+export const anotherProcess: Rule = {
+  id: 'another_process',
+  title: 'Another process on the GPU',
+  references: [],
+  async find(context) {
+    if (context.manifest.kind === 'monitor')
+      return {
+        outcome: 'not_applicable',
+        why: 'A recording of a machine names every process; it measures none.',
+      };
+    const bench = await benchOf(context);
+    if (bench) {
+      const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
+        ...own,
+        ...points.flatMap((point) => point.flags),
+      ]);
+      const found = [
+        ...new Set(flags.filter(({ code }) => code === 'other_process').map(({ text }) => text)),
+      ];
+      if (found.length === 0)
+        return { outcome: 'not_fired', why: 'No other process was seen on the GPUs of the benchmark.' };
+      const { evidence } = await context.evidence(benchFlagSql('other_process', null), () =>
+        found.join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(found[0]!, [evidence])] };
+    }
+    if (!context.has('telemetry') && !context.has('memory'))
+      return { outcome: 'not_applicable', why: 'No GPU processes were sampled during the session.' };
+    return (await processes(context)) ?? (await memoryBefore(context)) ?? notSeen;
+  },
+};
+
+const notSeen = {
+  outcome: 'not_fired' as const,
+  why: 'No sample shows a second compute process, or memory in use before the program began.',
+};
+
+/** NVML counts the processes with a compute context on the device; one a rank is the program's own. */
+async function processes(context: FindingContext) {
+  const own = context.manifest.workload?.tensor_parallel_size ?? 1;
+  const device = context.scope?.source.focus.device;
+  const { rows, evidence } = await context.evidence<{
+    scope: string;
+    samples: number;
+    most: number;
+    crowded: number;
+  }>(
+    `SELECT scope, count(*) AS samples, max(value)::INTEGER AS most, count_if(value > 1) AS crowded FROM telemetry
+     WHERE metric = 'compute_processes' AND value IS NOT NULL ${typeof device === 'number' ? `AND scope = 'gpu${device}'` : ''}
+     GROUP BY scope ORDER BY most DESC`,
+    (all) =>
+      all
+        .map(
+          (row) =>
+            `${row.scope} had up to ${row.most} compute processes, more than one in ${row.crowded} of ${row.samples} samples`,
+        )
+        .join('; '),
+  );
+  // A program may have helpers of its own; several samples in a row are no passing context.
+  const worst = rows.find(({ most, crowded, samples }) => most > 1 && crowded >= Math.max(2, 0.05 * samples));
+  if (!worst) return null;
+  const note = own > 1 ? ' (ranks of one program on one GPU would be counted, too)' : '';
+  const text = `${worst.scope} had up to ${worst.most} compute processes while it was measured${note}`;
+  return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
+}
+
+/** Memory of the device at the first sample, where that was taken before the program's first work on it. */
+async function memoryBefore(context: FindingContext) {
+  const { rows, evidence } = await context.evidence<{ device: number; bytes: number }>(
+    `WITH begins AS (
+       SELECT execution_id, min(start_ns) AS start_ns FROM (
+         SELECT execution_id, start_ns FROM kernels UNION ALL SELECT execution_id, start_ns FROM copies
+         UNION ALL SELECT execution_id, start_ns FROM stages) GROUP BY execution_id)
+     SELECT device, arg_min(bytes, t_ns) AS bytes, min(t_ns) AS t_ns, execution_id FROM memory JOIN begins USING (execution_id)
+     WHERE kind = 'used' AND device IS NOT NULL AND t_ns < start_ns GROUP BY execution_id, device ORDER BY bytes DESC`,
+    (all) =>
+      all
+        .map(
+          ({ device, bytes }) =>
+            `gpu${device}: ${(bytes / 2 ** 30).toFixed(2)} GiB in use before the program's first work`,
+        )
+        .join('; '),
+  );
+  const worst = rows.find(({ bytes }) => bytes > foreignBytes);
+  if (!worst) return null;
+  const text = `gpu${worst.device} had ${(worst.bytes / 2 ** 30).toFixed(1)} GiB in use before the program began: another process holds it`;
+  return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
+}
+
+function finding(text: string, evidence: Evidence[]): FoundDraft {
+  return doubt({
+    title: `Shared GPU: ${text}`,
+    cause:
+      'Kernels of several processes take turns on one GPU, and its memory and bandwidth are shared: times hold waiting that no trace of this program shows.',
+    change: {
+      kind: 'environment',
+      text: 'Measure on a GPU that nothing else uses.',
+      example: 'nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv',
+    },
+    confidence: 'medium',
+    evidence,
+    check: 'the same run again on a free GPU, then: inferscope session compare @last~1 @last',
+  });
+}

@@ -1,0 +1,108 @@
+import { collectiveRows } from '../../../facts/collectives/queries.js';
+import type { FoundDraft, Rule } from '../rule.js';
+import { checkAgain } from '../stage-rule.js';
+import { ms, part, percent } from '../words.js';
+
+/** Of the operations of a communicator that all ranks recorded: fewer show no habit. */
+const leastOperations = 20;
+/** A rank that is last by chance is so in half of them, of two ranks: 18 of 20 has a probability of 2 in 10 000. */
+const leastLast = 0.9;
+/** Of the time of the operations, below which an earlier arrival changes little. */
+const leastShare = 0.05;
+
+interface LateRank extends Record<string, string | number | null> {
+  communicator: string;
+  operation: string;
+  bytes: number;
+  ranks: number;
+  rank: number;
+  host: string | null;
+  last: number;
+  operations: number;
+  time_ms: number;
+  saved_ms: number;
+}
+
+/**
+ * NCCL's own records: the same rank arrives last in almost all operations. The others leave with it, so it is the rank with
+ * the shortest time. Had it arrived with the last but one, each operation would have been shorter by the difference of the
+ * two shortest times; more is not claimed, and nothing of the program's time, which the records do not have.
+ */
+export const collectiveLateRank: Rule = {
+  id: 'collective_late_rank',
+  noise: true,
+  title: 'Rank that arrives last in collectives',
+  references: [
+    {
+      title: 'NCCL Inspector',
+      url: 'https://github.com/NVIDIA/nccl/tree/master/plugins/profiler/inspector',
+    },
+  ],
+  async find(context) {
+    if (!context.has('collectives'))
+      return { outcome: 'not_applicable', why: 'NCCL Inspector recorded no collectives.' };
+    const { rows, evidence } = await context.evidence<LateRank>(lateRanksSql, (all) =>
+      all
+        .slice(0, 3)
+        .map(
+          (row) =>
+            `${row.operation} of ${row.bytes} bytes: rank ${row.rank} last in ${row.last} of ${row.operations}`,
+        )
+        .join('; '),
+    );
+    const enough = rows.filter(({ operations }) => operations >= leastOperations);
+    const [most] = enough;
+    if (!most) {
+      const complete = rows.reduce((sum, { operations }) => Math.max(sum, operations), 0);
+      return {
+        outcome: 'not_applicable',
+        why: `At most ${complete} operations of one size were recorded on all ranks by the GPU clock; ${leastOperations} show a habit.`,
+      };
+    }
+    const late = enough.find(
+      ({ last, operations, saved_ms, time_ms }) =>
+        last >= leastLast * operations && saved_ms >= leastShare * time_ms,
+    );
+    return late
+      ? { outcome: 'fired', findings: [{ ...finding(late), evidence: [evidence] }] }
+      : {
+          outcome: 'not_fired',
+          why: `Rank ${most.rank} is last in ${percent(most.last / most.operations)} of ${most.operations} ${most.operation}s and would save ${part(most.saved_ms, most.time_ms)} of their time.`,
+        };
+  },
+};
+
+/** The rank of each communicator, operation and size that is last most often, the largest saving first. */
+const lateRanksSql = `${collectiveRows},
+   sums AS (
+     SELECT communicator, operation, bytes, any_value(ranks) AS ranks, count(*) AS operations, sum(longest_ns) / 1e6 AS time_ms
+     FROM complete GROUP BY ALL),
+   late AS (
+     SELECT communicator, operation, bytes, last_rank AS rank, any_value(last_host) AS host, count(*) AS last, sum(second_ns - shortest_ns) / 1e6 AS saved_ms
+     FROM complete WHERE last_rank IS NOT NULL GROUP BY ALL)
+   SELECT communicator, operation, bytes, ranks, rank, host, last, operations, time_ms, saved_ms
+   FROM sums JOIN late USING (communicator, operation, bytes)
+   QUALIFY row_number() OVER (PARTITION BY communicator, operation, bytes ORDER BY last DESC, rank) = 1
+   ORDER BY saved_ms DESC, communicator, operation, bytes`;
+
+function finding(late: LateRank): Omit<FoundDraft, 'evidence'> {
+  const { operation, rank, host, last, operations, saved_ms, time_ms, ranks } = late;
+  const each = saved_ms / last;
+  return {
+    stage: null,
+    title: `Rank ${rank} arrives last in ${percent(last / operations)} of ${operation}s; ${ranks - 1} ranks wait ${ms(each)} or longer for it`,
+    cause: `In ${last} of ${operations} ${operation}s that all ${ranks} ranks recorded, rank ${rank}${host === null ? '' : ` (${host})`} has the shortest time: it entered last, and the others were waiting inside the collective.`,
+    change: {
+      kind: 'config',
+      text: 'Find out what that rank does before the collective: more work (experts, sequences, pipeline stage), a GPU with lower clocks, or a CPU that is shared with another process.',
+      example: 'inferscope run --evaluator nsys -- <command>, one report per rank',
+    },
+    at_stake_ms: each,
+    run_ms: saved_ms,
+    share: saved_ms / time_ms,
+    gain: null,
+    confidence: 'medium',
+    bars: [],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,214 @@
+import type { PhaseKind } from '../../../model/documents/trace.js';
+import { necessaryOps } from '../../../facts/model-work.js';
+import { multipliesScores } from '../attention-scores.js';
+import { fusedAttentionName, softmaxName } from '../kernel-roles.js';
+import { writtenOutAttention } from '../operators/written-out-attention.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
+import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Scale, mask, cast, dropout: what stands between the scores and the softmax, and between that and the values. */
+const kernelsBetween = 10;
+/** Of its roof a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
+const fusedEfficiency = { expected: 0.5, high: 0.7 };
+/** Without a model: what is left are the two products, whose scores are no longer written and read. */
+const withoutModel = 0.15;
+
+/** One attention written out: products around a softmax whose scores lie in memory. */
+interface Region {
+  kernels: SequenceKernel[];
+  ns: number;
+}
+
+/** Attention runs as two products and a softmax over a score matrix in memory, instead of as one kernel. */
+export const eagerAttention = stageRule(
+  {
+    id: 'eager_attention',
+    title: 'Eager attention',
+    references: [
+      { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },
+      {
+        title: 'torch.nn.functional.scaled_dot_product_attention',
+        url: 'https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const sequence = await stepSequence(context, stage.kind);
+    const factor = carried(sequence, stage.compute_ms);
+    const regions = regionsOf(sequence, await scoresOf(context, stage.kind, sequence));
+    if (regions.length === 0) return 'no softmax between two products';
+    const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
+    const fused = await fusedMs(context, stage.kind, time);
+    const stake = time - Math.min(time, fused.expected);
+    if (stake < leastShare * stage.wall_ms) {
+      return `${regions.length} attentions written out take ${part(time, stage.wall_ms)}, one kernel each would save ${part(stake, stage.wall_ms)}`;
+    }
+    return finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) });
+  },
+  writtenOutAttention,
+);
+
+/** How to tell, without a softmax by name, that what lies between two products is one over a score matrix. */
+interface Scores {
+  /** Shapes of the operators' inputs, of products. */
+  shapes: ReadonlyMap<number, number[][]>;
+  /** Elements of one layer's score matrix, and of its hidden state; null where the model's sizes are not known. */
+  elements: number | null;
+  hidden: number | null;
+}
+
+/** A thread of PyTorch's elementwise kernels takes 16 elements at most. */
+const elementsAThread = 16;
+
+async function scoresOf(
+  context: FindingContext,
+  kind: PhaseKind,
+  sequence: readonly SequenceKernel[],
+): Promise<Scores> {
+  const ids = new Set(
+    sequence.flatMap(({ class: own, op_id: id }) => (own === 'gemm' && id !== null ? [id] : [])),
+  );
+  const rows =
+    ids.size === 0
+      ? []
+      : await context.database.query<{ op_id: number; shapes: string }>(
+          `SELECT op_id, input_shapes AS shapes FROM own_ops WHERE op_id IN (${[...ids].join(', ')}) AND input_shapes IS NOT NULL`,
+        );
+  const { model } = context;
+  const shape = await stageShape(context, kind);
+  const sized = 'architecture' in model && shape;
+  const heads = sized ? (model.architecture.layers[0]?.attention.headCount ?? null) : null;
+  const queries = shape ? shape.batchSize * shape.newTokens : 0;
+  return {
+    shapes: new Map(rows.map(({ op_id: id, shapes }) => [id, JSON.parse(shapes) as number[][]])),
+    elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
+    hidden: sized ? queries * model.architecture.hiddenSize : null,
+  };
+}
+
+/**
+ * Whether kernels between two products make a softmax of scores: by the shapes that the products multiply, else by a kernel as
+ * large as the model's score matrix and far larger than its hidden state. A norm between two products has neither.
+ */
+function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidden }: Scores): boolean {
+  const [before, after] = [kernels[0]!, kernels.at(-1)!];
+  if (shapes.size > 0) return multipliesScores(shapes.get(before.op_id ?? -1), shapes.get(after.op_id ?? -1));
+  if (elements === null || hidden === null || elements < 4 * hidden) return false;
+  return kernels.some(({ class: own, blocks, threads }) => {
+    const all = (blocks ?? 0) * (threads ?? 0);
+    return own === 'elementwise' && elementsAThread * all >= elements && all > hidden;
+  });
+}
+
+/** From the product before a softmax to the product after it; a softmax written out has a reduction of its own. */
+function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
+  const regions: Region[] = [];
+  let free = 0;
+  for (const [index, kernel] of sequence.entries()) {
+    if (index < free) continue;
+    const named = kernel.class === 'attention' && softmaxName.test(kernel.name);
+    if (!named && kernel.class !== 'norm') continue;
+    const before = nearest(sequence, index, -1, free);
+    const after = nearest(sequence, index, 1, sequence.length - 1);
+    if (before === null || after === null) continue;
+    if (!named && !overScores(sequence.slice(before, after + 1), scores)) continue;
+    const kernels = sequence.slice(before, after + 1);
+    // A sampler's softmax has a fused attention or another softmax between it and the next product.
+    if (
+      kernels.some((one) => one !== kernel && fusedAttentionName.test(one.name) && one.class === 'attention')
+    )
+      continue;
+    regions.push({ kernels, ns: kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) });
+    free = after + 1;
+  }
+  return regions;
+}
+
+function nearest(
+  sequence: readonly SequenceKernel[],
+  from: number,
+  step: 1 | -1,
+  limit: number,
+): number | null {
+  for (
+    let i = from + step, seen = 0;
+    seen < kernelsBetween && (step === 1 ? i <= limit : i >= limit);
+    i += step, seen++
+  ) {
+    if (sequence[i]?.class === 'gemm') return i;
+  }
+  return null;
+}
+
+/** Time of fused attention for the stage: the model's necessary work at the efficiency such kernels have. */
+async function fusedMs(
+  context: FindingContext,
+  kind: PhaseKind,
+  time: number,
+): Promise<{ expected: number; high: number }> {
+  const { model, roofs } = context;
+  const shape = await stageShape(context, kind);
+  const bandwidth = roofs?.roofBandwidth.value ?? null;
+  if (!('architecture' in model) || !shape || !roofs || bandwidth === null) {
+    return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
+  }
+  let seconds = 0;
+  for (const op of necessaryOps(model, shape).filter(({ class: own }) => own === 'attention')) {
+    const peak = roofs.roofFlops(op.dtype).value;
+    if (peak === null) return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
+    const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);
+    seconds += Math.max(op.flops / peak, bytes / bandwidth);
+  }
+  return {
+    expected: (seconds * 1e3) / fusedEfficiency.expected,
+    high: (seconds * 1e3) / fusedEfficiency.high,
+  };
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { regions, time, stake, best }: { regions: Region[]; time: number; stake: number; best: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const names = [...new Set(regions[0]!.kernels.map(({ name }) => name))];
+  const { evidence } = await context.evidence<{
+    kernel: string;
+    per_instance: number;
+    us: number;
+    ms: number;
+  }>(
+    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+    (rows) =>
+      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${rows[0]?.us ?? '–'} µs`,
+  );
+  return {
+    stage: kind,
+    title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `In ${aStage(kind)} the scores of every query and key are written to memory by one product, read and written again by scale, mask, softmax and casts, and read by the second product: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
+    change: {
+      kind: 'code',
+      text: 'Use scaled_dot_product_attention or FlashAttention; in transformers choose the attention implementation.',
+      example: 'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.8 * stake,
+      high_ms: Math.max(stake, best),
+      after_ms: wall - stake,
+      assumption: `A fused kernel reaches ${fusedEfficiency.expected * 100} % of its roof for the model's causal attention (without a model: ${withoutModel * 100} % of the time is left).`,
+      what_if: 'fused-attention',
+    },
+    confidence: 'high',
+    bars: classBars(context, kind, ['attention', 'gemm', 'elementwise', 'copy']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,131 @@
+import { headlineTime } from '../../../model/headline-time.js';
+import { halfWidth } from '../../../facts/difference/half-width.js';
+import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
+import { holds } from '../../../model/subjects.js';
+import { doubt } from '../doubt.js';
+import { benchFlagSql } from '../queries/bench-queries.js';
+import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { benchOf } from '../session-analyses.js';
+import { ms } from '../words.js';
+
+/** Half width of the 95 % interval as a share of the mean: a change smaller than it cannot be told from noise. */
+const wide = 0.1;
+/** Steps below which no spread is worth the name. */
+const leastInstances = 3;
+
+/** Times that rest on too few repeats, or vary too much to compare with another run. */
+export const fewRepeats: Rule = {
+  id: 'few_repeats',
+  title: 'Too few repeats, or repeats that differ',
+  references: [
+    {
+      title: 'Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation (OOPSLA 2007)',
+      url: 'https://doi.org/10.1145/1297027.1297033',
+    },
+  ],
+  async find(context) {
+    const bench = await benchOf(context);
+    if (bench) {
+      const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
+        ...own.map((flag) => ({ ...flag, point: null as string | null })),
+        ...points.flatMap(({ flags, point }) => flags.map((flag) => ({ ...flag, point }))),
+      ]);
+      const varying = flags.filter(({ code }) => code === 'high_variance' || code === 'unstable_warmup');
+      const single = bench.issues.filter(({ code }) => code === 'one_launch');
+      if (varying.length === 0 && single.length === 0)
+        return { outcome: 'not_fired', why: 'Repeats and launches of the benchmark agree within 5 %.' };
+      const [worst] = varying;
+      const title = worst
+        ? `High variance: ${worst.point === null ? '' : `at ${worst.point} `}${worst.text}`
+        : `Too few launches: ${single[0]!.text.replace(/\.$/, '')}`;
+      const points = varying.flatMap(({ point }) => point ?? []);
+      const { evidence } = await context.evidence(
+        benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),
+        () => [...varying, ...single].map(({ text }) => text).join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(title, evidence)] };
+    }
+    if (context.waterfalls.length === 0)
+      return { outcome: 'not_applicable', why: 'The session has no stages whose times could vary.' };
+    const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
+    if (doubtful.length > 0) {
+      const { evidence } = await context.evidence<Times>(timesSql(context, doubtful), (rows) =>
+        rows.map((row) => spreadWords(row)).join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(doubtful[0]!.title, evidence)] };
+    }
+    return {
+      outcome: 'not_fired',
+      why: 'Every stage has three instances and more, with means known to 10 %.',
+    };
+  },
+};
+
+/** Kinds of which a run has several; loading and warm-up happen once by nature. */
+const counts = ({ kind }: StageWaterfall) => kind === 'prefill' || kind === 'decode' || kind === 'mixed';
+
+function doubtOf(
+  waterfall: StageWaterfall,
+  { manifest }: FindingContext,
+): { waterfall: StageWaterfall; title: string }[] {
+  const { kind, instances } = waterfall;
+  // What is compared with another run is the time without a profiler, where there is one.
+  const measured = headlineTime(waterfall);
+  if (instances < leastInstances) {
+    // The embedded engine's profiled pass is short by design: its clean one is what is timed.
+    if (holds(manifest, 'profile')) return [];
+    const times = instances === 1 ? 'once' : `${instances} times`;
+    return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
+  }
+  const share = halfWidth(measured);
+  if (share === null || share <= wide) return [];
+  const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
+  return [{ waterfall, title: text }];
+}
+
+interface Times extends Record<string, string | number> {
+  kind: string;
+  instances: number;
+  median_ms: number;
+  least_ms: number;
+  most_ms: number;
+}
+
+const spreadWords = ({
+  kind,
+  instances,
+  median_ms: median,
+  least_ms: least,
+  most_ms: most,
+}: Times): string =>
+  instances === 1
+    ? `${kind}: one stage of ${ms(median)}`
+    : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
+
+/** The times behind the means: of the clean execution where that is what is compared. */
+function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {
+  const kinds = doubtful.map(({ waterfall }) => waterfall.kind);
+  const clean = doubtful.some(({ waterfall }) => waterfall.clean_ms.value !== null);
+  if (scope && !clean) return windowTimesSql(kinds);
+  const executions = doubtful.flatMap(({ waterfall: { execution_id: id } }) => [
+    id,
+    scope?.source.timing?.execution_id ?? 'clean',
+  ]);
+  return hostTimesSql(kinds, [...new Set(executions)]);
+}
+
+function finding(title: string, evidence: Evidence): FoundDraft {
+  return doubt({
+    title,
+    cause:
+      'The mean is too uncertain to detect smaller changes: what looks like a gain may be the next run of the same program.',
+    change: {
+      kind: 'capture',
+      text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',
+      example: 'inferscope bench latency --launches 5 --runs 10 …',
+    },
+    evidence: [evidence],
+    check: 'inferscope baseline check, which takes the spread into account',
+  });
+}

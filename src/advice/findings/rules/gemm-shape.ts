@@ -1,0 +1,221 @@
+import { deviceOf, factOf } from '../../../facts/device.js';
+import { necessaryOps } from '../../../facts/model-work.js';
+import { wavesOf } from '../launch-waves.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
+import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Shorter products lose to their launch what their shape costs. */
+const leastNs = 10_000;
+/** Of its roof a product with aligned sizes reaches (docs/measurement.md, kernels: 70 to 75 % in 16 bits on an H200). */
+const alignedEfficiency = 0.7;
+/** Without shapes: time that is left where a kernel loads so many bytes at once instead of 16. */
+const leftByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
+const bytesOf: Record<string, number> = { fp16: 2, bf16: 2, fp8: 1, int8: 1, fp32: 4, tf32: 4, fp64: 8 };
+
+interface GemmKernel {
+  name: string;
+  dtype: string | null;
+  grid: string | null;
+  block: string | null;
+  registers: number | null;
+  shared_mem_bytes: number | null;
+  n: number;
+  /** Of a mean instance. */
+  ms: number;
+}
+
+/** Sizes of products that tensor cores cannot load at once, or whose tiles leave most of the last wave empty. */
+export const gemmShape: Rule = {
+  id: 'gemm_shape',
+  title: 'Shapes of matrix products',
+  references: [
+    {
+      title: "NVIDIA: Matrix Multiplication Background User's Guide",
+      url: 'https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const gemms = await gemmsOf(context, stage);
+      for (const judge of [misaligned, quantised]) {
+        const result = await judge(context, stage, gemms);
+        if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
+        else findings.push(result);
+      }
+    }
+    return findings.length > 0
+      ? { outcome: 'fired', findings }
+      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+  },
+};
+
+async function gemmsOf({ database }: FindingContext, { kind, instances }: StageFacts): Promise<GemmKernel[]> {
+  const where =
+    kind === 'outside'
+      ? ''
+      : `JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id AND w.kind = '${kind}'`;
+  return database.query<GemmKernel>(
+    `SELECT name, dtype, grid, "block", registers, shared_mem_bytes, count(*) / ${instances} AS n, sum(exclusive_ns) / 1e6 / ${instances} AS ms
+     FROM own_kernels ${where} WHERE class = 'gemm' AND dur_ns >= ${leastNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,
+  );
+}
+
+/** Bytes that a kernel loads at once, as its name says; null where it says nothing. */
+function loadBytes({ name, dtype }: GemmKernel): number | null {
+  const elements = /_align(\d+)\b/.exec(name)?.[1] ?? /_ldg(\d+)_/.exec(name)?.[1];
+  const size = bytesOf[dtype ?? ''] ?? null;
+  return elements === undefined || size === null ? null : Number(elements) * size;
+}
+
+async function misaligned(
+  context: FindingContext,
+  stage: StageFacts,
+  gemms: readonly GemmKernel[],
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall } = stage;
+  const own = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
+  const time = own.reduce((sum, gemm) => sum + gemm.ms, 0);
+  if (time < leastShare * wall)
+    return `products that load less than 16 bytes at once take ${part(time, wall)}`;
+  const byName = own.reduce((sum, gemm) => sum + gemm.ms * (leftByBytes[loadBytes(gemm)!] ?? 0.5), 0);
+  const byModel = await alignedMs(context, stage, time, gemms);
+  const after = Math.min(time, byModel ?? byName);
+  const stake = time - after;
+  if (stake < leastShare * wall)
+    return `misaligned products would be ${part(stake, wall)} faster with aligned sizes`;
+  const smallest = Math.min(...own.map((gemm) => loadBytes(gemm)!));
+  const { evidence } = await gemmEvidence(
+    context,
+    stage,
+    own,
+    () => `${own[0]!.name.slice(0, 120)}: loads ${smallest} bytes at once`,
+  );
+  return {
+    stage: kind,
+    title: `Misaligned products: sizes that are no multiple of 16 bytes keep ${part(time, wall)} of ${everyStage(kind)} off the fast kernels`,
+    at_stake_ms: stake,
+    cause: `In ${aStage(kind)} products for ${ms(time)} run in kernels that load ${smallest} bytes at once: a dimension of their matrices (hidden size, intermediate size, vocabulary, tokens) is no multiple of 16 bytes, so that the library cannot use its fast kernels.`,
+    change: {
+      kind: 'code',
+      text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), in the weights once and not at every use.',
+      example: 'model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)  # for the vocabulary',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.6 * stake,
+      high_ms: Math.min(time, 1.2 * stake),
+      after_ms: wall - stake,
+      assumption:
+        byModel === null
+          ? 'Kernels that load 2, 4 and 8 bytes at once take 2.5, 1.8 and 1.25 times as long as those that load 16.'
+          : `Aligned products reach ${alignedEfficiency * 100} % of their roof.`,
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: classBars(context, kind, ['gemm']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+/** Time of the misaligned ones with aligned sizes: the model's necessary products at their roof, in proportion. */
+async function alignedMs(
+  context: FindingContext,
+  stage: StageFacts,
+  time: number,
+  gemms: readonly GemmKernel[],
+): Promise<number | null> {
+  const { model, roofs } = context;
+  const shape = await stageShape(context, stage.kind);
+  const bandwidth = roofs?.roofBandwidth.value ?? null;
+  if (!('architecture' in model) || !shape || !roofs || bandwidth === null) return null;
+  let seconds = 0;
+  for (const op of necessaryOps(model, shape).filter(({ class: own }) => own === 'gemm')) {
+    const peak = roofs.roofFlops(op.dtype).value;
+    if (peak === null) return null;
+    const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);
+    seconds += Math.max(op.flops / peak, bytes / bandwidth) / alignedEfficiency;
+  }
+  const all = gemms.reduce((sum, gemm) => sum + gemm.ms, 0);
+  return all > 0 ? (seconds * 1e3 * time) / all : null;
+}
+
+async function quantised(
+  context: FindingContext,
+  stage: StageFacts,
+  gemms: readonly GemmKernel[],
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall } = stage;
+  const device = context.scope?.source.focus.device ?? null;
+  const sms = deviceOf(context.manifest, device).smCount.value;
+  const capability = factOf(context.manifest.hardware, device, 'compute_capability');
+  if (sms === null || typeof capability !== 'string') return 'the number of multiprocessors is not known';
+  const product = (text: string | null) =>
+    (text ?? '').split(',').reduce((size, one) => size * Number(one), 1);
+  const own = gemms.flatMap((gemm) => {
+    const launch = {
+      blocks: product(gemm.grid),
+      threads: product(gemm.block),
+      registers: gemm.registers,
+      shared_mem_bytes: gemm.shared_mem_bytes,
+    };
+    const found = wavesOf(launch, sms, capability);
+    return found && found.waves > 1 ? [{ gemm, ...found, blocks: launch.blocks }] : [];
+  });
+  const stake = own.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
+  if (stake < leastShare * wall) return `partly filled last waves of products cost ${part(stake, wall)}`;
+  const worst = own.toSorted((a, b) => b.gemm.ms * (1 - b.efficiency) - a.gemm.ms * (1 - a.efficiency))[0]!;
+  const time = own.reduce((sum, { gemm }) => sum + gemm.ms, 0);
+  const { evidence } = await gemmEvidence(
+    context,
+    stage,
+    own.map(({ gemm }) => gemm),
+    () =>
+      `${worst.blocks} blocks on ${sms} multiprocessors: ${worst.waves.toFixed(2)} waves, of which the last is ${part(worst.waves % 1 || 1, 1)} full`,
+  );
+  return {
+    stage: kind,
+    title: `Wave quantisation: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `${worst.blocks} tiles run in ${Math.ceil(worst.waves)} waves on ${sms} multiprocessors (${count(worst.waves)} would fill them): the last wave takes as long as a full one. ${ms(time)} of ${aStage(kind)} are such products.`,
+    change: {
+      kind: 'code',
+      text: 'Choose rows (batch × tokens) or output features so that the tiles fill whole waves, smaller tiles, or a kernel that splits K or keeps blocks resident (stream-K, persistent).',
+      example: null,
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.5 * stake,
+      high_ms: stake,
+      after_ms: wall - stake,
+      assumption: 'Every wave takes as long as a full one; for the same work in whole waves.',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [...classBars(context, kind, ['gemm']), ...barsOf(context, kind, ['roofline'])],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+function gemmEvidence(
+  context: FindingContext,
+  { kind, instances }: StageFacts,
+  own: readonly GemmKernel[],
+  text: () => string,
+) {
+  const names = [...new Set(own.map(({ name }) => `'${name.replaceAll("'", "''")}'`))];
+  return context.evidence(
+    `SELECT coalesce(short_name, name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
+            round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+    text,
+  );
+}

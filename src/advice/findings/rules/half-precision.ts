@@ -1,0 +1,163 @@
+import { floatStorage } from '../../../llm/storage.js';
+import { necessaryOps } from '../../../facts/model-work.js';
+import { programOf } from '../framework.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
+import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, everyStage, ms, part, plural } from '../words.js';
+import type { PeakDType } from '../../../hardware/gpu-sheet.js';
+
+/** Attention in float32 has no kernel of its own on recent tensor cores; in 16 bits it has: 3.7 ms became 0.33 ms on an H200. */
+const attentionShare = 0.1;
+/** Everything else only moves bytes, half as many; kernels as short as a launch gain nothing. */
+const bytesShare = 0.5;
+const shortNs = 3000;
+
+type Wide = 'fp32' | 'tf32' | 'fp64';
+const peakNames: Record<Wide, PeakDType> = { fp32: 'float32', tf32: 'tfloat32', fp64: 'float32' };
+
+/** Kernels that take float32 and multiply in TF32 name both. */
+const wideType =
+  "CASE WHEN dtype = 'fp32' AND regexp_matches(name, 'tf32|tensorop|s1688', 'i') THEN 'tf32' ELSE dtype END";
+
+interface ClassTime {
+  class: string;
+  dtype: string | null;
+  n: number;
+  ms: number;
+}
+
+/** Products run in float32 or TF32 where 16 bits would do. */
+export const halfPrecision = stageRule(
+  {
+    id: 'half_precision',
+    title: 'float32 where 16 bits would do',
+    references: [
+      {
+        title: 'PyTorch: numerical accuracy, TensorFloat-32 and reduced precision',
+        url: 'https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html',
+      },
+      {
+        title: 'NVIDIA: Train With Mixed Precision',
+        url: 'https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const rows = await context.database.query<ClassTime>(
+      `SELECT class, CASE WHEN class = 'gemm' THEN ${wideType} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
+       FROM finding_kernels WHERE kind = '${stage.kind}' GROUP BY ALL`,
+    );
+    const products = rows.filter(({ class: own }) => own === 'gemm');
+    const wide = products.filter(({ dtype }) => isWide(dtype));
+    const time = wide.reduce((sum, row) => sum + row.ms, 0);
+    const all = products.reduce((sum, row) => sum + row.ms, 0);
+    if (time < leastShare * stage.wall_ms || time < 0.2 * all) {
+      return `${part(time, all)} of the products' time is in float32 or TF32`;
+    }
+    return finding(context, stage, { rows, wide, time, mostly: time > 0.8 * all });
+  },
+);
+
+const isWide = (dtype: string | null): dtype is Wide => dtype !== null && dtype in peakNames;
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { rows, wide, time, mostly }: { rows: ClassTime[]; wide: ClassTime[]; time: number; mostly: boolean },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { training } = await programOf(context);
+  let after = 0;
+  for (const row of wide) after += row.ms * (await ratio(context, stage, row.dtype as Wide));
+  // The rest of the model computes in the same type where nearly all products do.
+  let others = 0;
+  let othersAfter = 0;
+  if (mostly) {
+    for (const row of rows) {
+      if (row.class === 'gemm' || (row.ms * 1e6) / Math.max(1, row.n) < shortNs) continue;
+      others += row.ms;
+      othersAfter += row.ms * (row.class === 'attention' ? attentionShare : bytesShare);
+    }
+  }
+  const gain = time - after + others - othersAfter;
+  const names = [
+    ...new Set(
+      wide.map(({ dtype }) => (dtype === 'tf32' ? 'TF32' : dtype === 'fp64' ? 'float64' : 'float32')),
+    ),
+  ];
+  const { evidence } = await context.evidence<{
+    kernel: string;
+    dtype: string | null;
+    ms: number;
+    per_instance: number;
+  }>(
+    `SELECT coalesce(short_name, name) AS kernel, dtype, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class = 'gemm' GROUP BY ALL ORDER BY ms DESC`,
+    (found) =>
+      found
+        .slice(0, 2)
+        .map(
+          (row) =>
+            `${row.kernel}${row.dtype === null ? '' : ` (${row.dtype})`}: ${plural(row.per_instance, 'call')}, ${ms(row.ms)}`,
+        )
+        .join('; '),
+  );
+  return {
+    stage: kind,
+    title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyStage(kind)}, where 16 bits would do`,
+    at_stake_ms: gain,
+    cause: `In ${aStage(kind)} products for ${ms(time)} run in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    change: {
+      kind: 'code',
+      text: training
+        ? 'Compute forward pass and loss under autocast: bfloat16, or float16 with a gradient scaler where the GPU has no bfloat16.'
+        : 'Load and run the model in bfloat16 (float16 where the GPU has no bfloat16).',
+      example: training
+        ? 'with torch.autocast("cuda", dtype=torch.bfloat16): loss = model(x)'
+        : kind === 'outside'
+          ? 'model = model.to(torch.bfloat16)'
+          : 'model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16)  # or model.to(torch.bfloat16)',
+    },
+    gain: {
+      expected_ms: gain,
+      low_ms: 0.7 * gain,
+      high_ms: Math.min(time + others, 1.1 * gain),
+      after_ms: wall - gain,
+      assumption:
+        'Products go with the ratio of the peaks or of the bytes, whichever binds each of them; what only moves bytes takes half, attention a tenth.',
+      what_if: 'dtype=bfloat16',
+    },
+    confidence: 'medium',
+    bars: [
+      ...barsOf(context, kind, ['roofline', 'serial']),
+      ...classBars(context, kind, ['gemm', 'attention', 'norm', 'elementwise', 'copy', 'embedding']),
+    ],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+/** Time in 16 bits over the time in a wider type: of the model's own products, else by what usually binds the stage. */
+async function ratio(context: FindingContext, { kind }: StageFacts, dtype: Wide): Promise<number> {
+  const { model, roofs } = context;
+  const half = roofs?.roofFlops('bfloat16').value ?? null;
+  const wide = roofs?.roofFlops(peakNames[dtype]).value ?? null;
+  const compute = half !== null && wide !== null ? Math.min(1, wide / half) : bytesShare;
+  const shape = await stageShape(context, kind);
+  const bandwidth = roofs?.roofBandwidth.value ?? null;
+  if (!('architecture' in model) || !shape || half === null || wide === null || bandwidth === null) {
+    return kind === 'prefill' ? compute : bytesShare;
+  }
+  const time = (type: 'float32' | 'bfloat16', peak: number) =>
+    necessaryOps({ architecture: model.architecture, storage: floatStorage(type) }, shape)
+      .filter(({ class: own }) => own === 'gemm')
+      .reduce((sum, op) => {
+        const bytes = Object.values(op.bytes).reduce((total, one) => total + one, 0);
+        return sum + Math.max(op.flops / peak, bytes / bandwidth);
+      }, 0);
+  const now = time('float32', wide);
+  return now > 0 ? Math.min(1, time('bfloat16', half) / now) : compute;
+}

@@ -1,0 +1,115 @@
+import { copiedContext } from '../operators/copied-context.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { literal } from '../../../facts/trace/scope.js';
+import { type ContextCopies, contextCopies } from '../context-copies.js';
+import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/**
+ * A copy that takes longer moves more than a step's own tokens: 10 µs are 20 MB read and written at 4 TB/s, and a step's
+ * activations are hundreds of KB.
+ */
+const longCopyNs = 10_000;
+/** Time of a write of the new tokens alone: one short kernel (docs/measurement.md: a launch of next to no work). */
+const writeNs = 2_000;
+/** Fewer rows beside one are as likely something else. */
+const manyTokens = 16;
+
+/** Keys and values of all earlier tokens are copied in every step, to append one. */
+export const kvCacheConcat = stageRule(
+  {
+    id: 'kv_cache_concat',
+    title: 'KV cache copied every step',
+    references: [
+      {
+        title: 'Hugging Face transformers: cache strategies (static cache)',
+        url: 'https://huggingface.co/docs/transformers/kv_cache',
+      },
+      {
+        title: 'Efficient Memory Management for LLM Serving with PagedAttention',
+        url: 'https://arxiv.org/abs/2309.06180',
+      },
+    ],
+  },
+  async (context, stage) => {
+    if (stage.kind === 'prefill') return 'a prefill makes its keys and values';
+    const copies = await contextCopies(context, stage);
+    const time = copies.reduce((sum, one) => sum + one.ms, 0);
+    const n = copies.reduce((sum, one) => sum + one.n, 0);
+    const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
+    if (time < leastShare * stage.wall_ms) return shown;
+    if (stage.kind === 'outside' && !(await appends(context)))
+      return `${shown}; nothing shows that they append a token to a cache`;
+    const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
+    if (!long && !copies.some(({ grows }) => grows)) {
+      return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
+    }
+    return finding(context, stage, copies);
+  },
+  copiedContext,
+);
+
+/** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]. */
+async function appends({ database }: FindingContext): Promise<boolean> {
+  const rows = await database.query<{ shapes: string }>(
+    "SELECT DISTINCT input_shapes AS shapes FROM own_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
+  );
+  return rows.some(({ shapes }) => {
+    const [lists] = JSON.parse(shapes) as unknown[];
+    const [long, short] = Array.isArray(lists) ? (lists as number[][]) : [];
+    if (!Array.isArray(long) || !Array.isArray(short) || long.length < 3) return false;
+    return long.some((size, axis) => short[axis] === 1 && size >= manyTokens);
+  });
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  copies: readonly ContextCopies[],
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const time = copies.reduce((sum, one) => sum + one.ms, 0);
+  const n = copies.reduce((sum, one) => sum + one.n, 0);
+  const cats = copies.filter(({ cat }) => cat).reduce((sum, one) => sum + one.ms, 0);
+  const mostlyCats = cats >= time / 2;
+  const names = copies.flatMap(({ name }) => (name === null ? [] : [literal(name)]));
+  const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
+    `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(min(dur_ns) / 1e3, 2) AS least_us, round(max(dur_ns) / 1e3, 2) AS most_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ') || 'NULL'}) GROUP BY 1
+     UNION ALL SELECT 'copy engine, device to device', round(count(*) / ${instances}, 2), round(avg(dur_ns) / 1e3, 2), round(min(dur_ns) / 1e3, 2),
+            round(max(dur_ns) / 1e3, 2), round(sum(exclusive_ns) / 1e6 / ${instances}, 4)
+     FROM focus_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
+    (rows) =>
+      rows.length === 0
+        ? `${count(n)} copies on the device in ${aStage(kind)}, ${ms(time)}`
+        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${rows[0]!.us} µs in ${aStage(kind)}`,
+  );
+  const gain = Math.max(0, time - (n * writeNs) / 1e6);
+  return {
+    stage: kind,
+    title: `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} take ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: gain,
+    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'That is what torch.cat of the cache with one new token does' : 'They take longer from step to step, as a cache does that is cloned, allocated anew, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer, the more the longer the context.`,
+    change: {
+      kind: 'code',
+      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it.',
+      example: mostlyCats
+        ? 'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat'
+        : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
+    },
+    gain: {
+      expected_ms: gain,
+      low_ms: 0.8 * gain,
+      high_ms: time,
+      after_ms: wall - gain,
+      assumption: `Each copy becomes a write of the new tokens, ${writeNs / 1000} µs; attention stays as it is.`,
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [...classBars(context, kind, ['copy']), ...barsOf(context, kind, ['exposed_copy.dtod'])],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,147 @@
+import { launchesOfBench } from '../bench-launches.js';
+import { gapParts } from '../../../facts/trace/phases.js';
+import { graphNode, idleCauses, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
+import { launchTogether } from '../launch-changes.js';
+import { longStretches } from '../long-stretches.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part, plural, times } from '../words.js';
+
+/** A launch that costs more does something else first: it loads code, or waits for memory. */
+const slowestLaunchMs = 0.5;
+/** With fewer launches it is not launching that takes the time. */
+const leastLaunches = 20;
+
+const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
+
+const ofTimeline: Rule = stageRule(
+  {
+    id: 'launch_bound',
+    title: 'Launch-bound stage',
+    references: [
+      {
+        title: 'Accelerating PyTorch with CUDA Graphs',
+        url: 'https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/',
+      },
+      {
+        title: 'CUDA C++ Programming Guide: CUDA Graphs',
+        url: 'https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-graphs',
+      },
+      {
+        title: 'torch.compile, mode reduce-overhead',
+        url: 'https://docs.pytorch.org/docs/stable/generated/torch.compile.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const causes = idleCauses(stage);
+    const { launch } = causes;
+    const bound =
+      launch >= leastShare * stage.wall_ms &&
+      stage.launches >= leastLaunches &&
+      launch <= slowestLaunchMs * stage.launches;
+    if (!bound)
+      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
+    return finding(context, stage, launch, stretchesOfDispatch(stage.inside_ms, causes));
+  },
+);
+
+/** The host hands kernels over more slowly than the device runs them: by a timeline, else by what a benchmark watched. */
+export const launchBound: Rule = {
+  ...ofTimeline,
+  async find(context) {
+    const found = await ofTimeline.find(context);
+    return found.outcome === 'not_applicable' ? ((await launchesOfBench(context)) ?? found) : found;
+  },
+};
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  launches_ms: number,
+  stretches: number,
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
+  const node = graphNode(context.roofs);
+  const nodes = ((node.ns - node.least_ns) * kernels) / 1e6;
+  const stake = launches_ms + stretches;
+  const gain = Math.max(0, stake - nodes);
+  const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
+  const { evidence } = await context.evidence<Idle>(
+    `SELECT count(*) AS stages, ${meanMs(gapParts.join(' + '))} AS idle_ms, ${meanMs('host')} AS host_ms,
+            ${meanMs('launch_overhead')} AS launch_overhead_ms, ${meanMs('launch_latency')} AS launch_latency_ms
+     FROM window_idle WHERE kind = '${kind}'`,
+    ([row]) => idleText(row!, kind),
+  );
+  const prepared = stretches > 0 ? stage.prepared_ms : 0;
+  const compiled = stretches > 0 ? stage.inside_compile_ms : 0;
+  const places = prepared + compiled >= leastShare * wall ? await longStretches(context, stage) : null;
+  const preparing =
+    prepared >= leastShare * wall
+      ? places?.places.find(({ relation }) => relation === 'inside')?.place
+      : undefined;
+  const loading = compiled >= leastShare * wall;
+  const also = preparing ? ` and prepares inside ${preparing}` : loading ? ' and compiles or loads code' : '';
+  const more = [
+    preparing
+      ? `For another ${ms(prepared)} the host is inside operators that prepare something before they launch, most inside ${preparing}: such as a plan for sizes that it has not met. A graph is captured once and leaves that out; sizes that repeat save it without a graph.`
+      : '',
+    loading
+      ? `For another ${ms(compiled)} the host compiles or loads code before it launches, which a graph leaves out; sizes that repeat save it without a graph.`
+      : '',
+    stretches - prepared - compiled >= leastShare * wall
+      ? `Another ${ms(stretches - prepared - compiled)} are longer stretches of the host between two launches, which a graph leaves out as well.`
+      : '',
+  ];
+  return {
+    stage: kind,
+    title: `Launch-bound: the device idles ${part(wall - busy, wall)} of ${everyStage(kind)}, while the host launches ${times(launches)}${also}`,
+    at_stake_ms: stake,
+    cause: [
+      `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} together: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.`,
+      ...more.filter((text) => text !== ''),
+    ].join(' '),
+    change: await launchTogether(context, stage),
+    gain: {
+      expected_ms: gain,
+      low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
+      high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
+      after_ms: wall - gain,
+      assumption: `Kernels stay as they are and follow each other ${node.words} (low: ${slowNodeGapNs} ns${stretches > 0.01 * wall ? ', and only the launches go' : ''}); what the host does between steps and waits stay.${kind === 'prefill' ? ' A graph for each padded length.' : ''}`,
+      what_if: 'cudagraph',
+    },
+    confidence: 'high',
+    removes: 'idle',
+    covers: covered(stage, stretches),
+    bars: barsOf(context, kind, idleBars),
+    evidence: places ? [evidence, places.evidence] : [evidence],
+    check: checkAgain,
+  };
+}
+
+/** Findings whose time is mostly counted here. */
+function covered(facts: StageFacts, claimed: number): string[] {
+  if (claimed <= 0) return [];
+  return [
+    ...(facts.inside_compile_ms > facts.compile_ms / 2 ? ['recompilation'] : []),
+    ...(facts.prepared_ms > facts.long_host_ms / 2 ? ['host_bound'] : []),
+  ];
+}
+
+interface Idle extends Record<string, number> {
+  stages: number;
+  idle_ms: number;
+  host_ms: number;
+  launch_overhead_ms: number;
+  launch_latency_ms: number;
+}
+
+function idleText(
+  { stages, idle_ms: idle, host_ms: host, launch_overhead_ms: calls, launch_latency_ms: latency }: Idle,
+  kind: StageFacts['kind'],
+): string {
+  const place =
+    kind === 'outside' ? 'the capture' : stages === 1 ? `the ${kind}` : `each of ${stages} ${kind} stages`;
+  return `under the profiler ${ms(idle)} idle in ${place}, of which ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
+}

@@ -1,0 +1,257 @@
+import { afterAll, expect, test } from 'vitest';
+import { benchPoint } from '../../../model/bench.js';
+import type { StageWaterfall } from '../../../model/documents/explain.js';
+import type { LoadPlan } from '../../../model/documents/serving.js';
+import { figure, missing } from '../../../model/figure.js';
+import type { Session } from '../../../session/open.js';
+import type { SessionDatabase } from '../../../session/query.js';
+import { testHome } from '../../../session/test-folder.js';
+import { gpuWorkload, planOf } from '../../../facts/bench/test-bench.js';
+import { repetitions, sessionOf } from '../../../facts/test-session.js';
+import { findingContext } from '../findings.js';
+import { expectEvidence } from '../test-evidence.js';
+import type { Rule, RuleOutcome } from '../rule.js';
+import { answersNotAsAsked } from './answers-not-as-asked.js';
+import { benchmarkFlags } from './benchmark-flags.js';
+import { clientBound } from './client-bound.js';
+import { fewRepeats } from './few-repeats.js';
+import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { requestsQueue } from './requests-queue.js';
+import { profilerOverhead } from './profiler-overhead.js';
+
+const home = testHome();
+const open: SessionDatabase[] = [];
+afterAll(async () => {
+  for (const database of open) await database.close();
+});
+
+async function outcome(
+  rule: Rule,
+  session: Session,
+  waterfalls: StageWaterfall[] = [],
+): Promise<RuleOutcome> {
+  const database = await session.connect();
+  open.push(database);
+  const found = await rule.find(await findingContext(session, database, null, waterfalls));
+  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
+  return found;
+}
+
+function fired(found: RuleOutcome) {
+  if (found.outcome !== 'fired') throw new Error(`${found.outcome}: ${found.why}`);
+  return found.findings;
+}
+
+/** A benchmark of one point whose launches took these decode steps, ms. */
+function bench(decode: number[]): Promise<Session> {
+  const point = benchPoint(['latency'], 2, 4, 3);
+  const rows = repetitions(
+    decode.flatMap((ms, launch) =>
+      [0, 1].map((i) => ({
+        samplingMs: [1, 0.5, 0.5],
+        loopMs: 0.25,
+        inputLen: 4,
+        point: point.point,
+        pid: 100 + launch,
+        launch,
+        iteration: 2 * launch + i,
+        at: 1000 * launch + 100 * i,
+        prefillMs: 10,
+        decodeMs: [ms, ms],
+      })),
+    ),
+  );
+  return sessionOf(home, rows, {
+    kind: 'bench',
+    workload: gpuWorkload(),
+    roofline: null,
+    artifacts: { 'bench-plan': planOf([point]) },
+  });
+}
+
+test('few repeats: launches that differ, by the flags of the benchmark; launches that agree are left alone', async () => {
+  const [found] = fired(await outcome(fewRepeats, await bench([4, 8])));
+  expect(found!.title).toMatch(/^High variance: at b2-p4-o3 launches differ by \d+ %/);
+  expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
+});
+
+const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
+  kind: 'decode',
+  name: null,
+  source: 'trace',
+  execution_id: 'profiled',
+  point: null,
+  instances: 8,
+  measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [9.5, 10.5] }),
+  median_ms: 10,
+  p10_ms: null,
+  clock: 'host',
+  clock_why: '',
+  clean_ms: missing('no_clean_execution', 'none'),
+  roofline_ms: missing('no_model', 'none'),
+  roofs: [],
+  bars: [],
+  sum_error_share: 0,
+  rows: [],
+  ranks: [],
+  ...change,
+});
+
+/** One decode step of 10 ms under the profiler and one of 7 ms without. */
+const steps = ['profiled', 'clean'].map((execution_id, i) => ({
+  execution_id,
+  stage_id: i,
+  kind: 'decode',
+  start_ns: 0,
+  end_ns: (10 - 3 * i) * 1e6,
+  warmup: false,
+}));
+
+test('few repeats of a timeline: one instance, a wide interval', async () => {
+  const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
+  const of = (change: Partial<StageWaterfall>) => outcome(fewRepeats, session, [stage(change)]);
+  expect(await of({})).toMatchObject({ outcome: 'not_fired' });
+  expect(fired(await of({ instances: 1 }))[0]!.title).toBe('Too few repeats: decode was measured once');
+  expect(
+    fired(await of({ measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [7, 13] }) }))[0]!.title,
+  ).toContain('± 30 %');
+  // Loading happens once by nature.
+  expect(await of({ kind: 'load', instances: 1 })).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcome(fewRepeats, session)).toMatchObject({ outcome: 'not_applicable' });
+});
+
+test('profiler overhead: from a quarter of the clean time', async () => {
+  const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
+  const of = (clean: number) =>
+    outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
+  const [found] = fired(await of(7));
+  expect(found).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
+  expect(found!.title).toContain('(+43 %)');
+  expect(found!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
+  expect(await of(9)).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
+});
+
+test('a benchmark whose throughput does not scale', async () => {
+  const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
+  const rows = repetitions(
+    points.map(({ point, batch_size: batch }, i) => ({
+      samplingMs: [1, 0.5, 0.5],
+      loopMs: 0.25,
+      inputLen: 4,
+      batch,
+      point,
+      pid: 1,
+      launch: 0,
+      iteration: i,
+      at: 1000 * i,
+      prefillMs: 10 * (i + 1),
+      decodeMs: [4 * (i + 1), 4 * (i + 1)],
+    })),
+  );
+  const session = await sessionOf(home, rows, {
+    kind: 'bench',
+    workload: gpuWorkload(),
+    roofline: null,
+    artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
+  });
+  const [found] = fired(await outcome(benchmarkFlags, session));
+  expect(found!.title).toMatch(/^Throughput does not scale: throughput does not scale from batch 2 to 4/);
+  expect(await outcome(benchmarkFlags, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
+});
+
+const client: LoadPlan['points'][number]['client'] = {
+  threads: 1,
+  send_lag_p50_ms: 0,
+  send_lag_p99_ms: 0,
+  event_loop_delay_p99_ms: 0,
+  event_loop_delay_max_ms: 0,
+  event_loop_utilization: 0.1,
+  process_cores: 0.1,
+  bound: false,
+  reasons: [],
+};
+
+function served(
+  bound: boolean,
+  cached: number,
+  status = 'ok',
+  { slo = null, ttftMs = 50 }: { slo?: LoadPlan['slo']; ttftMs?: number } = {},
+): Promise<Session> {
+  const plan: LoadPlan = {
+    target: { url: 'http://h', api: 'completions', model: 'm', server: null, metrics_url: null },
+    prompts: { seed: 1, seed_used_before: false, input_len: 100, output_len: 4, tokenizer: null },
+    slo,
+    probe: {
+      ttft_ms: 40,
+      repeated_ttft_ms: 40,
+      repeated_cached_tokens: null,
+      caches_prefixes: false,
+      usage: true,
+    },
+    points: [
+      {
+        execution_id: 'load',
+        load: {
+          kind: 'closed',
+          concurrency: 2,
+          rate_per_s: null,
+          requests: 2,
+          warmup_requests: 0,
+          ramp_s: 0,
+          seconds: null,
+        },
+        begin_ns: 0,
+        end_ns: 1e9,
+        client: { ...client, bound, reasons: bound ? ['its event loop was 95 % busy'] : [] },
+      },
+    ],
+  };
+  const requests = [0, 1].map((i) => ({
+    execution_id: 'load',
+    request_id: String(i),
+    scheduled_ns: i * 1e6,
+    sent_ns: i * 1e6,
+    first_token_ns: ttftMs * 1e6,
+    end_ns: (ttftMs + 40) * 1e6,
+    ttft_ns: ttftMs * 1e6,
+    tpot_ns: 13e6,
+    input_tokens: 100,
+    output_tokens: 4,
+    cached_tokens: cached,
+    status: i === 0 ? 'ok' : status,
+    warmup: false,
+  }));
+  return sessionOf(
+    home,
+    { requests },
+    { kind: 'bench', workload: null, roofline: null, artifacts: { 'load-plan': plan } },
+  );
+}
+
+test("a load test's own doubts become findings, in its words", async () => {
+  const doubtful = await served(true, 60, 'http_500');
+  expect(fired(await outcome(clientBound, doubtful))[0]!.title).toContain('its event loop was 95 % busy');
+  expect(fired(await outcome(prefixCacheArtefact, doubtful))[0]!.title).toContain(
+    '60 % of the prompt tokens',
+  );
+  expect(fired(await outcome(answersNotAsAsked, doubtful))[0]!.title).toContain('1 of 2 requests failed');
+  const clean = await served(false, 0);
+  for (const rule of [clientBound, prefixCacheArtefact, answersNotAsAsked])
+    expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
+  const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
+  for (const rule of [clientBound, answersNotAsAsked, benchmarkFlags])
+    expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
+});
+
+test('an overloaded server is a finding: how long requests queue, or that no load kept the SLO', async () => {
+  // 30 s to the first token where a request alone takes 40 ms; sent at 0 and 1 ms.
+  const overloaded = await served(false, 0, 'ok', { ttftMs: 30_000 });
+  const [queue] = fired(await outcome(requestsQueue, overloaded));
+  expect(queue!.at_stake_ms).toBe(29_960);
+  expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
+  const slo = { ttft_ms: null, tpot_ms: 10, e2e_ms: null, share: 0.9 };
+  const [missed] = fired(await outcome(requestsQueue, await served(false, 0, 'ok', { slo })));
+  expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });
+  expect(await outcome(requestsQueue, await served(false, 0))).toMatchObject({ outcome: 'not_fired' });
+});

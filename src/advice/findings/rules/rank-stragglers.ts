@@ -1,0 +1,98 @@
+import { makeKernelStreams } from '../../../facts/trace/kernel-streams.js';
+import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { checkAgain, leastShare } from '../stage-rule.js';
+import { aStage, ms, part } from '../words.js';
+
+/** One rank computes longer than the others, which wait for it inside their collectives. */
+export const rankStragglers: Rule = {
+  id: 'rank_stragglers',
+  noise: true,
+  title: 'Stragglers between ranks',
+  references: [
+    {
+      title: 'NCCL documentation',
+      url: 'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/index.html',
+    },
+    {
+      title: 'PyTorch: tensor parallelism',
+      url: 'https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    const { scope } = context;
+    if (!scope || stages.length === 0)
+      return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const ranks = await ranksOf(context, stage);
+      if (ranks.length < 2) {
+        return { outcome: 'not_applicable', why: 'The capture holds one rank on one device.' };
+      }
+      const slowest = ranks[0]!;
+      const others = ranks.slice(1);
+      const usual = others.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / others.length;
+      // Work that is shared out evenly takes the mean of all.
+      const even = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
+      const stake = Math.max(0, slowest.compute_ms - even);
+      // Ranks that share work talk to each other; devices that do not are replicas of different loads.
+      const together = ranks.every(({ comm_ms }) => comm_ms > 0);
+      if (together && stake >= leastShare * stage.wall_ms)
+        findings.push(await finding(context, stage, { slowest, usual, stake }));
+      else
+        said.push(
+          `${stage.kind}: ${together ? '' : 'without communication, '}${nameOf(slowest)} computes ${ms(stake)} longer than the others`,
+        );
+    }
+    return findings.length > 0
+      ? { outcome: 'fired', findings }
+      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+  },
+};
+
+async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
+  await makeKernelStreams(context.database);
+  const [devices] = await context.database.query<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams)',
+  );
+  return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { slowest, usual, stake }: { slowest: RankTime; usual: number; stake: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall } = stage;
+  const { evidence } = await context.evidence<Record<string, number>>(
+    rankTimesSql(context, stage),
+    (rows) => `${rows.length} ranks, the slowest: ${nameOf(slowest)}`,
+  );
+  return {
+    stage: kind,
+    title: `Straggler: ${nameOf(slowest)} computes ${part(slowest.compute_ms - usual, usual)} longer than the others in ${aStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `${nameOf(slowest)} computes ${ms(slowest.compute_ms)} in ${aStage(kind)}, the others ${ms(usual)}; they wait for it in their collectives.`,
+    change: {
+      kind: 'config',
+      text: 'Split work evenly (heads, experts, vocabulary, sequences), and look for a GPU with lower clocks, another process, or a slower link on that rank.',
+      example: 'inferscope monitor: clocks and power of every GPU side by side',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.5 * stake,
+      high_ms: Math.max(stake, slowest.compute_ms - usual),
+      after_ms: wall - stake,
+      assumption:
+        'The work of all ranks is shared out evenly (high: the slowest one computes as long as the others do now).',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

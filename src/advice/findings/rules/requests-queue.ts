@@ -1,0 +1,147 @@
+import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
+import { level, levelWords } from '../../../facts/serving/answers.js';
+import { queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { servingOf } from '../session-analyses.js';
+import { ms, percent } from '../words.js';
+
+/** More load than the server computes at a time: requests wait for each other, or miss their SLO. */
+export const requestsQueue: Rule = {
+  id: 'requests_queue',
+  title: 'Requests queue at the server',
+  references: [
+    { title: 'Little’s law', url: 'https://doi.org/10.1287/opre.9.3.383' },
+    {
+      title: 'Orca: continuous batching of requests',
+      url: 'https://www.usenix.org/conference/osdi22/presentation/yu',
+    },
+  ],
+  async find(context) {
+    const serving = await servingOf(context);
+    if (!serving) return { outcome: 'not_applicable', why: 'The session holds no load test.' };
+    const { points, probe } = serving.data;
+    const unloaded = unloadedTtft(points, probe);
+    const waits = points.flatMap((point) => {
+      const queue = queueing(point, unloaded);
+      return queue ? [{ point, queue }] : [];
+    });
+    const worst = waits.toSorted((x, y) => y.queue.share - x.queue.share)[0];
+    if (worst?.queue.queues)
+      return { outcome: 'fired', findings: [await queued(context, worst, serving.data)] };
+    const missed = noneKeptSlo(serving.data);
+    if (missed) return { outcome: 'fired', findings: [await sloMissed(context, missed, serving.data)] };
+    return {
+      outcome: 'not_fired',
+      why: worst
+        ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${levelWords(worst.point)}).`
+        : 'No request was answered.',
+    };
+  },
+};
+
+const change: FoundDraft['change'] = {
+  kind: 'config',
+  text: 'Let the server compute more requests at a time (continuous batching, more sequences, more replicas), or limit the requests in flight to what it computes at a time.',
+  example: 'vllm serve --max-num-seqs 64 --data-parallel-size 2',
+};
+const check = 'inferscope bench serve with the same load again: TTFT near that of one user';
+
+const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_token_ns - sent_ns) / 1e6, 1) AS ttft_ms,
+     round(avg(first_token_ns - scheduled_ns) / 1e6, 1) AS ttft_from_schedule_ms, round(avg(end_ns - sent_ns) / 1e6, 1) AS e2e_ms,
+     round(count(*) / ((max(end_ns) - min(sent_ns)) / 1e9), 3) AS requests_per_s
+   FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
+
+async function timesOf(context: FindingContext, { points }: ServingResult) {
+  const { evidence } = await context.evidence<{
+    execution_id: string;
+    ttft_ms: number;
+    requests_per_s: number;
+  }>(timesSql, (rows) =>
+    rows
+      .map(({ execution_id, ttft_ms, requests_per_s }) => {
+        const point = points.find((one) => one.execution_id === execution_id);
+        return `${point ? levelWords(point) : execution_id}: TTFT ${ms(ttft_ms)}, ${requests_per_s} requests/s`;
+      })
+      .join('; '),
+  );
+  return evidence;
+}
+
+async function queued(
+  context: FindingContext,
+  { point, queue }: { point: ServingPoint; queue: Queueing },
+  serving: ServingResult,
+): Promise<FoundDraft> {
+  const { goodput, requests, load } = point;
+  const slo =
+    goodput.share.value === null ? '' : `; ${percent(goodput.share.value)} of requests kept the SLO`;
+  const users = load.kind === 'closed' ? load.concurrency : null;
+  const computed =
+    users === null
+      ? ''
+      : ` On average ${(users * (1 - queue.share)).toFixed(1)} of ${users} requests in flight were computed, the others waited.`;
+  return {
+    stage: null,
+    title: `Requests queue at ${levelWords(point)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
+    cause: `The server computes fewer requests at a time than it has.${computed}${flatRate(point, serving)}`,
+    change,
+    at_stake_ms: queue.wait_ms,
+    run_ms: queue.wait_ms * requests.ok,
+    share: queue.share,
+    gain: null,
+    confidence: 'high',
+    bars: [],
+    evidence: [await timesOf(context, serving)],
+    check,
+  };
+}
+
+/** How little more the load gave than the lowest one. */
+function flatRate(point: ServingPoint, { points }: ServingResult): string {
+  const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
+  const [low, high] = [lowest, point].map((one) => one.throughput.output_tokens_per_s.value);
+  if (lowest === point || low === null || high === null || !low || !high) return '';
+  return ` From ${levelWords(lowest)} to ${levelWords(point)} output went from ${low.toFixed(1)} to ${high.toFixed(1)} tokens/s.`;
+}
+
+/** The lowest load, where no load kept the SLO. */
+function noneKeptSlo({ points, slo }: ServingResult): ServingPoint | null {
+  if (slo === null || points.length === 0 || points.some(({ goodput }) => goodput.meets_slo !== false))
+    return null;
+  return points.toSorted((x, y) => level(x) - level(y))[0]!;
+}
+
+async function sloMissed(
+  context: FindingContext,
+  point: ServingPoint,
+  serving: ServingResult,
+): Promise<FoundDraft> {
+  const slo = serving.slo!;
+  const kept = point.goodput.share.value ?? 0;
+  const beyond = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
+    const spread = point.latency[name];
+    const bound = slo[`${name}_ms`];
+    return bound !== null && 'mean' in spread
+      ? [{ name, ms: spread.mean, over: spread.mean - bound, bound }]
+      : [];
+  });
+  const worst = beyond.toSorted((x, y) => y.ms / y.bound - x.ms / x.bound)[0];
+  const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
+  return {
+    stage: null,
+    title: `No load kept the SLO: ${percent(kept)} of requests at ${levelWords(point)}, the lowest tried${text}`,
+    cause: 'Requests are slower than the SLO allows although they do not mostly wait for each other.',
+    change: {
+      kind: 'config',
+      text: 'Try a lower load; where one user misses the SLO as well, make the server itself faster: a profile of it shows where the time goes.',
+      example: 'inferscope run --evaluator nsys -- <the command of the server>',
+    },
+    at_stake_ms: Math.max(0, worst?.over ?? 0),
+    share: 1 - kept,
+    gain: null,
+    confidence: 'high',
+    bars: [],
+    evidence: [await timesOf(context, serving)],
+    check: 'inferscope bench serve with the same --slo again',
+  };
+}

@@ -1,0 +1,217 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Workload } from '../../../model/manifest.js';
+import type { Row } from '../../../model/tables.js';
+import { importSession } from '../../../session/archive-import.js';
+import type { SessionSummary } from '../../../session/create.js';
+import { openSession, type Session } from '../../../session/open.js';
+import type { SessionDatabase } from '../../../session/query.js';
+import { testHome } from '../../../session/test-folder.js';
+import { tinyWorkload, type Rows, sessionOf } from '../../../facts/test-session.js';
+import { findingContext } from '../findings.js';
+import { expectEvidence } from '../test-evidence.js';
+import type { Rule, RuleOutcome } from '../rule.js';
+import { allocatorFragmentation } from './allocator-fragmentation.js';
+import { anotherProcess } from './another-process.js';
+import { cpuByAccident } from './cpu-by-accident.js';
+import { idleRecording } from './idle-recording.js';
+import { kvPoolSmall } from './kv-pool-small.js';
+import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { throttling } from './throttling.js';
+
+const home = testHome();
+const second = 1e9;
+const gib = 2 ** 30;
+const open: SessionDatabase[] = [];
+afterAll(async () => {
+  for (const database of open) await database.close();
+});
+
+async function outcome(rule: Rule, session: Session): Promise<RuleOutcome> {
+  const database = await session.connect();
+  open.push(database);
+  const found = await rule.find(await findingContext(session, database, null, []));
+  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
+  return found;
+}
+
+async function of(
+  rule: Rule,
+  rows: Rows,
+  options: { kind?: string; workload?: Workload | null; manifest?: Partial<SessionSummary> } = {},
+): Promise<RuleOutcome> {
+  return outcome(
+    rule,
+    await sessionOf(home, rows, { kind: 'run', roofline: null, workload: null, ...options }),
+  );
+}
+
+function fired(found: RuleOutcome) {
+  if (found.outcome !== 'fired') throw new Error(`${found.outcome}: ${found.why}`);
+  return found.findings[0]!;
+}
+
+const sample = (t: number, metric: string, value: number, scope = 'gpu0'): Row<'telemetry'> => ({
+  t_ns: Math.round(t * second),
+  scope,
+  metric,
+  value,
+});
+const bytes = (t: number, kind: string, value: number, more: Row<'memory'> = {}): Row<'memory'> => ({
+  t_ns: Math.round(t * second),
+  device: 0,
+  kind,
+  bytes: value * gib,
+  ...more,
+});
+
+/** 4 s of work at 10 Hz, from 2 s on throttled to 1485 of 1980 MHz by `bits`. */
+const clocks = (bits: number): Row<'telemetry'>[] =>
+  Array.from({ length: 41 }, (_, tick) => tick / 10).flatMap((t) => [
+    sample(t, 'utilization_percent', 100),
+    sample(t, 'throttle_bits', t >= 2 ? bits : 0),
+    sample(t, 'sm_clock_mhz', t >= 2 && bits !== 0 ? 1485 : 1980),
+  ]);
+const steps: Row<'stages'>[] = [
+  { stage_id: 0, kind: 'prefill', start_ns: 0.5 * second, end_ns: second, warmup: false },
+  { stage_id: 1, kind: 'decode', start_ns: second, end_ns: 3 * second, warmup: false },
+];
+
+describe('throttling', () => {
+  test('is named with its reason, its drop and the stages it hit', async () => {
+    const found = fired(await of(throttling, { telemetry: clocks(0x4), stages: steps }));
+    // 1485 of 1980 MHz is a quarter less; decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
+    expect(found.title).toMatch(
+      /^Throttled: power cap held gpu0 down for 50 % of the time, its clock 25 % lower, in 50 % of decode$/,
+    );
+    expect(found).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
+    expect(found.change.example).toContain('POWER');
+    expect(fired(await of(throttling, { telemetry: clocks(0x40) })).change.text).toContain('too hot');
+  });
+
+  test('is not claimed of steady clocks, of an idle GPU, nor where nothing was sampled', async () => {
+    expect(await of(throttling, { telemetry: clocks(0) })).toMatchObject({ outcome: 'not_fired' });
+    const idle = clocks(0x1).map((row) => (row.metric === 'sm_clock_mhz' ? { ...row, value: 1980 } : row));
+    expect(await of(throttling, { telemetry: idle })).toMatchObject({ outcome: 'not_fired' });
+    expect(await of(throttling, {})).toMatchObject({ outcome: 'not_applicable' });
+  });
+
+  test("an H200's own power cap and pause, as recorded", async () => {
+    const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
+    const session = await openSession(id, home);
+    // ORIGIN.md: products for 4 s and 3 s, nothing in the 3 s between.
+    expect(fired(await outcome(throttling, session)).title).toMatch(/power cap/);
+    expect(fired(await outcome(idleRecording, session)).title).toMatch(
+      /^Idle GPU: gpu0 had nothing to do for \d\d %/,
+    );
+  });
+});
+
+describe('another process', () => {
+  const counted = (most: number) =>
+    Array.from({ length: 20 }, (_, i) => sample(i / 10, 'compute_processes', i < 10 ? most : 1));
+
+  test('by the processes that the driver counts, or by memory held before the program begins', async () => {
+    expect(fired(await of(anotherProcess, { telemetry: counted(3) })).title).toContain(
+      'up to 3 compute processes',
+    );
+    const memory = [bytes(0, 'used', 30), bytes(2, 'used', 50)];
+    const begun = { ...steps[0]!, start_ns: second };
+    expect(fired(await of(anotherProcess, { memory, stages: [begun] })).title).toContain(
+      '30.0 GiB in use before',
+    );
+  });
+
+  test('not by one process, a context of its own, or memory of the program itself', async () => {
+    expect(await of(anotherProcess, { telemetry: counted(1) })).toMatchObject({ outcome: 'not_fired' });
+    const memory = [bytes(0, 'used', 0.6), bytes(2, 'used', 50)];
+    expect(await of(anotherProcess, { memory, stages: [{ ...steps[0]!, start_ns: second }] })).toMatchObject({
+      outcome: 'not_fired',
+    });
+    expect(await of(anotherProcess, {})).toMatchObject({ outcome: 'not_applicable' });
+  });
+});
+
+describe('allocator fragmentation', () => {
+  const held = (allocated: number, reserved: number) => ({
+    memory: [
+      bytes(1, 'allocated', allocated, { point: 'peak' }),
+      bytes(1, 'reserved', reserved, { point: 'peak' }),
+    ],
+  });
+  test('from a fifth of what is reserved and half a gibibyte', async () => {
+    expect(fired(await of(allocatorFragmentation, held(6, 10))).title).toBe(
+      'Fragmented memory: 4.00 GiB of 10.00 GiB that the allocator holds on gpu0 are in no tensor (40 %)',
+    );
+    expect(await of(allocatorFragmentation, held(9, 10))).toMatchObject({ outcome: 'not_fired' });
+    // Half of little is little.
+    expect(await of(allocatorFragmentation, held(0.2, 0.4))).toMatchObject({ outcome: 'not_fired' });
+    expect(await of(allocatorFragmentation, { memory: [bytes(1, 'used', 10)] })).toMatchObject({
+      outcome: 'not_applicable',
+    });
+  });
+});
+
+describe('KV cache too small', () => {
+  const server = (usage: number, preempted: number, waiting: number) => ({
+    telemetry: [0, 1].flatMap((t) => [
+      sample(t, 'kv_cache_usage_ratio', usage, 'server'),
+      sample(t, 'preemptions_total', 7 + t * preempted, 'server'),
+      sample(t, 'requests_waiting', waiting, 'server'),
+    ]),
+  });
+  test('by preemptions, or full while requests wait', async () => {
+    expect(fired(await of(kvPoolSmall, server(0.9, 3, 0))).title).toBe(
+      'KV cache too small: 3 requests were preempted',
+    );
+    expect(fired(await of(kvPoolSmall, server(0.99, 0, 5))).title).toContain(
+      '99 % full while up to 5 requests waited',
+    );
+  });
+  test('not by a cache that is full and makes nobody wait, nor without a word of it', async () => {
+    expect(await of(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
+    expect(await of(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
+    expect(await of(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
+  });
+});
+
+test('prefix cache: cached prompt tokens over a twentieth', async () => {
+  const requests = (cached: number | null) => ({
+    requests: [0, 1].map((i) => ({
+      request_id: String(i),
+      status: 'ok',
+      input_tokens: 100,
+      cached_tokens: cached,
+      warmup: false,
+    })),
+  });
+  expect(fired(await of(prefixCacheArtefact, requests(50))).title).toBe(
+    'Prefix cache: 50 % of the prompt tokens were not computed',
+  );
+  expect(await of(prefixCacheArtefact, requests(2))).toMatchObject({ outcome: 'not_fired' });
+  expect(await of(prefixCacheArtefact, requests(null))).toMatchObject({ outcome: 'not_applicable' });
+});
+
+describe('CPU by accident', () => {
+  const onCpu = tinyWorkload({ engine: { name: 'transformers', version: '5', options: {} } });
+  const gpu = { hardware: { gpu_name: 'NVIDIA H200' } };
+  test('where the machine has a GPU and nobody asked for the CPU', async () => {
+    expect(fired(await of(cpuByAccident, {}, { workload: onCpu, manifest: gpu })).title).toContain(
+      'although this machine has NVIDIA H200',
+    );
+  });
+  test('not where it was asked for, where there is none, and not of the embedded engine', async () => {
+    const asked = { ...gpu, command: ['python', 'infer.py', '--device', 'cpu'] };
+    expect(await of(cpuByAccident, {}, { workload: onCpu, manifest: asked })).toMatchObject({
+      outcome: 'not_fired',
+    });
+    expect(await of(cpuByAccident, {}, { workload: onCpu })).toMatchObject({ outcome: 'not_applicable' });
+    expect(await of(cpuByAccident, {}, { workload: tinyWorkload(), manifest: gpu })).toMatchObject({
+      outcome: 'not_fired',
+    });
+    expect(
+      await of(cpuByAccident, {}, { workload: { ...onCpu, device: 'cuda:0' }, manifest: gpu }),
+    ).toMatchObject({
+      outcome: 'not_fired',
+    });
+  });
+});

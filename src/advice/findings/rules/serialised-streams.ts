@@ -1,0 +1,118 @@
+import { deviceOf } from '../../../facts/device.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { checkAgain, classBars, stageRule } from '../stage-rule.js';
+import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Of the multiprocessors: with fewer blocks than that most of the GPU has nothing to do. */
+const fewBlocks = 0.25;
+/** Shorter kernels take what any kernel takes, whatever they fill. */
+const leastNs = 5_000;
+/** Of the stage: below it other kernels fill the GPU. */
+const smallShare = 0.3;
+/** Chains that usually do not depend on each other (branches, experts, sequences, requests); their number is not in a timeline. */
+const chainsAssumed = 4;
+
+/** Kernels too small for the GPU run one after another, although it has room for several at once. */
+export const serialisedStreams = stageRule(
+  {
+    id: 'serialised_streams',
+    title: 'Small kernels one after another',
+    references: [
+      {
+        title: 'CUDA C++ Programming Guide: concurrent kernel execution, streams',
+        url: 'https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#streams',
+      },
+      {
+        title: 'PyTorch: CUDA streams',
+        url: 'https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams',
+      },
+    ],
+  },
+  async (context, stage) => {
+    if (isDense(context) && stage.kind !== 'outside')
+      return 'every operation of a dense decoder needs the one before it';
+    const sms = deviceOf(context.manifest, context.scope?.source.focus.device ?? null).smCount.value;
+    if (sms === null) return 'the number of multiprocessors is not known';
+    const sequence = await stepSequence(context, stage.kind);
+    const alone = aloneOf(sequence);
+    const small = alone.filter(
+      ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= leastNs,
+    );
+    const factor = carried(sequence, stage.compute_ms);
+    const time = (small.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
+    if (time < smallShare * stage.wall_ms) {
+      return `kernels of at most ${Math.floor(fewBlocks * sms)} blocks that run alone take ${part(time, stage.wall_ms)}`;
+    }
+    return finding(context, stage, { small, time, sms });
+  },
+);
+
+/** One model whose layers follow each other: nothing in a step is independent but experts, which one kernel takes together. */
+const isDense = ({ model }: FindingContext): boolean =>
+  'architecture' in model && model.architecture.layers.every(({ mlp }) => mlp.kind === 'dense');
+
+/** Kernels beside which no other one runs. */
+function aloneOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
+  let end = -Infinity;
+  return sequence.filter((kernel, index) => {
+    const until = kernel.start_ns + kernel.dur_ns;
+    const next = sequence[index + 1];
+    const alone =
+      kernel.start_ns >= end && (next === undefined || next.start_ns >= until - 0.1 * kernel.dur_ns);
+    end = Math.max(end, until);
+    return alone;
+  });
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { small, time, sms }: { small: SequenceKernel[]; time: number; sms: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const blocks = Math.max(...small.map((kernel) => kernel.blocks ?? 1));
+  const streams = new Set(small.map(({ stream }) => stream)).size;
+  const fits = Math.max(1, Math.floor(sms / blocks));
+  const stake = time * (1 - 1 / Math.min(chainsAssumed, fits));
+  const { evidence } = await context.evidence<{
+    kernel: string;
+    grid: string;
+    us: number;
+    per_instance: number;
+  }>(
+    `SELECT coalesce(short_name, name) AS kernel, grid, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms, count(DISTINCT stream) AS streams
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND dur_ns >= ${leastNs} GROUP BY ALL ORDER BY ms DESC`,
+    (rows) =>
+      rows
+        .slice(0, 2)
+        .map((row) => `${row.kernel} (${row.grid} blocks): ${row.per_instance} of ${row.us} µs`)
+        .join('; '),
+  );
+  return {
+    stage: kind,
+    title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `In ${aStage(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} with no other kernel, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
+    change: {
+      kind: 'code',
+      text: 'Give independent work a stream each (inside a CUDA graph the branches then run side by side), or batch it into one kernel.',
+      example:
+        'side = torch.cuda.Stream(); side.wait_stream(torch.cuda.current_stream()); with torch.cuda.stream(side): …',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0,
+      high_ms: time * (1 - 1 / fits),
+      after_ms: wall - stake,
+      assumption: `The work is of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: all of it depends).`,
+      what_if: null,
+    },
+    confidence: 'low',
+    bars: classBars(context, kind, [...new Set(small.map((kernel) => kernel.class))]),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,140 @@
+import { rooflineTime } from '../../../llm/roofline-time.js';
+import type { StageShape } from '../../../llm/shape.js';
+import { necessaryOps, type WorkloadModel } from '../../../facts/model-work.js';
+import type { GpuRoofs } from '../../../facts/roofs.js';
+import { neededPeaks } from '../../../facts/utilization/roofs.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
+import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
+import { everyStage, ms, part } from '../words.js';
+import type { PeakDType } from '../../../hardware/gpu-sheet.js';
+
+/** Of W: where the roofline is less of it, something else is to be done first. */
+const nearRoof = 0.4;
+/** Of the time a token that a larger batch must save, or it is no small one. */
+const worthwhile = 0.5;
+const largestBatch = 1024;
+/** A batch this many times below the turning one is small. */
+const timesSmaller = 8;
+
+interface Decode {
+  shape: StageShape;
+  /** max(ΣF/P, ΣB/BW), ms. */
+  roof: number;
+  bound: 'compute' | 'memory';
+}
+
+/** Decode reads all weights for few sequences: a larger batch takes hardly longer. */
+export const smallBatchMemoryBound = stageRule(
+  {
+    id: 'small_batch_memory_bound',
+    title: 'Memory-bound decode at a small batch',
+    references: [
+      { title: 'Transformer Inference Arithmetic', url: 'https://kipp.ly/transformer-inference-arithmetic/' },
+      {
+        title: 'vLLM: optimization and tuning',
+        url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html',
+      },
+      {
+        title: 'Fast Inference from Transformers via Speculative Decoding',
+        url: 'https://arxiv.org/abs/2211.17192',
+      },
+    ],
+  },
+  async (context, stage) => {
+    if (stage.kind !== 'decode') return 'judged for decode only';
+    const { model, roofs } = context;
+    const shape = await stageShape(context, stage.kind);
+    if (!('architecture' in model) || !roofs) return "the model's own arithmetic is not known";
+    if (!shape) return 'batch and context are not known';
+    const now = decodeAt(model, roofs, shape);
+    if (!now) return 'the peaks of this GPU are not known';
+    if (now.bound !== 'memory') return `compute-bound at batch ${shape.batchSize}`;
+    const turn = turningBatch(model, roofs, shape);
+    const large = decodeAt(model, roofs, { ...shape, batchSize: turn })!;
+    const perToken = now.roof / shape.batchSize;
+    const perTokenThen = large.roof / turn;
+    const share = 1 - perTokenThen / perToken;
+    if (now.roof < nearRoof * stage.wall_ms) {
+      return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
+    }
+    if (shape.batchSize * timesSmaller > turn)
+      return `batch ${shape.batchSize} of ${turn}, from which arithmetic binds, is no small one`;
+    if (share < worthwhile) {
+      return `batch ${shape.batchSize}: a token at batch ${turn} would take ${part(share, 1)} less of the roofline`;
+    }
+    return finding(context, stage, { now, large, turn });
+  },
+);
+
+function decodeAt(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): Decode | null {
+  const ops = necessaryOps(model, shape);
+  const types = [...new Set(ops.filter(({ flops }) => flops > 0).map(({ dtype }) => dtype as PeakDType))];
+  const peaks = neededPeaks(types, (dtype) => roofs.roofFlops(dtype));
+  if ('reason' in peaks) return null;
+  const time = rooflineTime(ops, peaks, roofs.roofBandwidth.value);
+  return 'reason' in time ? null : { shape, roof: time.roofline_s * 1e3, bound: time.bound };
+}
+
+/** The batch from which arithmetic takes longer than traffic; the largest asked where the cache's bytes prevent that. */
+function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): number {
+  let batch = shape.batchSize;
+  while (batch < largestBatch) {
+    batch = Math.min(largestBatch, batch * 2);
+    if (decodeAt(model, roofs, { ...shape, batchSize: batch })?.bound !== 'memory') break;
+  }
+  let low = batch / 2;
+  let high = batch;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (decodeAt(model, roofs, { ...shape, batchSize: middle })?.bound === 'memory') low = middle;
+    else high = middle;
+  }
+  return Math.floor(high);
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { now, large, turn }: { now: Decode; large: Decode; turn: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { batchSize: batch, contextTokens } = now.shape;
+  const { evidence } = await context.evidence<{ class: string; ms: number }>(
+    `SELECT coalesce(class, 'other') AS class, round(count(*) / ${instances}, 2) AS kernels, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE phase = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
+    (rows) =>
+      `${rows[0]?.class ?? 'gemm'} kernels take ${rows[0]?.ms ?? '–'} ms of a step of ${ms(wall)}; the bytes alone take ${ms(now.roof)}`,
+  );
+  // A token of the larger batch: its step takes as much more than its roof as this one does.
+  const perToken = wall / batch;
+  const grown = wall - now.roof + large.roof;
+  const perTokenThen = grown / turn;
+  const gain = perToken - perTokenThen;
+  const bounded = large.bound === 'compute';
+  return {
+    stage: kind,
+    title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: gain * batch,
+    cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
+    change: {
+      kind: 'config',
+      text: `Decode more sequences in one step (up to ${turn}), keep weights in 8 or 4 bits, or check several tokens a step with speculative decoding.`,
+      example: `--max-num-seqs ${turn}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
+    },
+    gain: {
+      per: 'token',
+      expected_ms: gain,
+      low_ms: 0.7 * gain,
+      high_ms: Math.min(perToken, gain * 1.02),
+      after_ms: perTokenThen,
+      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} a step for ${batch}) and ${ms(perTokenThen)} at batch ${turn}: a step there takes ${ms(grown)}, its roofline and what this one takes beyond its own. No step becomes shorter, and one sequence alone no faster.`,
+      what_if: `batch-size=${turn}`,
+    },
+    confidence: 'medium',
+    bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency', 'nonessential', 'launch_latency']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,86 @@
+import { totalWork } from '../../../llm/work-totals.js';
+import { necessaryOps } from '../../../facts/model-work.js';
+import { expectedGain } from '../../what-if/expected-gains.js';
+import { plannedStates } from '../../what-if/initial-state.js';
+import type { StageState } from '../../what-if/stage-state.js';
+import { streamFormat, streamRate } from '../../what-if/weight-streams.js';
+import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
+import type { FoundDraft } from '../rule.js';
+import { boundOfStage } from '../session-analyses.js';
+import { everyStage, ms, part } from '../words.js';
+
+/** Of a memory-bound step's bytes that matrix products must read before its weights are the cause. */
+const weightsDominate = 0.5;
+/** Of the step that a change must save. */
+const worthwhile = 0.1;
+
+/** A memory-bound decode step of the embedded engine: smaller weights, or more sequences per read of the weights. */
+export const weightsEachStep = engineRule(
+  { id: 'weights_each_step', title: 'Memory-bound decode: weights read in every step', references: [] },
+  async (context, { kind, wall_ms: wall, waterfall }) => {
+    if (kind !== 'decode') return [];
+    const [state] = await plannedStates(context.session, [waterfall], []);
+    const roof = waterfall.roofline_ms.value;
+    if (!state || 'reason' in state.needs || roof === null)
+      return ["the model's own arithmetic is not known"];
+    if ((await boundOfStage(context, kind)) !== 'memory') return ['not memory-bound'];
+    const { model, shape } = state.needs;
+    const ops = necessaryOps(model, shape);
+    const products = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
+    const all = totalWork(ops).bytes_total;
+    if (products < weightsDominate * all)
+      return [`matrix products move ${part(products, all)} of its necessary bytes`];
+    const changes = candidates(state);
+    if (changes.length === 0) return [`no change that was measured on this CPU saves ${part(worthwhile, 1)}`];
+    const batch = shape.batchSize;
+    const sequences = `${batch} sequence${batch === 1 ? '' : 's'}`;
+    const { evidence } = await context.evidence(
+      stageSql(kind),
+      () => `its necessary bytes alone take ${ms(roof)} of ${ms(wall)}`,
+    );
+    return changes.map(({ change, flag, what_if, gain }): FoundDraft => ({
+      stage: kind,
+      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `the roofline limit for reading ${model.storage.weights.name} weights is ${part(roof, wall)} of ${everyStage(kind)}`}`,
+      at_stake_ms: gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
+      cause: `A decode step takes at least ${ms(roof)} for its bytes. Matrix products move ${part(products, all)} of them: they read all weights once per step.`,
+      change: { kind: 'flag', text: change, example: flag },
+      gain: { ...gain, what_if },
+      confidence: 'medium',
+      // Smaller weights shorten what products take over the roofline as well.
+      bars: ['roofline', 'serial', 'inefficiency.gemm'],
+      evidence: [evidence],
+      check: checkProfile,
+    }));
+  },
+);
+
+/** Changes whose gain follows from the weight streams that were measured on this machine. */
+function candidates(state: StageState) {
+  if ('reason' in state.needs) return [];
+  const { weightStreams, needs } = state;
+  const { model, shape } = needs;
+  const format = streamFormat(model.storage);
+  const larger = weightStreams
+    .filter((stream) => stream.format === format && stream.batch_size > shape.batchSize)
+    .map((stream) => stream.batch_size)
+    .toSorted((x, y) => x - y)[0];
+  const int4 = format === 'float32' && streamRate(weightStreams, 'int4', shape.batchSize) !== null;
+  const changes = [
+    ...(int4 ? [{ change: 'Use int4 weights.', flag: '--dtype int4', what_if: 'int4' }] : []),
+    ...(larger === undefined
+      ? []
+      : [
+          {
+            change: `Decode ${larger} sequences per step.`,
+            flag: `--batch-size ${larger}`,
+            what_if: `batch-size=${larger}`,
+          },
+        ]),
+  ];
+  return changes.flatMap((change) => {
+    const expected = expectedGain(state, change.what_if);
+    if (expected === null || expected.expected_ms < worthwhile * expected.before_ms) return [];
+    const { before_ms: _before, ...gain } = expected;
+    return [{ ...change, gain }];
+  });
+}

@@ -1,0 +1,38 @@
+import { doubt } from './doubt.js';
+import { servingIssueSql } from './queries/serving-queries.js';
+import type { Evidence } from '../../model/documents/explain.js';
+import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
+import { servingOf } from './session-analyses.js';
+
+type About = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
+
+/**
+ * A doubt that the analysis of load tests states (issue `code` of src/facts/serving/answers.ts) as a finding: the
+ * judgement is the analysis's, once for all loads it names.
+ */
+export async function servingDoubt(
+  context: FindingContext,
+  codes: readonly string[],
+  { name, ...about }: About,
+): Promise<RuleOutcome> {
+  const serving = await servingOf(context);
+  if (!serving) return { outcome: 'not_applicable', why: 'The session holds no load test.' };
+  const own = serving.issues.filter(({ code }) => codes.includes(code));
+  const [first] = own;
+  if (!first) return { outcome: 'not_fired', why: `No load of ${serving.data.points.length} shows it.` };
+  const evidence: Evidence[] = [];
+  for (const sql of new Set(own.map(({ code }) => servingIssueSql(code)))) {
+    const texts = own.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);
+    evidence.push((await context.evidence(sql, () => texts.join(' '))).evidence);
+  }
+  return {
+    outcome: 'fired',
+    findings: [
+      doubt({
+        title: `${name}: ${first.text[0]!.toLowerCase()}${first.text.slice(1).replace(/\.$/, '')}`,
+        evidence,
+        ...about,
+      }),
+    ],
+  };
+}

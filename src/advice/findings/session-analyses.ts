@@ -1,0 +1,88 @@
+import type { BenchResult } from '../../model/documents/bench.js';
+import type { CountersResult } from '../../model/documents/counters.js';
+import type { MonitorResult } from '../../model/documents/monitor.js';
+import type { ServingResult } from '../../model/documents/serving.js';
+import type { UtilizationStage } from '../../model/documents/utilization.js';
+import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
+import { holds } from '../../model/subjects.js';
+import type { Session } from '../../session/open.js';
+import { analyzeBench } from '../../facts/bench/bench.js';
+import { analyzeCounters } from '../../facts/counters/counters.js';
+import { analyzeMonitor } from '../../facts/monitor/monitor.js';
+import { analyzeServing } from '../../facts/serving/serving.js';
+import { recordedUtilization } from '../../facts/utilization/utilization.js';
+import type { FindingContext } from './rule.js';
+
+type With<T> = { data: T; issues: Issue[] };
+
+/**
+ * What the analyses of other sources say of the session, each made once however many rules ask: a rule turns their
+ * judgement into a finding and makes none of its own. Null where the session holds nothing for one.
+ */
+interface Analyses {
+  bench?: Promise<With<BenchResult> | null>;
+  counters?: Promise<CountersResult | null>;
+  monitor?: Promise<MonitorResult | null>;
+  serving?: Promise<With<ServingResult> | null>;
+  recorded?: Promise<UtilizationStage[]>;
+}
+
+const made = new WeakMap<Session, Analyses>();
+
+function of({ session }: FindingContext): Analyses {
+  const known = made.get(session) ?? {};
+  made.set(session, known);
+  return known;
+}
+
+/** Distributions and flags of a benchmark. */
+export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
+  const known = of(context);
+  known.bench ??=
+    holds(context.manifest, 'bench') && context.manifest.workload
+      ? analyzeBench(context.session)
+      : Promise.resolve(null);
+  return known.bench;
+}
+
+/** Hardware counters by kernel. */
+export function countersOf(context: FindingContext): Promise<CountersResult | null> {
+  const known = of(context);
+  known.counters ??= context.has('counters')
+    ? analyzeCounters(context.session).then(({ data }) => data)
+    : Promise.resolve(null);
+  return known.counters;
+}
+
+/** Clocks, power, idle times: of every session that was sampled, not only of `inferscope monitor`. */
+export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
+  const known = of(context);
+  known.monitor ??= context.has('telemetry')
+    ? analyzeMonitor(context.session).then(({ data }) => data, withoutSamples)
+    : Promise.resolve(null);
+  return known.monitor;
+}
+
+/** Telemetry may hold a server's own page only. */
+function withoutSamples(error: unknown): null {
+  if (error instanceof InferscopeError && error.code === 'E_USAGE') return null;
+  throw error;
+}
+
+/** Whether compute or memory bounds a stage that was timed without a profiler; null where that is not known. */
+export async function boundOfStage(
+  context: FindingContext,
+  kind: string,
+): Promise<UtilizationStage['bound']> {
+  const known = of(context);
+  known.recorded ??= recordedUtilization(context.session, context.database);
+  return (await known.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
+}
+
+/** A load test: its points and what makes its conclusions doubtful. */
+export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
+  const known = of(context);
+  known.serving ??= holds(context.manifest, 'load') ? analyzeServing(context.session) : Promise.resolve(null);
+  return known.serving;
+}

@@ -1,0 +1,192 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { withoutProfiler } from '../../facts/without-profiler.js';
+import { longestGlueNs, makeFindingTables } from './finding-tables.js';
+import type { FindingContext } from './rule.js';
+import { withHeadlineTime } from './stage-times.js';
+
+/** What waits on the launching threads cost the host, per instance; every wait has one cause. */
+export interface Waits {
+  ms: number;
+  calls: number;
+}
+
+/** A mean instance of a kind of stage, times in ms; all counts are per instance. */
+export interface StageFacts {
+  kind: PhaseKind;
+  instances: number;
+  /** The headline time; what the profiler added is out of the idle parts, too. */
+  wall_ms: number;
+  compute_ms: number;
+  comm_ms: number;
+  copy_ms: number;
+  busy_ms: number;
+  /** Parts of the device's idle time (docs/measurement.md). */
+  synchronization_ms: number;
+  host_ms: number;
+  launch_overhead_ms: number;
+  launch_latency_ms: number;
+  device_dependency_ms: number;
+  unattributed_ms: number;
+  kernels: number;
+  /** API calls that launched them: all nodes of a CUDA graph share one. */
+  launches: number;
+  graph_launches: number;
+  /** Part of host_ms in single stretches of the host longer than any dispatch takes, and how many. */
+  long_host_ms: number;
+  long_hosts: number;
+  /** The part of them in which modules were loaded or code was compiled. */
+  compile_ms: number;
+  compiles: number;
+  /** The part of them in leading steps far above the usual one: what runs for the first time. */
+  first_use_ms: number;
+  /**
+   * The part of long_host_ms and compile_ms between two activities of a step that dispatching the step takes: inside operators,
+   * in which code was compiled or loaded, or short enough to be the model's own Python.
+   */
+  inside_ms: number;
+  /** Of inside_ms what operators took for longer than that: they prepare something before they launch. */
+  prepared_ms: number;
+  /** Of inside_ms what ended with code being loaded. */
+  inside_compile_ms: number;
+  /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
+  waits: Record<WaitCause, Waits>;
+}
+
+export const waitCauses = ['synchronize', 'copy', 'allocator'] as const;
+export type WaitCause = (typeof waitCauses)[number];
+
+const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
+
+/**
+ * Facts of the stages that rules judge: prefill, decode and mixed steps, else the whole capture. Made once a context;
+ * also makes the tables of finding-tables.ts. Empty without a GPU timeline.
+ */
+export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
+  const made = known.get(context) ?? gather(context);
+  known.set(context, made);
+  return made;
+}
+
+const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
+
+async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
+  if (!scope) return [];
+  const { database } = scope;
+  await makeFindingTables(scope);
+  const windows = await meanWindows(database);
+  const rows = withHeadlineTime(waterfalls, windows)
+    .map((row, i) => withoutAdded(row, windows[i]!.wall_ms - row.wall_ms))
+    .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
+  const judged = rows.filter(({ kind }) => steps.has(kind));
+  return (judged.length > 0 ? judged : rows).map((row) => ({
+    ...row,
+    busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
+    waits: {
+      synchronize: { ms: row.synchronize_wait_ms, calls: row.synchronize_calls },
+      copy: { ms: row.copy_wait_ms, calls: row.copy_calls },
+      allocator: { ms: row.allocator_wait_ms, calls: row.allocator_calls },
+    },
+  }));
+}
+
+type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
+  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
+
+/** Idle parts that the host decides, and what of them single long stretches are. */
+type HostParts = Pick<
+  StageFacts,
+  | 'host_ms'
+  | 'launch_overhead_ms'
+  | 'launch_latency_ms'
+  | 'synchronization_ms'
+  | 'long_host_ms'
+  | 'compile_ms'
+  | 'first_use_ms'
+  | 'inside_ms'
+  | 'prepared_ms'
+  | 'inside_compile_ms'
+>;
+
+/** Taken out of the bars that a waterfall takes it out of. */
+function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
+  const parts = withoutProfiler(
+    [
+      { id: 'host', ms: facts.host_ms },
+      { id: 'launch_overhead', ms: facts.launch_overhead_ms },
+      { id: 'launch_latency', ms: facts.launch_latency_ms },
+      { id: 'synchronization', ms: facts.synchronization_ms },
+    ],
+    added_ms,
+  );
+  const [host_ms, launch_overhead_ms, launch_latency_ms, synchronization_ms] = parts.map(({ ms }) => ms);
+  return withHostParts(facts, {
+    host_ms: host_ms!,
+    launch_overhead_ms: launch_overhead_ms!,
+    launch_latency_ms: launch_latency_ms!,
+    synchronization_ms: synchronization_ms!,
+  });
+}
+
+/** Other idle parts of the host; what goes goes from its short stretches first, and only then from the long ones. */
+export function withHostParts<F extends HostParts>(
+  facts: F,
+  parts: Pick<HostParts, 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms' | 'synchronization_ms'>,
+): F {
+  const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
+  const gone = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
+  const kept = long > 0 && gone > 0 ? Math.max(0, 1 - gone / long) : 1;
+  return {
+    ...facts,
+    ...parts,
+    long_host_ms: facts.long_host_ms * kept,
+    compile_ms: facts.compile_ms * kept,
+    first_use_ms: facts.first_use_ms * kept,
+    inside_ms: facts.inside_ms * kept,
+    prepared_ms: facts.prepared_ms * kept,
+    inside_compile_ms: facts.inside_compile_ms * kept,
+  };
+}
+
+function meanWindows(database: SessionDatabase): Promise<Row[]> {
+  const idle = [
+    'synchronization',
+    'host',
+    'launch_overhead',
+    'launch_latency',
+    'device_dependency',
+    'unattributed',
+  ];
+  const perInstance = (column: string) => `coalesce(any_value(${column}), 0) / count(*)`;
+  return database.query<Row>(
+    `WITH kernel AS (
+       SELECT stage_id, sum(ns) FILTER (class <> 'communication') AS compute, sum(ns) FILTER (class = 'communication') AS comm
+       FROM window_kernels GROUP BY stage_id),
+     copy AS (SELECT stage_id, sum(ns) AS copied FROM window_copies GROUP BY stage_id),
+     named AS (SELECT kind, sum(n) AS kernels, sum(CASE WHEN in_graph THEN 0 ELSE n END) AS single FROM finding_kernels GROUP BY kind),
+     graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
+     long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host, count_if(cause = 'host') AS long_hosts,
+                sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
+                sum(ns) FILTER (cause = 'first_use') AS first_use, 
+                sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
+                sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${longestGlueNs}) AS prepared,
+                sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile
+              FROM finding_long_hosts GROUP BY kind),
+     wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
+              FROM finding_waits GROUP BY kind)
+     SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
+       coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
+       coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
+       ${idle.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')},
+       ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
+       ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
+       ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
+       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
+       ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
+       ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
+     FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)
+     LEFT JOIN named ON named.kind = w.kind LEFT JOIN graph ON graph.kind = w.kind
+     LEFT JOIN long ON long.kind = w.kind LEFT JOIN wait ON wait.kind = w.kind
+     WHERE w.kind <> 'sampling' GROUP BY w.kind`,
+  );
+}

@@ -1,0 +1,41 @@
+import type { StageShape } from '../../llm/shape.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { shapeOf } from '../../facts/utilization/groups.js';
+import { tracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+import type { FindingContext } from './rule.js';
+
+const known = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
+
+/** Batch, new tokens and mean context of the commonest steps of a kind; null where nothing tells them. */
+export async function stageShape(context: FindingContext, kind: PhaseKind): Promise<StageShape | null> {
+  const made = known.get(context) ?? shapes(context);
+  known.set(context, made);
+  return (await made).get(kind) ?? null;
+}
+
+async function shapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
+  const found = new Map<PhaseKind, StageShape>();
+  if (!scope) return found;
+  const run = {
+    batch_size: manifest.workload?.batch_size ?? null,
+    input_len: manifest.workload?.input_len ?? null,
+    from: 'the run',
+  };
+  const groups = new Map<string, { kind: PhaseKind; shape: StageShape; steps: number }>();
+  for (const step of await tracedSteps(scope)) {
+    const shape = shapeOf(withSizes(step, run));
+    if ('reason' in shape) continue;
+    const key = [step.kind, shape.batchSize, shape.newTokens].join(' ');
+    const group = groups.get(key);
+    if (!group) groups.set(key, { kind: step.kind, shape, steps: 1 });
+    else {
+      const n = ++group.steps;
+      const contextTokens = group.shape.contextTokens + (shape.contextTokens - group.shape.contextTokens) / n;
+      group.shape = { ...group.shape, contextTokens };
+    }
+  }
+  for (const { kind, shape } of [...groups.values()].toSorted((a, b) => b.steps - a.steps)) {
+    if (!found.has(kind)) found.set(kind, shape);
+  }
+  return found;
+}

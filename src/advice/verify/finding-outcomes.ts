@@ -1,0 +1,169 @@
+import type { ExplainResult, Finding, VerifyResult } from '../../model/documents/explain.js';
+import { formatNs } from '../../facts/trace/words.js';
+import type { StagePair } from './stage-pairs.js';
+
+export type ChangeVerdict = VerifyResult['changes'][number];
+type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
+
+/** Of what was at stake before: less is gone, more than so much is still there. */
+const goneShare = 0.1;
+const sameShare = 0.7;
+
+const ms = (value: number) => formatNs(value * 1e6);
+const share = (value: number) => `${Math.round(100 * value)} %`;
+
+/**
+ * What became of every finding of the session before, with expected beside achieved, and what is new after. A stage's gain
+ * belongs to its one change; where several were made in a stage, they share it in proportion to what was expected of each,
+ * since nothing tells which brought what. Findings that a larger one of the same bars hid had their gain in that one's.
+ */
+export function findingOutcomes(
+  before: readonly Finding[],
+  { findings: after, withheld }: Pick<ExplainResult, 'findings' | 'withheld'>,
+  pairs: readonly StagePair[],
+): ChangeVerdict[] {
+  const outcomes = before.map((finding) => {
+    const scale = pairs.find((pair) => pair.before.kind === finding.stage)?.scale ?? 1;
+    const unknown = withheld.some(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
+    return { finding, ...outcomeOf(finding, after, scale, unknown) };
+  });
+  const gone = outcomes.filter(
+    ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
+  );
+  const made = gone.filter(({ finding }) => {
+    if (finding.hidden_by === null) return true;
+    const hider = gone.find((one) => one.finding.id === finding.hidden_by)?.finding;
+    // In the way of it but of other bars: with that one gone its gain shows, too. Of the same bars it is that one's.
+    return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
+  });
+  const old = outcomes
+    .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
+    .map(({ finding, outcome, left }): ChangeVerdict => {
+      const pair = pairs.find((one) => one.before.kind === finding.stage) ?? null;
+      const together = made.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
+      return graded(finding, outcome, left, pair, together);
+    });
+  const known = new Set(before.map(({ id }) => id));
+  const fresh = after.filter(({ id, severity }) => !known.has(id) && severity !== 'info');
+  return [...old, ...fresh.map(newFinding)];
+}
+
+/** Of a step: what a gain of a token is for as many tokens as the step had, which is what the sessions are compared by. */
+function gainOf({ gain, at_stake_ms: stake }: Finding) {
+  if (!gain || gain.expected_ms <= 0) return null;
+  if (gain.per === 'stage' || stake === null) return gain;
+  const tokens = stake / gain.expected_ms;
+  return {
+    ...gain,
+    expected_ms: stake,
+    low_ms: gain.low_ms * tokens,
+    high_ms: gain.high_ms * tokens,
+  };
+}
+
+function outcomeOf(
+  finding: Finding,
+  after: readonly Finding[],
+  scale: number,
+  withheld: boolean,
+): { outcome: OldOutcome; left: Finding | null } {
+  const left = after.find(({ id }) => id === finding.id) ?? null;
+  if (!left) return { outcome: withheld ? 'not_judged' : 'gone', left };
+  const [was, is] = [finding.at_stake_ms, left.at_stake_ms];
+  if (was === null || is === null || was <= 0) return { outcome: 'still_there', left };
+  const ratio = (is * scale) / was;
+  return { outcome: ratio < goneShare ? 'gone' : ratio < sameShare ? 'smaller' : 'still_there', left };
+}
+
+function graded(
+  finding: Finding,
+  outcome: OldOutcome,
+  left: Finding | null,
+  pair: StagePair | null,
+  together: readonly Finding[],
+): ChangeVerdict {
+  const gain = gainOf(finding);
+  const base = {
+    finding: finding.id,
+    stage: finding.stage,
+    title: finding.title,
+    outcome,
+    expected_ms: gain?.expected_ms ?? null,
+    low_ms: gain?.low_ms ?? null,
+    high_ms: gain?.high_ms ?? null,
+  };
+  const ungraded = (text: string): ChangeVerdict => ({
+    ...base,
+    achieved_ms: null,
+    error: null,
+    within_interval: null,
+    text,
+  });
+  if (outcome === 'not_judged')
+    return ungraded('Not judged: the machine was busy during the session after, and noise can produce this.');
+  if (outcome === 'still_there') {
+    const at = left?.at_stake_ms ?? null;
+    if (at === null) return ungraded('Still there.');
+    return ungraded(`Still there: ${ms(at)} at stake, ${ms(finding.at_stake_ms ?? 0)} before.`);
+  }
+  const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${ms(left?.at_stake_ms ?? 0)} left at stake`;
+  if (!gain) return ungraded(`${verb}; no gain was promised.`);
+  if (finding.stage === null)
+    return ungraded(`${verb}; it is of no single stage, so that no stage's time shows it.`);
+  if (!pair) return ungraded(`${verb}; the session after has no such stage to compare.`);
+  if (!together.includes(finding))
+    return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is in that one's.`);
+  const achieved = achievedOf(finding, pair, together);
+  if (achieved === null) return ungraded(`${verb}; W is too unsteady to tell whether the idle time is.`);
+  const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
+  const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
+  const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, since it is known to ± ${ms(achieved.known)}` : ''}`;
+  const words =
+    achieved.ms <= 0
+      ? `the stage got no faster (${ms(-achieved.ms)} slower)`
+      : `${ms(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, the expectation ${share(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
+  return {
+    ...base,
+    achieved_ms: achieved.ms,
+    error: achieved.ms > 0 ? error : null,
+    within_interval: inside,
+    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${place}.`,
+  };
+}
+
+const idle = /^(launch_|synchronization|host|device_dependency)/;
+/** What a difference of two means is known to at best, as a share: machines drift between two runs. */
+const drift = 0.05;
+
+/** The stage's gain and to what it is known; null where kernels and copies are graded, which show no idle time. */
+function achievedOf(
+  finding: Finding,
+  { verdict, wall }: StagePair,
+  together: readonly Finding[],
+): { ms: number; known: number } | null {
+  const sum = together.reduce((total, one) => total + gainOf(one)!.expected_ms, 0);
+  const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
+  const names = together.flatMap(({ bars }) => bars);
+  // Kernels and copies alone do not show idle time.
+  if (verdict.graded_on === 'gpu' && names.length > 0 && names.every((id) => idle.test(id))) return null;
+  const achieved = verdict.achieved_ms;
+  const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
+  return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)) };
+}
+
+function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVerdict {
+  return {
+    finding: id,
+    stage,
+    title,
+    outcome: 'new',
+    expected_ms: null,
+    low_ms: null,
+    high_ms: null,
+    achieved_ms: null,
+    error: null,
+    within_interval: null,
+    text: stake === null ? 'New.' : `New: ${ms(stake)} at stake.`,
+  };
+}

@@ -1,0 +1,159 @@
+import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
+import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { figure, type Figure, mapFigure } from '../../model/figure.js';
+import { msText } from '../explain/words.js';
+import { halfWidth, noiseOfDifference } from '../../facts/difference/half-width.js';
+import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
+
+export type StageVerdict = VerifyResult['stages'][number];
+
+/** A stage of both sessions, and what decides between them. */
+export interface StagePair {
+  before: StageWaterfall;
+  after: StageWaterfall;
+  /** Times of the session after are multiplied by it: tokens of a step before over those after. */
+  scale: number;
+  verdict: StageVerdict;
+  /** W before less W after, and half of the 95 % interval of that difference; null without a spread. */
+  wall: { gained_ms: number; noise_ms: number | null };
+}
+
+/** Half of the 95 % interval of W, as a share, up to which W decides. */
+const steadyWall = 0.1;
+
+/** A difference of this many times its own 95 % interval is graded on W however unsteady the two are. */
+const clearOfNoise = 2;
+
+/** Kinds whose time is that of a batch. */
+const perToken: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling', 'request']);
+
+/** Stages that both sessions have, by kind and by point of a benchmark. */
+export function stagePairs(
+  before: readonly StageWaterfall[],
+  after: readonly StageWaterfall[],
+  batches: { before: number | null; after: number | null },
+): StagePair[] {
+  const rest = [...after];
+  return before.flatMap((own) => {
+    // Ranges of the program's own: what they hold may have changed with the program.
+    if (own.kind === 'other') return [];
+    const at = rest.findIndex(
+      ({ kind, point }) => kind === own.kind && (point === own.point || point === null || own.point === null),
+    );
+    if (at === -1) return [];
+    const [other] = rest.splice(at, 1);
+    const scale =
+      batches.before !== null && batches.after !== null && perToken.has(own.kind)
+        ? batches.before / batches.after
+        : 1;
+    const found = verdictOf(own, other!, scale);
+    return found === null ? [] : [{ before: own, after: other!, scale, ...found }];
+  });
+}
+
+function verdictOf(
+  before: StageWaterfall,
+  after: StageWaterfall,
+  scale: number,
+): Pick<StagePair, 'verdict' | 'wall'> | null {
+  const times = wallTimes(before, after);
+  if (times === null) return null;
+  const [wallBefore, wallAfter] = [times.before, scaled(times.after, scale)];
+  const spreads = [times.before, times.after].map(halfWidth);
+  const wall = {
+    gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
+    noise_ms: noiseOfDifference(wallBefore, wallAfter),
+  };
+  const perToken = scale === 1 ? '' : ', a token of the batch before';
+  const onWall = (why: string) => ({
+    wall,
+    verdict: result(before, after, scale, {
+      before_ms: wallBefore,
+      after_ms: wallAfter,
+      graded_on: 'wall',
+      graded_why: `${why} (${times.of}${perToken})`,
+    }),
+  });
+  const unsteady = spreads
+    .map((share, i) => [share, i] as const)
+    .find(([share]) => share === null || share > steadyWall);
+  if (unsteady === undefined) {
+    const [x, y] = spreads.map((share) => `± ${percent(share!)}`);
+    return onWall(`its mean is known to ${x} before and ${y} after`);
+  }
+  if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
+    return onWall(`the difference is known to ± ${msText(wall.noise_ms)}, far less than it is`);
+  }
+  const [share, side] = unsteady;
+  const which = side === 0 ? 'before' : 'after';
+  const why =
+    share === null
+      ? `${which} there is only one instance, so that its spread is not known`
+      : `its mean ${which} is known to ± ${percent(share)} only`;
+  const gpu = [busyMs(before), busyMs(after) * scale];
+  // Kernels of a GPU are timed apart from the host; operators of a CPU and bars of other sources share its noise.
+  if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
+    return onWall(`${why}: a difference may be noise`);
+  const verdict = result(before, after, scale, {
+    before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
+    after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
+    graded_on: 'gpu',
+    graded_why: `kernels and copies alone are compared: ${why}${perToken}`,
+  });
+  return { wall, verdict };
+}
+
+/** "0.4 %", "12 %". */
+const percent = (share: number): string =>
+  100 * share < 1 ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
+
+/** The same statistic on both sides: the headline time where both or neither have a profiler in it, else times under it. */
+function wallTimes(
+  before: StageWaterfall,
+  after: StageWaterfall,
+): { before: Figure; after: Figure; of: string } | null {
+  if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
+  if (!isProfiled(before) && !isProfiled(after))
+    return { before: headlineTime(before), after: headlineTime(after), of: 'means without a profiler' };
+  if (before.median_ms !== null && after.median_ms !== null)
+    return { before: median(before), after: median(after), of: 'medians under the profiler' };
+  return { before: before.measured_ms, after: after.measured_ms, of: 'means under the profiler' };
+}
+
+/** The median with the interval's width of the mean. */
+function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure {
+  const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
+  return figure(value!, 'ms', 'median W of the stage', {
+    ...(mean.value !== null && mean.n !== undefined ? { n: mean.n } : {}),
+    ...(half === null ? {} : { ci95: [value! - half, value! + half] }),
+  });
+}
+
+const scaled = (of: Figure, scale: number): Figure =>
+  scale === 1
+    ? of
+    : mapFigure(
+        of,
+        'ms',
+        of.value === null ? '' : `${of.source}, × ${Number(scale.toPrecision(4))}`,
+        (ms) => ms * scale,
+      );
+
+function result(
+  before: StageWaterfall,
+  after: StageWaterfall,
+  scale: number,
+  times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why'>,
+): StageVerdict {
+  return {
+    kind: before.kind,
+    point: before.point,
+    ...times,
+    achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
+    bars: barsSideBySide([before.bars, after.bars]).map(({ id, values: [from, to] }) => ({
+      id,
+      before_ms: from!,
+      after_ms: to! * scale,
+    })),
+  };
+}

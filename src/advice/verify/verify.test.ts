@@ -1,0 +1,319 @@
+import { expect, test } from 'vitest';
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { verifyDocumentSchema } from '../../model/documents/explain.js';
+import { figure, missing } from '../../model/figure.js';
+import { terminalView } from '../../render/terminal/view.js';
+import { verifyView } from '../../views/verify.js';
+import { explainSession } from '../explain/explain.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { sessionOf, tinyWorkload } from '../../facts/test-session.js';
+import { verified, verifySessions } from './verify.js';
+
+const home = testHome();
+
+const session: ExplainResult['session'] = {
+  id: '20261121-000000-a',
+  name: null,
+  title: 'a',
+  kind: 'run',
+  started_at: '2026-11-21T00:00:00.000Z',
+  status: 'complete',
+};
+
+/** A decode stage of these bars, known to ± `spread`. */
+function stageOf(bars: Record<string, number>, spread: number | null = 0.01): StageWaterfall {
+  const total = Object.values(bars).reduce((sum, ms) => sum + ms, 0);
+  const ci95: [number, number] = [total * (1 - (spread ?? 0)), total * (1 + (spread ?? 0))];
+  return {
+    kind: 'decode',
+    name: null,
+    source: 'trace',
+    execution_id: 'profiled',
+    point: null,
+    instances: 8,
+    measured_ms: figure(total, 'ms', 'W', spread === null ? { n: 1 } : { n: 8, ci95 }),
+    median_ms: total,
+    p10_ms: null,
+    clock: 'host',
+    clock_why: '',
+    clean_ms: missing('no_clean_execution', 'none'),
+    roofline_ms: missing('no_model', 'none'),
+    roofs: [],
+    bars: Object.entries(bars).map(([id, ms]) => ({ id, ms }) as StageWaterfall['bars'][number]),
+    sum_error_share: 0,
+    rows: [],
+    ranks: [],
+  };
+}
+
+function findingOf(id: string, stake: number, bars: string[], change: Partial<Finding> = {}): Finding {
+  return {
+    id: `${id}:decode`,
+    rule: id,
+    severity: 'high',
+    stage: 'decode',
+    title: id,
+    at_stake_ms: stake,
+    at_stake_share: stake / 10,
+    cause: '',
+    change: { kind: 'code', text: '', example: null },
+    gain: {
+      per: 'stage',
+      expected_ms: stake,
+      low_ms: 0.8 * stake,
+      high_ms: 1.1 * stake,
+      after_ms: 0,
+      assumption: '',
+      what_if: null,
+    },
+    confidence: 'high',
+    bars,
+    evidence: [],
+    hidden_by: null,
+    references: [],
+    check: '',
+    ...change,
+  };
+}
+
+const explained = (
+  stages: StageWaterfall[],
+  findings: Finding[],
+  withheld: ExplainResult['withheld'] = [],
+): ExplainResult => ({
+  machine: { busy: withheld.length > 0, usable_cores: 2, signs: [] },
+  withheld,
+  session,
+  workload: null,
+  sentences: [],
+  stages,
+  without_waterfall: [],
+  findings,
+  rules: [],
+  next_steps: [],
+});
+const alone = { before: null, after: null };
+
+test('one change: the gain of the stage beside what was expected, by hand', () => {
+  const launches = findingOf('launch_bound', 6, ['launch_overhead']);
+  const before = explained(
+    [stageOf({ 'kernels.gemm': 2, launch_overhead: 8 })],
+    [launches, findingOf('casts', 0.4, ['kernels.gemm'])],
+  );
+  const after = explained(
+    [stageOf({ 'kernels.gemm': 2, launch_overhead: 3 })],
+    [findingOf('casts', 0.4, ['kernels.gemm']), findingOf('tiles', 0.5, [])],
+  );
+  const found = verified(before, after, alone);
+  expect(found.stages[0]).toMatchObject({
+    graded_on: 'wall',
+    achieved_ms: 5,
+    before_ms: { value: 10 },
+    after_ms: { value: 5 },
+  });
+  // 6 expected of 5: a fifth too high; 4.8 to 6.6 holds 5.
+  expect(found.changes[0]).toMatchObject({
+    finding: 'launch_bound:decode',
+    outcome: 'gone',
+    achieved_ms: 5,
+    within_interval: true,
+  });
+  expect(found.changes[0]!.error).toBeCloseTo(0.2, 12);
+  expect(found.changes.map(({ finding, outcome }) => [finding, outcome])).toEqual([
+    ['launch_bound:decode', 'gone'],
+    ['casts:decode', 'still_there'],
+    ['tiles:decode', 'new'],
+  ]);
+  expect(found.score).toMatchObject({ graded: 1, within_interval: 1 });
+  expect(found.score.median_absolute_error).toBeCloseTo(0.2, 12);
+  expect(found.sentences[0]).toBe('Decode: 10.0 ms before, 5.00 ms after (−50 %).');
+  expect(found.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
+});
+
+test('two changes share the gain in proportion to what was expected; what a larger one hid is in its gain', () => {
+  const findings = [
+    findingOf('casts', 3, ['nonessential.copy']),
+    findingOf('chains', 1, ['inefficiency.elementwise']),
+    findingOf('rotary', 1, ['nonessential.copy'], { hidden_by: 'casts:decode' }),
+  ];
+  const before = explained([stageOf({ 'nonessential.copy': 5, 'inefficiency.elementwise': 5 })], findings);
+  const after = explained([stageOf({ 'nonessential.copy': 3, 'inefficiency.elementwise': 3 })], []);
+  const found = verified(before, after, alone);
+  expect(found.changes.map(({ achieved_ms: ms }) => ms)).toEqual([3, 1, null]);
+  expect(found.changes[2]!.text).toContain('hidden by casts:decode');
+});
+
+test('what a larger one of other bars stood in the way of shows once both are gone', () => {
+  const findings = [
+    findingOf('host_bound', 6, ['host.program']),
+    findingOf('kv_cache_concat', 2, ['nonessential.copy'], { hidden_by: 'host_bound:decode' }),
+  ];
+  const before = explained([stageOf({ 'nonessential.copy': 3, 'host.program': 7 })], findings);
+  const both = verified(
+    before,
+    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 1 })], []),
+    alone,
+  );
+  expect(both.changes.map(({ achieved_ms: ms }) => ms)).toEqual([6, 2]);
+  // Alone it cannot be graded: the host takes as long as before.
+  const hidden = verified(
+    before,
+    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 8 })], findings.slice(0, 1)),
+    alone,
+  );
+  expect(hidden.changes.map(({ outcome, achieved_ms: ms }) => [outcome, ms])).toEqual([
+    ['still_there', null],
+    ['gone', null],
+  ]);
+});
+
+test('smaller and slower are told apart from gone', () => {
+  const before = explained(
+    [stageOf({ launch_overhead: 10 })],
+    [findingOf('launch_bound', 6, ['launch_overhead'])],
+  );
+  const smaller = explained(
+    [stageOf({ launch_overhead: 7 })],
+    [findingOf('launch_bound', 3, ['launch_overhead'])],
+  );
+  expect(verified(before, smaller, alone).changes[0]).toMatchObject({
+    outcome: 'smaller',
+    achieved_ms: 3,
+    within_interval: false,
+  });
+  const slower = verified(before, explained([stageOf({ launch_overhead: 11 })], []), alone).changes[0]!;
+  expect(slower).toMatchObject({ outcome: 'gone', achieved_ms: -1, error: null, within_interval: false });
+  expect(slower.text).toContain('the stage got no faster (1.00 ms slower)');
+});
+
+test('an unsteady W: kernels are compared; idle time only where the difference stands out of the noise', () => {
+  const copies = explained(
+    [stageOf({ 'nonessential.copy': 4, launch_overhead: 6 }, 0.3)],
+    [findingOf('casts', 2, ['nonessential.copy'])],
+  );
+  const without = explained([stageOf({ 'nonessential.copy': 2, launch_overhead: 7 }, 0.05)], []);
+  const found = verified(copies, without, alone);
+  expect(found.stages[0]).toMatchObject({ graded_on: 'gpu', achieved_ms: 2, before_ms: { value: 4 } });
+  expect(found.changes[0]).toMatchObject({ achieved_ms: 2, error: 0 });
+
+  const launches = (idle: number, findings: Finding[]) =>
+    explained([stageOf({ 'kernels.gemm': 2, launch_overhead: idle }, 0.15)], findings);
+  const bound = [findingOf('launch_bound', 6, ['launch_overhead'])];
+  // 10 ± 1.5 and 4 ± 0.6 ms: 6 is far beyond 2 × 1.6.
+  expect(verified(launches(8, bound), launches(2, []), alone).changes[0]).toMatchObject({
+    achieved_ms: 6,
+    error: 0,
+  });
+  // 10 ± 1.5 and 8 ± 1.2 ms: 2 is not.
+  const noise = verified(launches(8, bound), launches(6, []), alone).changes[0]!;
+  expect(noise).toMatchObject({ achieved_ms: null, within_interval: null });
+  expect(noise.text).toContain('too unsteady');
+});
+
+test('a difference far beyond the noise is graded on time, and a CPU never on GPU time', () => {
+  // vLLM eager against graphs on an H200: 12.8 ms known to 19 %, 2.17 ms after; kernels take 2.1 ms in both.
+  const eager = explained(
+    [stageOf({ 'kernels.gemm': 2.12, launch_overhead: 10.68 }, 0.19)],
+    [findingOf('launch_bound', 10.6, ['launch_overhead'])],
+  );
+  const graphs = explained([stageOf({ 'kernels.gemm': 2.1, launch_latency: 0.07 }, 0.01)], []);
+  const found = verified(eager, graphs, alone);
+  expect(found.stages[0]).toMatchObject({ graded_on: 'wall', before_ms: { value: 12.8 } });
+  expect(found.stages[0]!.achieved_ms).toBeCloseTo(12.8 - 2.17, 9);
+  expect(found.changes[0]).toMatchObject({ within_interval: true });
+
+  const onCpu = (ms: number) => ({
+    ...stageOf({ roofline: ms, host: 0.1 }, 0.3),
+    source: 'profile' as const,
+  });
+  const noisy = verified(explained([onCpu(14.8)], []), explained([onCpu(12)], []), alone).stages[0]!;
+  expect(noisy.graded_on).toBe('wall');
+  expect(noisy.achieved_ms).toBeLessThan(14.9);
+});
+
+test('another batch: times of a step are compared a token', () => {
+  const before = explained([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
+  const after = explained([stageOf({ roofline: 4 })], []);
+  const found = verified(before, after, { before: 1, after: 16 });
+  expect(found.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
+  expect(found.stages[0]!.graded_why).toContain('a token of the batch before');
+});
+
+const planted = async (name: string): Promise<Session> =>
+  openSession((await importSession(`test/fixtures/diagnosis/${name}.tgz`, home)).id, home);
+
+test('a planted fault and its repair on an H200: gone, and its gain as expected', async () => {
+  const [before, after] = [await planted('bank_conflicts-fault'), await planted('bank_conflicts-fixed')];
+  const found = await verifySessions(before, after);
+  expect(verifyDocumentSchema.parse(found)).toEqual(found);
+  expect(found.data.changes[0]).toMatchObject({
+    finding: 'bank_conflicts:decode',
+    outcome: 'gone',
+    within_interval: true,
+  });
+  // Interleaved timings without a profiler: 4.19 ms before, 0.229 ms after (timings.json).
+  expect(Math.abs(found.data.changes[0]!.achieved_ms! - 3.96)).toBeLessThan(0.1);
+  expect(Math.abs(found.data.changes[0]!.error!)).toBeLessThan(0.15);
+  const text = terminalView(verifyView(found, await explainSession(before)), { width: 80 });
+  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(text).toContain('Score: 1 of 1 inside their intervals');
+  expect(text).toContain('Bank conflicts: 97 %');
+});
+
+test('other models and devices are refused, other lengths are said', async () => {
+  const of = (change: Parameters<typeof tinyWorkload>[0], gpu = 'NVIDIA H200') =>
+    sessionOf(
+      home,
+      {},
+      {
+        kind: 'run',
+        roofline: null,
+        workload: tinyWorkload({ device: 'cuda:0', ...change }),
+        manifest: { hardware: { gpu_name: gpu } },
+      },
+    );
+  const base = await of({});
+  const model = tinyWorkload().model!;
+  const larger = await of({
+    model: { ...model, name: 'larger', config: { ...model.config, num_hidden_layers: 4 } },
+  });
+  await expect(verifySessions(base, larger)).rejects.toMatchObject({
+    code: 'E_USAGE',
+    parts: { why: expect.stringContaining('other models, tiny and larger') },
+  });
+  await expect(verifySessions(base, await of({}, 'NVIDIA H100 80GB HBM3'))).rejects.toMatchObject({
+    code: 'E_USAGE',
+  });
+  await expect(verifySessions(base, await of({ device: 'cpu' }))).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(verifySessions(base, base)).rejects.toMatchObject({ code: 'E_USAGE' });
+  const found = await verifySessions(
+    base,
+    await of({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
+  );
+  expect(found.issues.map(({ text }) => text)).toEqual([
+    'Batch 2 became 8: times of steps are compared a token.',
+    'Prompt tokens differ, 4 and 9: attention and KV cache are of other lengths.',
+    'The sessions have no stage in common that both have a time of: only findings are compared.',
+  ]);
+  // Padding is a change of the same model.
+  const padded = await of({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
+  expect((await verifySessions(base, padded)).issues[0]!.text).toContain('padding is taken for the change');
+});
+
+test('a finding that the session after withholds is not judged: it is not gone', () => {
+  const before = explained(
+    [stageOf({ 'host.program': 5, roofline: 5 })],
+    [findingOf('host_bound', 5, ['host.program'])],
+  );
+  const reason = { code: 'machine_busy' as const, text: '' };
+  const after = explained(
+    [stageOf({ 'host.program': 4, roofline: 5 })],
+    [],
+    [{ rule: 'host_bound', stage: 'decode', title: '', reason }],
+  );
+  const { changes, score } = verified(before, after, alone);
+  expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
+  expect(score.graded).toBe(0);
+});

@@ -1,0 +1,99 @@
+import { document, type Document } from '../../model/document.js';
+import { type ExplainResult, type VerifyResult, verifyVersion } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
+import { explainSession } from '../explain/explain.js';
+import { formatNs } from '../../facts/trace/words.js';
+import { checkComparable } from './comparable.js';
+import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
+import { stagePairs, type StageVerdict } from './stage-pairs.js';
+
+/**
+ * Expected beside achieved: what the findings of one session promised, and what a second one, with changes made, shows of
+ * it. Graded on W where its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
+ * @throws E_USAGE for sessions of other models or devices
+ */
+export async function verifySessions(before: Session, after: Session): Promise<Document<VerifyResult>> {
+  const issues = checkComparable(before, after);
+  const [one, other] = [await explainSession(before), await explainSession(after)];
+  const batches = {
+    before: before.manifest.workload?.batch_size ?? null,
+    after: after.manifest.workload?.batch_size ?? null,
+  };
+  const result = verified(one.data, other.data, batches);
+  if (result.stages.length === 0) {
+    const text = 'The sessions have no stage in common that both have a time of: only findings are compared.';
+    issues.push({ code: 'no_common_stage', severity: 'warning', text });
+  }
+  return document('verify', verifyVersion, result, issues);
+}
+
+/** The comparison of two explanations. */
+export function verified(
+  before: ExplainResult,
+  after: ExplainResult,
+  batches: { before: number | null; after: number | null },
+): VerifyResult {
+  const pairs = stagePairs(before.stages, after.stages, batches);
+  const changes = findingOutcomes(before.findings, after, pairs);
+  const stages = pairs.map(({ verdict }) => verdict);
+  const score = scoreOf(changes);
+  return {
+    before: before.session,
+    after: after.session,
+    stages,
+    changes,
+    score,
+    sentences: sentences(stages, changes, score),
+  };
+}
+
+function scoreOf(changes: readonly ChangeVerdict[]): VerifyResult['score'] {
+  const graded = changes.filter(({ within_interval: inside }) => inside !== null);
+  const errors = graded
+    .flatMap(({ error }) => (error === null ? [] : [Math.abs(error)]))
+    .toSorted((x, y) => x - y);
+  const middle = errors.length / 2;
+  return {
+    graded: graded.length,
+    within_interval: graded.filter(({ within_interval: inside }) => inside).length,
+    median_absolute_error:
+      errors.length === 0
+        ? null
+        : Number.isInteger(middle)
+          ? (errors[middle - 1]! + errors[middle]!) / 2
+          : errors[Math.floor(middle)]!,
+  };
+}
+
+const ms = (value: number) => formatNs(value * 1e6);
+
+function sentences(
+  stages: readonly StageVerdict[],
+  changes: readonly ChangeVerdict[],
+  { graded, within_interval: inside, median_absolute_error: error }: VerifyResult['score'],
+): string[] {
+  const found = stages.map((stage) => {
+    const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
+    const change = from > 0 ? Math.round((100 * (to - from)) / from) : 0;
+    const what = stage.graded_on === 'gpu' ? `kernels and copies of ${stage.kind}` : stage.kind;
+    const sign = change > 0 ? '+' : change < 0 ? '−' : '';
+    return `${what[0]!.toUpperCase()}${what.slice(1)}${stage.point === null ? '' : ` (${stage.point})`}: ${ms(from)} before, ${ms(to)} after (${sign}${Math.abs(change)} %).`;
+  });
+  const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
+  found.push(
+    graded === 0
+      ? made.length === 0
+        ? 'No finding of the session before is gone: nothing can be graded.'
+        : 'What is gone promised no gain that could be graded.'
+      : `Of ${graded} graded change${graded === 1 ? '' : 's'} ${inside} achieved what ${inside === 1 ? 'its' : 'their'} interval promised${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${Math.round(100 * error)} %${graded === 1 ? '' : ' (median)'}`}.`,
+  );
+  const left = changes.filter(
+    ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,
+  );
+  const fresh = changes.filter(({ outcome }) => outcome === 'new');
+  if (left[0])
+    found.push(`Still there: ${left[0].title}${left.length > 1 ? `, and ${left.length - 1} more` : ''}.`);
+  if (fresh[0])
+    found.push(`New: ${fresh[0].title}${fresh.length > 1 ? `, and ${fresh.length - 1} more` : ''}.`);
+  return found;
+}

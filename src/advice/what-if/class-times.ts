@@ -1,0 +1,175 @@
+import { isKernelBar } from '../../model/headline-time.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
+import { withHostLimit } from './host-limit.js';
+import { classOfBar, type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
+
+/**
+ * What a kernel takes whatever it moves: first loads, dependencies, last stores, on a few multiprocessors where there is
+ * little to do. Norms, attention and argmax of one sequence take 2 to 11 µs each on an H200 and hardly more for many
+ * (test/fixtures/diagnosis, small_batch_decode); expected, least and most.
+ */
+export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
+/** The same of kernels whose bytes are not known, layout copies and casts: what they take beyond a launch may be bytes. */
+const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
+/** A copy of a few bytes (H200: 1.2 to 2 µs). */
+const copyLatencyMs = 2e-3;
+/** Roofline of the mean size against the mean of the steps' rooflines: beyond it bars cannot be taken apart again. */
+const sameNeed = 0.05;
+/** What the share of the roof that is reached may change by when shapes or dtypes do. */
+const efficiencyError = 0.2;
+/** Share of the roof that a kernel with enough work reaches. */
+const reached = 0.7;
+
+export interface Scaling {
+  after: StageNeeds;
+  /** Factor for classes without necessary work: their bytes grow or shrink by it. */
+  other: (name: string) => number;
+  /** Factors of classes with necessary work that are known better than by it: measured ones. */
+  known?: ReadonlyMap<string, number> | undefined;
+  /** Factor for copies between host and device. */
+  copies?: number;
+  how: (name: string, factor: number) => string;
+  assumptions: string[];
+}
+
+/**
+ * Kernel time under other work: of each class the kernels' latency stays, the rest grows as its necessary time does, at the share
+ * of it that was reached.
+ */
+export function scaledKernels(state: StageState, scaling: Scaling): Effect | MissingFigure {
+  const { needs } = state;
+  if ('reason' in needs) return needs;
+  const before = necessaryOf(needs.model, needs.shape, needs.peaks);
+  if ('reason' in before) return before;
+  const drawn = state.bars.get('roofline') ?? before.rooflineMs;
+  if (Math.abs(before.rooflineMs - drawn) > sameNeed * drawn) {
+    return missing(
+      'other_needs',
+      "the stage's steps are not alike: no one size of theirs explains its roofline",
+    );
+  }
+  const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
+  if ('reason' in after) return after;
+  const times = classTimes(state, before);
+  if (times.size === 0) {
+    return missing(
+      'no_kernel_times',
+      'its kernels were not timed apart from the rest of it: what would get longer or shorter is not known',
+    );
+  }
+  const next = new Map<string, number>();
+  const how = new Map<string, string>();
+  let lessMs = 0;
+  let moreMs = 0;
+  for (const [id, ms] of state.bars) {
+    if (isKernelBar(id)) continue;
+    const latency = id.startsWith('exposed_copy.')
+      ? Math.min(ms, (state.kernelCounts.get(id) ?? 0) * copyLatencyMs)
+      : ms;
+    next.set(id, latency + (ms - latency) * (scaling.copies ?? 1));
+    if (next.get(id) !== ms) how.set(id, scaling.how('copies', scaling.copies!));
+  }
+  const bars = new Map<string, number>([
+    ['roofline', after.rooflineMs],
+    ['serial', serialOf(after, times)],
+  ]);
+  for (const [name, ms] of times) {
+    const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
+    const factor = scaling.known?.get(name) ?? (from && to ? to / from : scaling.other(name));
+    const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
+    const beyond = Math.max(0, ms - (from ?? 0) / reached);
+    const withLatency = (latency: number): number => {
+      const fixed = Math.min(beyond, count * latency);
+      return fixed + (ms - fixed) * factor;
+    };
+    const { expected, least, most } = from === null ? unknownLatencyMs : latencyMs;
+    const scaled = withLatency(expected);
+    const bounds = [scaled, withLatency(least), withLatency(most)];
+    // Other work is done at another share of the roof.
+    const other = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
+    lessMs += scaled - Math.min(...bounds) + other;
+    moreMs += Math.max(...bounds) - scaled + other;
+    const id = to === null ? `nonessential.${name}` : `inefficiency.${name}`;
+    bars.set(id, scaled - (to ?? 0));
+    how.set(id, scaling.how(name, factor));
+  }
+  // What the profiled operators took longer than in the clean execution is a share of them.
+  const slower = next.get('unattributed') ?? 0;
+  if (state.onCpu && slower < 0) next.set('unattributed', slower * (sumOf(bars) / kernelMs(state.bars)));
+  how.set('roofline', 'necessary work over the peaks');
+  how.set('serial', 'necessary work, one operation after another');
+  for (const [id, ms] of next) bars.set(id, ms);
+  const moved = withHostLimit(state, bars);
+  return {
+    state: { ...moved, needs: scaling.after },
+    how,
+    ...errorsOf(moved, lessMs, moreMs),
+    assumptions: [
+      ...scaling.assumptions,
+      state.onCpu
+        ? 'every class of operators follows its necessary time, at the share of it that was reached'
+        : `of every kernel up to ${latencyMs.expected * 1e3} µs above its roofline time are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
+    ],
+  };
+}
+
+/** Kernels that are shorter still leave the host its time; kernels that are longer still fill idle time first. */
+const errorsOf = (
+  { bars, hostMs, launchIdleMs }: StageState,
+  lessMs: number,
+  moreMs: number,
+): Pick<Effect, 'lessMs' | 'moreMs'> => ({
+  lessMs: hostMs === null ? lessMs : Math.min(lessMs, Math.max(0, sumOf(bars) - hostMs)),
+  moreMs: Math.max(0, moreMs - launchIdleMs),
+});
+
+const kernelMs = (bars: ReadonlyMap<string, number>): number =>
+  [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);
+
+/** The same times under other needs (other peaks): bars are what is over the need, so all of them move; their sum does not. */
+export function rebased(state: StageState, needs: StageNeeds): StageState | MissingFigure {
+  if ('reason' in state.needs) return state.needs;
+  const from = necessaryOf(state.needs.model, state.needs.shape, state.needs.peaks);
+  if ('reason' in from) return from;
+  const to = necessaryOf(needs.model, needs.shape, needs.peaks);
+  if ('reason' in to) return to;
+  const times = classTimes(state, from);
+  const bars = new Map<string, number>([
+    ['roofline', to.rooflineMs],
+    ['serial', serialOf(to, times)],
+  ]);
+  for (const [name, ms] of times) {
+    const need = needOf(name, to, times);
+    bars.set(`${need === null ? 'nonessential' : 'inefficiency'}.${name}`, ms - (need ?? 0));
+  }
+  for (const [id, ms] of state.bars) if (!isKernelBar(id)) bars.set(id, ms);
+  return { ...state, bars, needs };
+}
+
+/** Measured time by class: bars are what is over the need, so the need is put back. */
+function classTimes({ bars }: StageState, before: Necessary): Map<string, number> {
+  const names = new Set([...bars.keys()].flatMap((id) => classOfBar(id) ?? []));
+  const times = new Map<string, number>();
+  for (const [id, ms] of bars) {
+    const name = classOfBar(id);
+    if (name === null) continue;
+    const need = id.startsWith('inefficiency') ? (needOf(name, before, names) ?? 0) : 0;
+    times.set(name, (times.get(name) ?? 0) + Math.max(0, ms + need));
+  }
+  return times;
+}
+
+/** A graph traced as one row, or all kernels of a benchmark, carry the need of all classes that have no bar of their own. */
+function needOf(name: string, need: Necessary, names: { has(name: string): boolean }): number | null {
+  if (name !== 'graph' && name !== 'kernels') return need.byClass.get(name as never) ?? null;
+  return [...need.byClass].reduce(
+    (sum, [own, ms]) => sum + (own === 'sampling' || names.has(own) ? 0 : ms),
+    0,
+  );
+}
+
+function serialOf(after: Necessary, times: ReadonlyMap<string, number>): number {
+  const oneByOne = [...times.keys()].reduce((sum, name) => sum + (needOf(name, after, times) ?? 0), 0);
+  return oneByOne - after.rooflineMs;
+}

@@ -1,0 +1,178 @@
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { explainedBars } from '../../model/headline-time.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { Session } from '../../session/open.js';
+import { storedRoofline } from '../../facts/artifact.js';
+import { onCpu } from '../../facts/bench/machine.js';
+import { deviceOf } from '../../facts/device.js';
+import type { FindingContext } from '../findings/rule.js';
+import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
+import { workloadModel, type WorkloadModel } from '../../facts/model-work.js';
+import { roofsOfCpu } from '../../facts/predict/device-roofs.js';
+import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import type { TraceScope } from '../../facts/trace/scope.js';
+import { workingSetBytes } from '../../facts/utilization/stage.js';
+import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
+import { peaksUsed, waterfallFacts } from '../../facts/waterfall/waterfall.js';
+import { launchIdleMs } from './launch-changes.js';
+import { plannedShape, tracedShapes } from './stage-needs.js';
+import { classOfBar, type ComputedGain, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+
+/** Every stage of a session as it was measured, with all that changes reckon with. */
+export async function initialStates(
+  session: Session,
+  context: FindingContext,
+  findings: readonly ComputedGain[],
+): Promise<StageState[]> {
+  const stages = context.waterfalls.filter(
+    ({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null,
+  );
+  return context.scope
+    ? ofTrace(session, context, context.scope, stages, findings)
+    : plannedStates(session, stages, findings);
+}
+
+const changeable = new Set(['prefill', 'decode', 'mixed', 'outside']);
+
+async function ofTrace(
+  session: Session,
+  context: FindingContext,
+  scope: TraceScope,
+  stages: readonly StageWaterfall[],
+  findings: readonly ComputedGain[],
+): Promise<StageState[]> {
+  const facts = await stageFacts(context);
+  const { model, roofs } = await waterfallFacts(session, context.database, scope);
+  const peaks = await peaksUsed(scope, model, roofs);
+  const shapes = await tracedShapes(session, scope);
+  const hosts = await hostTimes(scope);
+  const copied = await copiedBytes(scope);
+  return stages.map((waterfall) => {
+    const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
+    const shape =
+      shapes.get(waterfall.kind) ??
+      missing('no_stage', 'nothing marks the stage, so that its work is not known');
+    const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
+    const hostWall = hosts.get(waterfall.kind) ?? null;
+    const added = Math.max(0, explainedBars(waterfall.bars).profiler?.ms ?? 0);
+    return withLaunches({
+      ...state,
+      facts: own,
+      kernels: own?.kernels ?? null,
+      launches: own?.launches ?? null,
+      copiedBytes: (copied.get(waterfall.kind) ?? 0) / waterfall.instances,
+      hostMs: own && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(own)) : null,
+      nodeNs: roofs.graphNodeNs.value,
+      gpuName: roofs.name,
+    });
+  });
+}
+
+const waitedMs = ({ waits }: StageFacts): number => Object.values(waits).reduce((sum, { ms }) => sum + ms, 0);
+
+/** Bytes between host and device by kind of stage, over all its instances. */
+async function copiedBytes({ database }: TraceScope): Promise<Map<string, number>> {
+  const rows = await database.query<{ phase: string; bytes: number }>(
+    `SELECT phase, sum(bytes)::DOUBLE AS bytes FROM focus_copies WHERE kind IN ('HtoD', 'DtoH') GROUP BY phase`,
+  );
+  return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
+}
+
+/** Mean time from the begin of a stage's host range to that of the next: what the host takes, waits included. */
+async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
+  const rows = await database.query<{ kind: string; ms: number }>(
+    `SELECT kind, avg(host_end_ns - start_ns) / 1e6 AS ms FROM instances WHERE host_end_ns IS NOT NULL GROUP BY kind`,
+  );
+  return new Map(rows.map(({ kind, ms }) => [kind, ms]));
+}
+
+/** Stages whose sizes the run planned: of the embedded engine and of benchmarks. */
+export async function plannedStates(
+  session: Session,
+  stages: readonly StageWaterfall[],
+  findings: readonly ComputedGain[],
+): Promise<StageState[]> {
+  const { manifest } = session;
+  const { workload } = manifest;
+  if (!workload || stages.length === 0) return [];
+  const cpu = onCpu(workload);
+  const roofline = cpu ? await storedRoofline(session) : null;
+  const told = workload.engine.options['gpu'];
+  const name = typeof told === 'string' ? told : deviceOf(manifest, null).name;
+  const roofs = cpu
+    ? null
+    : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
+  const model = workloadModel(workload);
+  const cpuRoofs = roofline && roofsOfCpu(roofline);
+  const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {
+    if (roofs) return gpuPeaks(roofs);
+    if (!cpuRoofs) return missing('no_roofline', 'the session was measured beside no roofline');
+    if ('reason' in model) return model;
+    if ('reason' in shape) return shape;
+    // The level of the caches that holds what a stage reads and the next one reads again.
+    const set = workingSetBytes(model, shape.batchSize, shape.contextTokens + shape.newTokens);
+    return { flops: cpuRoofs.peak, bandwidth: cpuRoofs.bandwidth(set) };
+  };
+  return stages.map((waterfall) => {
+    const shape = plannedShape(waterfall, workload);
+    const peaks = peaksFor(shape);
+    const state = stateOf(waterfall, findings, 'reason' in peaks ? peaks : needsOf(model, shape, peaks));
+    const bench = waterfall.source === 'bench';
+    return withLaunches({
+      ...state,
+      // What the host does between two calls stays, however they launch.
+      idleBars:
+        bench && !cpu
+          ? new Set([
+              ...[...state.idleBars].filter((id) => !/^host\.(loop|sampling)$/.test(id)),
+              'unattributed',
+            ])
+          : new Set(),
+      kernels: waterfall.bars.find(({ id }) => id.endsWith('.kernels'))?.count ?? null,
+      nodeNs: roofs?.graphNodeNs.value ?? null,
+      gpuName: roofs?.name ?? null,
+      onCpu: cpu,
+      weightStreams: roofline?.weight_streams ?? [],
+    });
+  });
+}
+
+const needsOf = (
+  model: WorkloadModel | MissingFigure,
+  shape: StageShape | MissingFigure,
+  peaks: Peaks,
+): StageNeeds | MissingFigure =>
+  'reason' in model ? model : 'reason' in shape ? shape : { model, shape, peaks };
+
+function stateOf(
+  waterfall: StageWaterfall,
+  findings: readonly ComputedGain[],
+  needs: StageNeeds | MissingFigure,
+): StageState {
+  const { bars } = explainedBars(waterfall.bars);
+  const counts = bars.flatMap(({ id, count }): [string, number][] => {
+    return count === null ? [] : [[classOfBar(id) ?? id, count]];
+  });
+  return {
+    waterfall,
+    bars: new Map(bars.map(({ id, ms }) => [id, ms])),
+    kernelCounts: new Map(counts),
+    // Where the waterfall trusts no arithmetic of the model, nor does a change of it.
+    needs: waterfall.roofline_ms.value === null ? waterfall.roofline_ms : needs,
+    idleBars: new Set(bars.map(({ id }) => id).filter(isIdleBar)),
+    kernels: null,
+    launches: null,
+    copiedBytes: null,
+    facts: null,
+    hostMs: null,
+    launchIdleMs: 0,
+    nodeNs: null,
+    findings,
+    gpuName: null,
+    onCpu: false,
+    weightStreams: [],
+  };
+}
+
+const withLaunches = (state: StageState): StageState => ({ ...state, launchIdleMs: launchIdleMs(state) });

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import { whatIfDocumentSchema } from '../../model/documents/explain.js';
+import { testHome } from '../../session/test-folder.js';
+import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { wholeRows } from '../../facts/test-rows.js';
+import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { whatIf } from './what-if.js';
+
+const home = testHome();
+
+test("a profile of the embedded engine: its CPU's roofs; what needs a GPU changes nothing and says so", async () => {
+  const session = await sessionOf(home, wholeRows());
+  const graph = await whatIf(session, ['cudagraph']);
+  expect(whatIfDocumentSchema.parse(graph)).toEqual(graph);
+  for (const stage of graph.data.stages) {
+    expect(stage.after_ms.value).toBeCloseTo(stage.before_ms.value!, 9);
+    expect(stage.assumptions).toEqual(['on a CPU nothing is launched: there is no graph to capture']);
+  }
+  const batch = await whatIf(session, ['batch-size=4']);
+  const decode = batch.data.stages.find(({ kind }) => kind === 'decode')!;
+  // Twice the sequences: no less than before, no more than twice as long.
+  expect(decode.after_ms.value!).toBeGreaterThan(decode.before_ms.value!);
+  expect(decode.after_ms.value!).toBeLessThan(2 * decode.before_ms.value!);
+  expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
+});
+
+test('a benchmark that timed no kernels: each point has its time, and no prediction is made of it', async () => {
+  const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
+  const rows = repetitions(
+    points.map(({ point, batch_size: batch }, i) => ({
+      samplingMs: [1, 0.5, 0.5],
+      loopMs: 0.25,
+      inputLen: 4,
+      batch,
+      point,
+      pid: 1,
+      launch: 0,
+      iteration: i,
+      at: 1000 * i,
+      prefillMs: 10,
+      decodeMs: [4, 4],
+    })),
+  );
+  const session = await sessionOf(home, rows, {
+    kind: 'bench',
+    workload: gpuWorkload(),
+    roofline: null,
+    artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
+  });
+  const { data } = await whatIf(session, ['batch-size=8']);
+  const decode = data.stages.filter(({ kind }) => kind === 'decode');
+  expect(decode.map(({ point }) => point)).toEqual(points.map(({ point }) => point));
+  for (const stage of data.stages) {
+    expect(stage.before_ms.value).toBeGreaterThan(0);
+    expect(stage.after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
+  }
+});
+
+test('a session without stages says that there is nothing to predict from', async () => {
+  const session = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
+  const { data, issues } = await whatIf(session, ['cudagraph']);
+  expect(data.stages).toEqual([]);
+  expect(issues[0]).toMatchObject({ code: 'no_waterfall' });
+});

@@ -1,0 +1,62 @@
+import type { StageShape } from '../../llm/shape.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import type { TraceScope } from '../../facts/trace/scope.js';
+import { shapeOf } from '../../facts/utilization/groups.js';
+import { tracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+
+/** Sizes of a mean instance of each kind of stage of a timeline. Needs the views and windows of the scope. */
+export async function tracedShapes(
+  { manifest }: Session,
+  scope: TraceScope,
+): Promise<Map<string, StageShape | MissingFigure>> {
+  const { workload } = manifest;
+  const run = {
+    batch_size: workload?.batch_size ?? null,
+    input_len: workload?.input_len ?? null,
+    from: "the run's sizes",
+  };
+  const found = new Map<string, StageShape[] | MissingFigure>();
+  for (const step of await tracedSteps(scope)) {
+    const known = found.get(step.kind) ?? [];
+    if ('reason' in known) continue;
+    const shape = shapeOf(withSizes(step, run));
+    found.set(step.kind, 'reason' in shape ? shape : [...known, shape]);
+  }
+  return new Map([...found].map(([kind, shapes]) => [kind, 'reason' in shapes ? shapes : meanShape(shapes)]));
+}
+
+function meanShape(shapes: readonly StageShape[]): StageShape | MissingFigure {
+  const [first] = shapes;
+  if (!first) return missing('no_steps', 'the stage has no steps');
+  if (
+    shapes.some(({ batchSize, newTokens }) => batchSize !== first.batchSize || newTokens !== first.newTokens)
+  ) {
+    return missing('unequal_steps', "its steps differ in batch or length: a mean of them is nobody's");
+  }
+  const context = shapes.reduce((sum, { contextTokens }) => sum + contextTokens, 0) / shapes.length;
+  return { ...first, contextTokens: context };
+}
+
+/** Of a benchmark's point (b<batch>-p<prompt>-o<output>), or of the run's own sizes. */
+export function plannedShape(
+  { kind, point }: StageWaterfall,
+  workload: Workload,
+): StageShape | MissingFigure {
+  const told = /^b(\d+)-p(\d+)-o(\d+)/
+    .exec(point ?? '')
+    ?.slice(1)
+    .map(Number);
+  const [batchSize, input, output] = told ?? [workload.batch_size, workload.input_len, workload.output_len];
+  if (!batchSize || !input) return missing('unknown_sizes', 'the session does not tell batch and lengths');
+  if (kind === 'prefill') return { phase: 'prefill', batchSize, newTokens: input, contextTokens: 0 };
+  // Step i of output − 1 reads a cache of input + i tokens: their mean.
+  return {
+    phase: 'decode',
+    batchSize,
+    newTokens: 1,
+    contextTokens: input + Math.max(0, (output ?? 2) - 2) / 2,
+  };
+}

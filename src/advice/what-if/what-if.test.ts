@@ -1,0 +1,358 @@
+import { describe, expect, test } from 'vitest';
+import { readArchitecture } from '../../llm/read-architecture.js';
+import { kvCacheBytes } from '../../llm/kv-cache.js';
+import { floatStorage } from '../../llm/storage.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { figure, missing } from '../../model/figure.js';
+import type { InferscopeError } from '../../model/errors.js';
+import type { StageFacts } from '../findings/stage-facts.js';
+import { gpuRoofs } from '../../facts/roofs.js';
+import { tinyConfig } from '../../facts/test-session.js';
+import { gpuPeaks, necessaryOf, type Peaks } from '../../facts/waterfall/necessary.js';
+import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+import { changed } from './changed.js';
+import { changeWords, parseChanges } from './words.js';
+
+describe('the words', () => {
+  test('several by commas or one after another, as they are meant', () => {
+    expect(parseChanges(['cudagraph,batch-size=32', 'dtype=fp8'])).toEqual([
+      { text: 'cudagraph', word: 'cudagraph' },
+      { text: 'batch-size=32', word: 'batch-size', batchSize: 32 },
+      { text: 'dtype=fp8', word: 'dtype', dtype: 'float8' },
+    ]);
+    expect(parseChanges(['int4'])).toEqual([{ text: 'int4', word: 'dtype', dtype: 'int4' }]);
+    expect(parseChanges(['gpu=H100'])).toMatchObject([
+      {
+        word: 'gpu',
+        name: 'NVIDIA H100 80GB HBM3',
+        chosen: expect.stringMatching(/^H100: NVIDIA H100 80GB HBM3 \(not .*NVIDIA H100 PCIe/),
+      },
+    ]);
+    expect(parseChanges(['gpu=H200'])).toMatchObject([{ name: 'NVIDIA H200', chosen: null }]);
+    expect(parseChanges(['gpu=nvidia h200'])).toMatchObject([{ name: 'NVIDIA H200' }]);
+  });
+
+  test.each([
+    'graphs',
+    'batch-size=0',
+    'batch-size=many',
+    'gpu=H999',
+    'cudagraph=1',
+    '',
+    'int4,dtype=float8',
+  ])('refuses %j and says what there is', (text) => {
+    const thrown = (() => {
+      try {
+        parseChanges([text]);
+      } catch (error) {
+        return error as InferscopeError;
+      }
+      return null;
+    })();
+    expect(thrown).toMatchObject({ code: 'E_USAGE' });
+    if (text === 'graphs') for (const { word } of changeWords) expect(thrown!.parts.why).toContain(word);
+  });
+});
+
+const none = { ms: 0, calls: 0 };
+const facts = (change: Partial<StageFacts>): StageFacts => ({
+  kind: 'decode',
+  instances: 4,
+  wall_ms: 10,
+  inside_ms: 0,
+  prepared_ms: 0,
+  inside_compile_ms: 0,
+  compute_ms: 5,
+  comm_ms: 0,
+  copy_ms: 0,
+  busy_ms: 5,
+  synchronization_ms: 0,
+  host_ms: 0,
+  launch_overhead_ms: 0,
+  launch_latency_ms: 0,
+  device_dependency_ms: 0,
+  unattributed_ms: 0,
+  kernels: 100,
+  launches: 100,
+  graph_launches: 0,
+  long_host_ms: 0,
+  long_hosts: 0,
+  compile_ms: 0,
+  compiles: 0,
+  first_use_ms: 0,
+  waits: { synchronize: none, copy: none, allocator: none },
+  ...change,
+});
+
+/** A stage of these bars, ms, known to ± 1 %. */
+function stateOf(bars: Record<string, number>, change: Partial<StageState> = {}): StageState {
+  const total = Object.values(bars).reduce((sum, ms) => sum + ms, 0);
+  const waterfall = {
+    kind: 'decode',
+    source: 'trace',
+    point: null,
+    measured_ms: figure(total, 'ms', 'W', { n: 4, ci95: [0.99 * total, 1.01 * total] }),
+    clean_ms: missing('no_clean_execution', 'none'),
+    bars: [],
+  } as unknown as StageWaterfall;
+  return {
+    waterfall,
+    bars: new Map(Object.entries(bars)),
+    kernelCounts: new Map(),
+    needs: missing('no_model', 'the workload did not say which model it ran'),
+    idleBars: new Set(Object.keys(bars).filter(isIdleBar)),
+    kernels: null,
+    launches: null,
+    copiedBytes: null,
+    facts: null,
+    hostMs: null,
+    launchIdleMs: 0,
+    nodeNs: null,
+    findings: [],
+    gpuName: 'NVIDIA H200',
+    onCpu: false,
+    weightStreams: [],
+    ...change,
+  };
+}
+
+const after = (state: StageState, ...words: string[]) => {
+  const found = changed(state, parseChanges(words));
+  if (found.after_ms.value === null) throw new Error(found.after_ms.reason.text);
+  return { ...found, ms: found.after_ms.value, ci95: found.after_ms.ci95! };
+};
+
+describe('launches', () => {
+  // 100 launches leave 3.6 ms between kernels, half a millisecond of it in one long stretch of the host.
+  const eager = stateOf(
+    { 'kernels.gemm': 5, launch_latency: 0.6, launch_overhead: 1, 'host.program': 2 },
+    { facts: facts({ long_host_ms: 0.5, long_hosts: 1 }), kernels: 100, launches: 100 },
+  );
+
+  test('a CUDA graph leaves a node gap a kernel and the long stretch: 5 + 100 × 0.45 µs + 0.5', () => {
+    const found = after(eager, 'cudagraph');
+    expect(found.ms).toBeCloseTo(5 + 0.045 + 0.5, 9);
+    expect(found.before_ms.value).toBeCloseTo(8.6, 9);
+    // Nodes that cost 1.5 µs each, the most that was seen: 0.105 ms more.
+    expect(found.ci95[1]).toBeGreaterThan(found.ms + 0.105);
+    // No gap at all: 0.045 ms less.
+    expect(found.ci95[0]).toBeLessThan(found.ms - 0.045);
+    expect(found.ci95[0]).toBeGreaterThan(5);
+    expect(found.bars.map(({ id }) => id)).toContain('launch_overhead');
+  });
+
+  test('a measured node gap is taken, and waits of the host stay', () => {
+    const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1, calls: 1 } } };
+    const found = after({ ...eager, facts: waiting, nodeNs: 1000 }, 'cudagraph');
+    expect(found.ms).toBeCloseTo(5 + 0.1 + 0.5 + 1, 9);
+  });
+
+  test('one launch, a CPU and a session without launches do not change, and it is said why', () => {
+    for (const state of [
+      { ...eager, launches: 1 },
+      { ...eager, onCpu: true },
+      { ...eager, facts: null, kernels: null },
+    ]) {
+      const found = after(state, 'cudagraph');
+      expect(found.ms).toBe(8.6);
+      expect(found.bars).toEqual([]);
+      expect(found.assumptions[0]).toMatch(/already|CPU|not known/);
+    }
+  });
+
+  test('without waits the idle time after them goes', () => {
+    const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1.2, calls: 3 } } };
+    const found = after({ ...eager, facts: waiting }, 'no-sync');
+    expect(found.ms).toBeCloseTo(8.6 - 1.2, 9);
+    expect(after(eager, 'no-sync').bars).toEqual([]);
+  });
+
+  test('pinned copies hide behind kernels as far as these reach, at the rate of the link', () => {
+    // 64 MB take 64e6 / (0.85 × 63e9) = 1.195 ms from pinned memory: behind 5 ms of kernels nothing is left.
+    const copying = stateOf(
+      { 'kernels.gemm': 5, 'exposed_copy.htod_pageable': 4 },
+      { facts: facts({}), copiedBytes: 64e6 },
+    );
+    const found = after(copying, 'pinned-copies');
+    expect(found.ms).toBeCloseTo(5, 9);
+    expect(found.ci95[1]).toBeCloseTo(5 + Math.hypot(64 / (0.85 * 63), 0.05), 6);
+    // Without kernels to hide behind they take their time.
+    const alone = stateOf(
+      { 'kernels.gemm': 0.5, 'exposed_copy.htod_pageable': 4 },
+      { facts: facts({}), copiedBytes: 64e6 },
+    );
+    expect(after(alone, 'pinned-copies').ms).toBeCloseTo(0.5 + 64 / (0.85 * 63) - 0.5, 6);
+  });
+});
+
+const architecture = readArchitecture(tinyConfig);
+const sheet = gpuPeaks(gpuRoofs('NVIDIA H200', null));
+/** So slow that the latency of kernels is nothing, and everything waits for memory. */
+const slow: Peaks = { flops: () => figure(1e15, 'FLOP/s', 'test'), bandwidth: figure(1e6, 'B/s', 'test') };
+const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 99 };
+
+/** Every class takes twice its need. */
+function twice(peaks: Peaks, of: Partial<StageShape> = {}, change: Partial<StageState> = {}): StageState {
+  const needs: StageNeeds = {
+    model: { architecture, storage: floatStorage('bfloat16') },
+    shape: { ...shape, ...of },
+    peaks,
+  };
+  const need = necessaryOf(needs.model, needs.shape, needs.peaks);
+  if ('reason' in need) throw new Error(need.reason.text);
+  const classes = [...need.byClass].filter(([name]) => name !== 'sampling');
+  const oneByOne = classes.reduce((sum, [, ms]) => sum + ms, 0);
+  const bars = {
+    roofline: need.rooflineMs,
+    serial: oneByOne - need.rooflineMs,
+    ...Object.fromEntries(classes.map(([name, ms]) => [`inefficiency.${name}`, ms])),
+  };
+  return stateOf(bars, { needs, ...change });
+}
+
+/** Time of a class after a change: its bar and its need. */
+function classAfter(found: ReturnType<typeof after>, before: StageState, id: string): number {
+  return (found.bars.find((bar) => bar.id === id)?.after_ms ?? before.bars.get(id)!) * 2;
+}
+
+describe('work', () => {
+  test('a batch reads the weights once and the cache of each sequence', () => {
+    const before = twice(slow);
+    const found = after(before, 'batch-size=4');
+    // Keys and values: read of 99 tokens and written of one, beside q and the output; all of it four times.
+    expect(
+      classAfter(found, before, 'inefficiency.attention') / (2 * before.bars.get('inefficiency.attention')!),
+    ).toBeCloseTo(4, 9);
+    // Products: hidden 64, 2 layers, vocabulary 512, bfloat16: weights once, activations 4 times (by hand).
+    const weights = 2 * (2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192) + 512 * 64);
+    const activations = 2 * (2 * (64 + 128 + 64 + 64 + 64 + 2 * 192 + 192 + 64) + 64 + 512);
+    const gemm = classAfter(found, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
+    expect(gemm).toBeCloseTo((weights + 4 * activations) / (weights + activations), 9);
+    expect(found.per_token_before_ms).toBeCloseTo(found.before_ms.value!, 9);
+    expect(found.per_token_after_ms).toBeCloseTo(found.ms / 4, 9);
+  });
+
+  test('twice the context doubles what is read of the cache', () => {
+    const before = twice(slow);
+    const found = after(before, 'context-len=198');
+    const grown =
+      classAfter(found, before, 'inefficiency.attention') - 2 * before.bars.get('inefficiency.attention')!;
+    const bytes = kvCacheBytes(architecture, { kvCache: 'bfloat16', batchSize: 1, contextTokens: 99 });
+    // Two bytes a value, at 1 MB/s, at half the roof.
+    expect(grown).toBeCloseTo((2 * bytes) / 1e3, 6);
+    expect(found.per_token_after_ms).toBeNull();
+  });
+
+  test('another GPU scales what waits for memory by the data sheets, and leaves the host', () => {
+    const before = twice(sheet, {}, {});
+    const idle = new Map([...before.bars, ['host.program', 7]]);
+    const state = { ...before, bars: idle, idleBars: new Set(['host.program']) };
+    const kernels = [...before.bars.values()].reduce((sum, ms) => sum + ms, 0);
+    const found = after(state, 'gpu=H100');
+    // H200: 4800 GB/s, H100 SXM: 3350 GB/s (data sheets).
+    expect(found.ms).toBeCloseTo((kernels * 4800) / 3350 + 7, 9);
+    expect(after(state, 'gpu=H200').ms).toBeCloseTo(kernels + 7, 9);
+    const { assumptions } = changed(state, parseChanges(['gpu=H100']));
+    expect(assumptions[0]).toContain('not NVIDIA H100 PCIe');
+    expect(assumptions.filter((text) => text.startsWith('not modelled'))).toHaveLength(1);
+  });
+
+  test('int4 weights: 0.5 bytes, a scale of 2.5 for 128, in the layers only', () => {
+    const before = twice(slow);
+    const found = after(before, 'int4');
+    const layers = 2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192);
+    const head = 2 * 512 * 64;
+    const activations = 2 * (2 * (64 + 128 + 64 + 64 + 64 + 2 * 192 + 192 + 64) + 64 + 512);
+    // Groups of 128 in rows of 64 (one each) and of 192 (two).
+    const scales = 2.5 * 2 * (64 + 2 * 32 + 64 + 2 * 192 + 2 * 64);
+    const gemm = classAfter(found, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
+    expect(gemm).toBeCloseTo(
+      (0.5 * layers + scales + head + activations) / (2 * layers + head + activations),
+      9,
+    );
+  });
+
+  test('a dtype that the GPU does not compute in is refused', () => {
+    const a100 = gpuPeaks(gpuRoofs('NVIDIA A100-SXM4-80GB', null));
+    const state = twice(a100, {}, { gpuName: 'NVIDIA A100-SXM4-80GB' });
+    expect(() => after(state, 'dtype=float8')).toThrow(expect.objectContaining({ code: 'E_DTYPE' }));
+    expect(after(state, 'int4').ms).toBeLessThan([...state.bars.values()].reduce((sum, ms) => sum + ms, 0));
+  });
+
+  test('without a model nothing is invented', () => {
+    const found = changed(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
+    expect(found.after_ms).toMatchObject({ value: null, reason: { code: 'no_model' } });
+  });
+});
+
+describe('host and device at the same time', () => {
+  const gaps = (state: StageState, ms: number, change: Partial<StageState>): StageState => ({
+    ...state,
+    bars: new Map([...state.bars, ['launch_overhead', ms]]),
+    idleBars: new Set(['launch_overhead']),
+    ...change,
+  });
+
+  test('kernels that grow fill the time in which the device waits for launches', () => {
+    const state = twice(slow);
+    const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
+    const eager = gaps(state, 10 * kernels, { launchIdleMs: 10 * kernels });
+    expect(after(eager, 'batch-size=2').ms).toBeCloseTo(11 * kernels, 6);
+  });
+
+  test('kernels that shrink gain no more than the host leaves', () => {
+    const state = twice(slow);
+    const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
+    const eager = gaps(state, kernels, { hostMs: 1.9 * kernels, launchIdleMs: kernels });
+    const found = after(eager, 'int4');
+    expect(found.ms).toBeCloseTo(1.9 * kernels, 6);
+    // As a graph it is the device's time that is left.
+    const graphed = { ...eager, facts: facts({ launch_overhead_ms: kernels }), kernels: 100, launches: 100 };
+    expect(after(graphed, 'cudagraph', 'int4').ms).toBeLessThan(kernels);
+  });
+});
+
+describe('fusing', () => {
+  test("a rule's own gain is taken from the bars it names", () => {
+    const finding = {
+      stage: 'decode',
+      title: 'Eager attention',
+      bars: ['inefficiency.attention', 'nonessential.copy'],
+      gain: {
+        expected_ms: 3,
+        low_ms: 2,
+        high_ms: 3.5,
+        after_ms: 7,
+        assumption: 'as a fused kernel',
+        what_if: 'fused-attention',
+      },
+    } as unknown as Finding;
+    const state = stateOf(
+      { roofline: 2, 'inefficiency.attention': 3, 'nonessential.copy': 1, 'inefficiency.gemm': 4 },
+      { findings: [finding] },
+    );
+    const found = after(state, 'fused-attention');
+    expect(found.ms).toBeCloseTo(7, 9);
+    expect(found.ci95[0]).toBeCloseTo(7 - Math.hypot(0.07, 0.5), 6);
+    expect(found.ci95[1]).toBeCloseTo(7 + Math.hypot(0.07, 1), 6);
+    expect(found.bars.map(({ id, after_ms }) => [id, after_ms])).toEqual([
+      ['inefficiency.attention', 0.75],
+      ['nonessential.copy', 0.25],
+    ]);
+  });
+
+  test('where no rule found anything to fuse, attention stays and says so; elementwise kernels go but for a quarter', () => {
+    const state = stateOf({ roofline: 2, 'inefficiency.elementwise': 2, 'nonessential.copy': 2 });
+    expect(after(state, 'fused-attention').assumptions).toEqual([
+      'no rule finds attention in parts in this stage',
+    ]);
+    expect(after(state, 'fused-elementwise').ms).toBeCloseTo(3, 9);
+  });
+});
+
+test('classes of bars', () => {
+  expect(['inefficiency.gemm', 'nonessential.copy', 'kernels.other', 'host.program'].map(classOfBar)).toEqual(
+    ['gemm', 'copy', 'other', null],
+  );
+});

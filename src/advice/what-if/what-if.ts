@@ -1,0 +1,46 @@
+import { document, type Document } from '../../model/document.js';
+import { type WhatIfResult, whatIfVersion } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
+import { findingContext, firedRules } from '../findings/findings.js';
+import { sessionIdentity } from '../../facts/session-identity.js';
+import type { ScopeOptions } from '../../facts/trace/scope.js';
+import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
+import { changed } from './changed.js';
+import { initialStates } from './initial-state.js';
+import { parseChanges } from './words.js';
+
+/**
+ * What the stages of a session would take after changes, each with an interval: their bars, transformed by a rule a change
+ * (docs/measurement.md, what-if), one change after another.
+ * @param texts as typed: cudagraph, batch-size=32, … several by commas or several strings
+ * @throws E_USAGE for an unknown word, E_DTYPE for a dtype that the device does not compute in
+ */
+export async function whatIf(
+  session: Session,
+  texts: readonly string[],
+  options: ScopeOptions = {},
+): Promise<Document<WhatIfResult>> {
+  const changes = parseChanges(texts);
+  const database = await session.connect();
+  try {
+    const { scope, stages, without } = await sessionWaterfalls(session, database, options);
+    const context = await findingContext(session, database, scope, judgedStages(stages));
+    // Only what a rule computes itself needs the rules.
+    const asked = changes.some(({ word }) => word.startsWith('fused-'));
+    const found = asked ? (await firedRules(context)).found.map(({ draft }) => draft) : [];
+    const states = await initialStates(session, context, found);
+    const result: WhatIfResult = {
+      session: sessionIdentity(session),
+      change: changes.map(({ text }) => text).join(', '),
+      stages: states.map((state) => changed(state, changes)),
+    };
+    const why = without.map(({ stage, reason }) => ({
+      code: 'no_waterfall',
+      severity: 'warning' as const,
+      text: stage === null ? `Nothing to predict from: ${reason}.` : `${stage}: ${reason}.`,
+    }));
+    return document('what-if', whatIfVersion, result, [...why, ...session.issues]);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,192 @@
+import { gpuHostLink, gpuSheet } from '../../hardware/gpu-peaks.js';
+import { quantizedWeights } from '../../llm/quantization.js';
+import { averageBytesPerWeight, floatStorage, type Storage, weightBytes } from '../../llm/storage.js';
+import { kvCacheBytes } from '../../llm/kv-cache.js';
+import { bytesPerElement, type DType } from '../../model/dtype.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { MissingFigure } from '../../model/figure.js';
+import { gpuRoofs } from '../../facts/roofs.js';
+import { rebased, type Scaling, scaledKernels } from './class-times.js';
+import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
+import { streamFactor } from './weight-streams.js';
+
+/**
+ * Fused attention in 16 bits over the one in float32, which uses no tensor cores: seen a fifth on an H200 (the half_precision
+ * rule's figure), however far the peaks are apart.
+ */
+const halfAttention = 0.2;
+
+/** Matrix products by the measured weight streams of a CPU, where both sides have one. */
+function streamed(
+  state: StageState,
+  before: StageNeeds,
+  after: StageNeeds,
+): { known: Scaling['known']; how: string[] } {
+  const factor = streamFactor(state, before, after);
+  if (factor === null) return { known: undefined, how: [] };
+  return {
+    known: new Map([['gemm', factor]]),
+    how: [`matrix products ${times(factor)}, as the weight streams measured on this machine`],
+  };
+}
+
+const times = (factor: number) => `× ${Number(factor.toPrecision(3))}`;
+
+/** N sequences instead of B: weights are read once a step for all, KV cache, activations and FLOPs are each sequence's. */
+export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
+  const { needs } = state;
+  if ('reason' in needs) return needs;
+  const factor = batchSize / needs.shape.batchSize;
+  const after = { ...needs, shape: { ...needs.shape, batchSize } };
+  const products = streamed(state, needs, after);
+  return scaledKernels(state, {
+    after,
+    other: () => factor,
+    ...streamed(state, needs, after),
+    copies: factor,
+    how: (name, by) =>
+      `${name} ${times(by)}: weights once a step, everything else for each of ${batchSize} sequences`,
+    assumptions: [
+      ...products.how,
+      `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
+      'memory is not checked: inferscope estimate says whether they fit',
+    ],
+  });
+}
+
+/** Another length of what is attended to: the prompt of a prefill, the cache of a decode step. */
+export function withContext(state: StageState, contextLen: number): Effect | MissingFigure {
+  const { needs } = state;
+  if ('reason' in needs) return needs;
+  const { shape } = needs;
+  const prefill = shape.phase === 'prefill';
+  const after = prefill ? { ...shape, newTokens: contextLen } : { ...shape, contextTokens: contextLen };
+  const factor = prefill ? contextLen / shape.newTokens : contextLen / Math.max(1, shape.contextTokens);
+  return scaledKernels(state, {
+    after: { ...needs, shape: after },
+    // In a decode step only what touches the cache grows: copies of it; the rest is of one token.
+    other: (name) => (prefill || name === 'copy' ? factor : 1),
+    ...(prefill ? { copies: factor } : {}),
+    how: (name, by) => `${name} ${times(by)} at ${contextLen} tokens`,
+    assumptions: [
+      prefill
+        ? `a prompt of ${contextLen} tokens instead of ${shape.newTokens}, computed in one piece`
+        : `${contextLen} tokens in the cache instead of ${Math.round(shape.contextTokens)}; layout copies are taken for copies of the cache`,
+    ],
+  });
+}
+
+/**
+ * Weights and products in another dtype.
+ * @throws E_DTYPE where the device has no peak for what would be computed
+ */
+export function withDtype(state: StageState, dtype: DType): Effect | MissingFigure {
+  const { needs, onCpu, gpuName } = state;
+  if ('reason' in needs) return needs;
+  const storage = storedAs(needs.model.storage, dtype, onCpu);
+  const computed = storage.weights.compute ?? storage.activations;
+  const peak = needs.peaks.flops(computed);
+  if (peak.value === null) {
+    throw new InferscopeError('E_DTYPE', {
+      what: `${gpuName ?? 'this device'} has no known peak in ${computed}`,
+      why: `${peak.reason.text}.`,
+      fix: 'Ask for a dtype that it computes in, for example --what-if dtype=bfloat16, or for another GPU with gpu=….',
+    });
+  }
+  const weights = averageBytesPerWeight(storage.weights.linear);
+  const before = needs.model.storage;
+  const elements = bytesPerElement[storage.activations] / bytesPerElement[before.activations];
+  const after = { ...needs, model: { ...needs.model, storage } };
+  const products = streamed(state, needs, after);
+  const halved = before.activations === 'float32' && elements < 1 && !onCpu;
+  return scaledKernels(state, {
+    after,
+    other: () => elements,
+    copies: elements,
+    known: halved ? new Map([['attention', halfAttention]]) : products.known,
+    how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
+    assumptions: [
+      ...products.how,
+      `${storage.weights.name}: ${Number(weights.toPrecision(3))} bytes a weight instead of ${Number(averageBytesPerWeight(before.weights.linear).toPrecision(3))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      ...(storage.weights.compute === null && storage.weights.linear.scale !== null
+        ? ['weights are unpacked inside the products, at no extra time']
+        : []),
+      ...(storage.weights.compute !== null && storage.weights.compute !== storage.activations
+        ? ['activations are quantised inside the kernels before the products, at no extra time']
+        : []),
+      'whether answers stay good enough is another question',
+    ],
+  });
+}
+
+/** Weight formats of the usual schemes; activations stay what they are, at least a half-width float on a GPU. */
+function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
+  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floatStorage(dtype);
+  const half = before.activations === 'float32' && !onCpu ? 'bfloat16' : before.activations;
+  const plain = onCpu ? before : floatStorage(half);
+  const scheme = {
+    float8: 'fp8-row',
+    int8: 'int8-row',
+    int4: onCpu ? 'matmulnbits-int4' : 'gptq-int4-g128',
+    nvfp4: 'nvfp4',
+    mxfp4: 'mxfp4',
+  } as const;
+  const weights = quantizedWeights(scheme[dtype], half);
+  return { ...plain, weights: onCpu && dtype === 'int4' ? { ...weights, compute: 'int8' } : weights };
+}
+
+/** The same work on another GPU: peaks of data sheets on both sides, since nothing was measured on the other. */
+export function withGpu(
+  state: StageState,
+  { name, chosen }: { name: string; chosen: string | null },
+): Effect | MissingFigure {
+  const { needs, gpuName, onCpu } = state;
+  if (onCpu || gpuName === null)
+    return unchanged(state, 'the session ran on no GPU that is known: nothing to compare with');
+  if ('reason' in needs) return needs;
+  const own = sheetPeaks(gpuName);
+  const other = sheetPeaks(name);
+  if ('reason' in own) return own;
+  if ('reason' in other) return other;
+  const bandwidth = own.bandwidth.value! / other.bandwidth.value!;
+  const link = gpuHostLink(gpuName).value;
+  const otherLink = gpuHostLink(name).value;
+  const bySheet = rebased(state, { ...needs, peaks: own });
+  if ('reason' in bySheet) return bySheet;
+  const byNeed = scaledKernels(bySheet, {
+    after: { ...needs, peaks: other },
+    other: () => bandwidth,
+    ...(link && otherLink ? { copies: link / otherLink } : {}),
+    how: (what, by) =>
+      `${what} ${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
+    assumptions: [
+      ...(chosen === null ? [] : [chosen]),
+      `${name} reaches the same share of its data sheet as ${gpuName} does: bandwidth ${times(1 / bandwidth)}`,
+      'launches, host and idle time stay as on this machine',
+      'not modelled: other kernels and tile sizes, clocks and power limits, links between GPUs',
+      ...memoryWarning(needs, name),
+    ],
+  });
+  if ('reason' in byNeed) return byNeed;
+  return { ...byNeed, state: { ...byNeed.state, gpuName: name, needs: { ...needs, peaks: other } } };
+}
+
+function sheetPeaks(name: string): StageNeeds['peaks'] | MissingFigure {
+  const roofs = gpuRoofs(name, null);
+  if (roofs.roofBandwidth.value === null) return roofs.roofBandwidth;
+  return { flops: roofs.roofFlops, bandwidth: roofs.roofBandwidth };
+}
+
+function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
+  const sheet = gpuSheet(name);
+  const held = {
+    kvCache: model.storage.kvCache,
+    batchSize: shape.batchSize,
+    contextTokens: shape.contextTokens + shape.newTokens,
+  };
+  const bytes = weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, held);
+  if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
+  return [
+    `weights and KV cache are ${(bytes / 1e9).toFixed(0)} GB: they do not fit into the ${sheet.memoryGb} GB of ${name}`,
+  ];
+}

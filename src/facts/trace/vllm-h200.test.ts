@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { testHome } from '../../session/test-folder.js';
+import { explainSession } from '../../advice/explain/explain.js';
+
+// vLLM 0.26 in one process on an H200 under nsys: TinyLlama's shape, three times 4 prompts of 128 tokens to 32 tokens.
+const home = testHome();
+const layers = 22;
+let id: string;
+let database: SessionDatabase | null = null;
+const query = <T extends object>(sql: string) => database!.query<T>(sql);
+
+beforeAll(async () => {
+  ({ id } = await importSession('test/fixtures/vllm-0.26-h200/run-in-process.tgz', home));
+  database = await (await openSession(id, home)).connect();
+}, 30_000);
+afterAll(() => database?.close());
+
+test('stages are the batches that the program made', async () => {
+  expect(
+    await query(
+      `SELECT kind, count(*)::INTEGER AS n, min(batch_size) AS least, max(batch_size) AS most, sum(new_tokens)::INTEGER AS tokens
+       FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY kind ORDER BY kind`,
+    ),
+  ).toEqual([
+    { kind: 'decode', n: 3 * 31, least: 4, most: 4, tokens: 3 * 31 * 4 },
+    { kind: 'prefill', n: 3, least: 4, most: 4, tokens: 3 * 4 * 128 },
+  ]);
+});
+
+test('each turn lasts as long as the program itself printed, less what it does around the engine', async () => {
+  const turns = await query<{ ms: number }>(
+    `SELECT (max(end_ns) - min(start_ns)) / 1e6 AS ms FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY iteration ORDER BY iteration`,
+  );
+  // Of the session's stdout.log: "seconds" of turn 0, 1 and 2.
+  const printed = [99.6, 77.2, 77.1];
+  turns.forEach(({ ms }, turn) => {
+    expect(ms).toBeLessThan(printed[turn]!);
+    expect(ms).toBeGreaterThan(0.85 * printed[turn]!);
+  });
+  expect(turns).toHaveLength(3);
+});
+
+test('a decode step has the kernels of its layers, and all of them a class', async () => {
+  const rows = await query<{ class: string; n: number }>(
+    `SELECT k.class, count(*) / 93 AS n FROM kernels k JOIN stages s USING (stage_id) WHERE s.kind = 'decode' GROUP BY k.class`,
+  );
+  const each = Object.fromEntries(rows.map((row) => [row.class, row.n]));
+  // QKV, output, gate and up, down; one of them in two parts, split over K.
+  expect(each['gemm']).toBe(5 * layers);
+  // FlashAttention 3: forward and combining its splits, and the schedule of a step.
+  expect(each['attention']).toBe(2 * layers + 1);
+  expect(each['norm']).toBe(2 * layers + 1);
+  // SiLU by the gate, and the rotary embedding.
+  expect(each['elementwise']).toBe(2 * layers);
+  // The cache's writes, one a layer, and inputs of a step.
+  expect(each['copy']).toBeGreaterThanOrEqual(layers);
+  expect(each['other'] ?? 0).toBe(0);
+});
+
+test('the waterfall of a decode step adds up; before the first request there is no pause between requests', async () => {
+  const { data } = await explainSession(await openSession(id, home));
+  const decode = data.stages.find(({ kind }) => kind === 'decode')!;
+  const sum = decode.bars.reduce((total, { ms }) => total + ms, 0);
+  expect(sum).toBeCloseTo(decode.measured_ms.value!, 3);
+  expect(decode.bars.find(({ id: bar }) => bar === 'unattributed')!.ms).toBeLessThan(
+    0.01 * decode.measured_ms.value!,
+  );
+  expect(data.findings.map(({ rule }) => rule)).not.toContain('gpu_idle_between_requests');
+  expect(data.findings[0]).toMatchObject({ rule: 'launch_bound', stage: 'prefill' });
+});
