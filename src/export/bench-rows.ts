@@ -22,8 +22,7 @@ function statistic(of: BenchDistribution, name: (typeof spreadColumns)[number]):
   if ('value' in of) return of;
   if (name === 'ci95_low' || name === 'ci95_high') {
     if (!of.ci95) return missing('too_few_repeats', 'one repeat has no interval');
-    // Of few repeats the interval may reach below 0, where no time is.
-    return plain(name === 'ci95_low' ? Math.max(0, of.ci95[0]) : of.ci95[1]);
+    return plain(of.ci95[name === 'ci95_low' ? 0 : 1]);
   }
   const value = of[name];
   return value === null ? missing('too_few_repeats', 'one repeat has no spread') : plain(value);

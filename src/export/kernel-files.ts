@@ -38,8 +38,7 @@ function rowOf({ session, plan }: KernelsResult, one: KernelResult | null): Reco
     text: measured(({ text }) => text),
     runs: measured(({ runs }) => runs),
     mean_ns: value(mean),
-    // Of few runs the interval may reach below 0, where no time is.
-    mean_ci95_low_ns: interval ? Math.max(0, interval[0]) : null,
+    mean_ci95_low_ns: interval?.[0] ?? null,
     mean_ci95_high_ns: interval?.[1] ?? null,
     median_ns: measured(({ median_ns }) => median_ns),
     sd_ns: measured(({ sd_ns }) => sd_ns),

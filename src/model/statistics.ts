@@ -31,10 +31,13 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** 95 % confidence interval of the mean of `n` independent values (Student's t); `n` at least 2. */
+/**
+ * 95 % confidence interval of the mean of `n` independent values that cannot be negative, as times, rates, bytes and counts
+ * (Student's t, cut at 0); `n` at least 2. Differences have tests of their own (facts/difference).
+ */
 export function interval95(center: number, sd: number, n: number): [low: number, high: number] {
   const half = (studentT95(n - 1) * sd) / Math.sqrt(n);
-  return [center - half, center + half];
+  return [Math.min(center, Math.max(0, center - half)), center + half];
 }
 
 /** A mean with its spread and interval where there are two values or more. */

@@ -99,6 +99,11 @@ describe('figures', () => {
     expect(plain(formatFigureWithSpread(skewed))).toBe('10.0 ms [9.8, 12.0] (95 %, n = 20)');
   });
 
+  it('give an interval that is cut at 0 as its ends, never as a "±" that reaches below', () => {
+    const few = figure(16, 'ms', 'test', { n: 4, ci95: [0, 31.9] });
+    expect(plain(formatFigureWithSpread(few))).toBe('16.0 ms [0.0, 31.9] (95 %, n = 4)');
+  });
+
   it('missing is a dash', () => {
     expect(formatFigure(missing('no_roofline', 'none measured'))).toBe('–');
     expect(formatFigureWithSpread(missing('no_roofline', 'none measured'))).toBe('–');

@@ -1,4 +1,4 @@
-import type { Figure, MeasuredFigure } from '../model/figure.js';
+import { type Figure, halfInterval, type MeasuredFigure } from '../model/figure.js';
 
 /** Keeps a number and its unit on one line; the terminal turns it into a plain space at the end. */
 export const nbsp = '\u00a0';
@@ -177,12 +177,12 @@ export function figureParts(figure: Figure): Parts {
   }
   const low = figure.ci95[0] / rung.factor;
   const high = figure.ci95[1] / rung.factor;
-  const half = (high - low) / 2;
+  const half = (halfInterval(figure) ?? 0) / rung.factor;
   const own = decimalsFor(value, percent ? 2 : 3);
   const decimals = Math.min(Math.max(own, half > 0 ? decimalsFor(half, 1) : 0), decimalsFor(value, 5));
   const confidence = `(95${nbsp}%${n ? `, ${n}` : ''})`;
-  // A skewed interval (ratio, bootstrap) has no honest "±".
-  const skewed = Math.abs(high + low - 2 * value) > 0.2 * (high - low) && half > 0;
+  // A skewed interval (ratio, bootstrap, one cut at 0) has no honest "±".
+  const skewed = half > 0 && (low === 0 || Math.abs(high + low - 2 * value) > 0.2 * (high - low));
   const interval = skewed
     ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
     : `±${nbsp}${fixed(half, decimals)}`;

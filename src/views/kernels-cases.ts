@@ -1,3 +1,4 @@
+import { halfInterval } from '../model/figure.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
@@ -62,10 +63,12 @@ const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
 });
 
 /** Half of the 95 % interval as a share of the mean. */
-const interval = ({ mean_ns: mean }: KernelResult): Text =>
-  mean.value === null || !mean.ci95
+function interval({ mean_ns: mean }: KernelResult): Text {
+  const half = halfInterval(mean);
+  return half === null || mean.value === null
     ? { missing: 'too few runs' }
-    : { n: (mean.ci95[1] - mean.ci95[0]) / 2 / mean.value, unit: 'ratio' };
+    : { n: half / mean.value, unit: 'ratio' };
+}
 
 const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
   by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is not known' });

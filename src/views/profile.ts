@@ -1,6 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
-import { missing, type Figure } from '../model/figure.js';
+import { halfInterval, missing, type Figure } from '../model/figure.js';
 import { thinned } from '../model/thinned.js';
 import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
@@ -148,10 +148,10 @@ function cards(data: ProfileResult) {
 }
 
 /** "± 0.44 ms (95 %)" */
-const intervalText = (figure: Figure): Text =>
-  figure.value === null || !figure.ci95
-    ? ''
-    : ['± ', { n: (figure.ci95[1] - figure.ci95[0]) / 2, unit: figure.unit }, ' (95 %)'];
+function intervalText(figure: Figure): Text {
+  const half = halfInterval(figure);
+  return half === null || figure.value === null ? '' : ['± ', { n: half, unit: figure.unit }, ' (95 %)'];
+}
 
 const details: readonly [name: string, of: (stage: StageResult) => Figure][] = [
   ['necessary FLOPs', ({ flops }) => flops],

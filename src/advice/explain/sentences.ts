@@ -5,6 +5,7 @@ import type {
   StageWaterfall,
   WaterfallBar,
 } from '../../model/documents/explain.js';
+import { halfInterval } from '../../model/figure.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import type { AwaitedRank } from '../../facts/waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
@@ -76,7 +77,8 @@ function limitOf(stage: StageWaterfall, busy: boolean): string {
   const headline = headlineTime(stage);
   if (measured.value === null || headline.value === null)
     return `The time of ${instanceWord(stage.kind)} was not measured.`;
-  const spread = headline.ci95 ? `, ± ${msText((headline.ci95[1] - headline.ci95[0]) / 2)}` : '';
+  const half = halfInterval(headline);
+  const spread = half === null ? '' : `, ± ${msText(half)}`;
   const n = headline === measured ? instances : (headline.n ?? instances);
   const skewed =
     stage.median_ms !== null &&

@@ -125,7 +125,7 @@ function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure
   const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
   return figure(value!, 'ms', 'median W of the stage', {
     ...(mean.value !== null && mean.n !== undefined ? { n: mean.n } : {}),
-    ...(half === null ? {} : { ci95: [value! - half, value! + half] }),
+    ...(half === null ? {} : { ci95: [Math.max(0, value! - half), value! + half] }),
   });
 }
 

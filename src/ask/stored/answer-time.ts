@@ -1,4 +1,5 @@
 import { nothingFound } from '../../model/explain-words.js';
+import { halfInterval } from '../../model/figure.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { withheldWords } from '../../model/withheld.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
@@ -70,9 +71,11 @@ export function howSure(facts: StoredFacts): TopicAnswer {
     const of = headlineTime(stage);
     if (of.value === null) return [];
     const n = of.n ?? stage.instances;
-    const text = of.ci95
-      ? `${capital(instanceOf(stage))} takes ${msOf(of.value)} ± ${msOf((of.ci95[1] - of.ci95[0]) / 2)} (95 % interval of the mean, ± ${percentOf((of.ci95[1] - of.ci95[0]) / 2 / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${msOf(of.sd)}`}).`
-      : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${msOf(of.value)}): its spread is not known.`;
+    const half = halfInterval(of);
+    const text =
+      half !== null
+        ? `${capital(instanceOf(stage))} takes ${msOf(of.value)} ± ${msOf(half)} (95 % interval of the mean, ± ${percentOf(half / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${msOf(of.sd)}`}).`
+        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${msOf(of.value)}): its spread is not known.`;
     return [partFrom('waterfall', text)];
   });
   const doubts = facts.explained.findings

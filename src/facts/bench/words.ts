@@ -1,5 +1,5 @@
 import type { BenchPoint } from '../../model/bench.js';
-import type { Figure } from '../../model/figure.js';
+import { type Figure, halfInterval } from '../../model/figure.js';
 import { formatNs, formatRate, formatShare } from '../trace/words.js';
 
 /** "batch 4, 128 → 64". */
@@ -34,13 +34,13 @@ export const unended = (text: string): string =>
 /** "12.3 ms ± 0.4"; null when there is no value. */
 export function msWords(figure: Figure): string | null {
   if (figure.value === null) return null;
-  const half = figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
+  const half = halfInterval(figure);
   return half === null ? ms(figure.value) : `${ms(figure.value)} ± ${ms(half)}`;
 }
 
 export function rateWords(figure: Figure): string | null {
   if (figure.value === null) return null;
-  const half = figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
+  const half = halfInterval(figure);
   return `${number(figure.value)}${half === null ? '' : ` ± ${number(half, 2)}`} tok/s`;
 }
 

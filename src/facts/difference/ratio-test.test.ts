@@ -68,6 +68,7 @@ describe('ratio of two sides', () => {
   test('one value, or none that has a logarithm, has no scatter', () => {
     expect(logMeanOf([3])).toBeNull();
     expect(logMeanOf([3, 0])).toBeNull();
+    expect(logMeanOfInterval(100, 2, [0, 227.06204736])!.standard_error).toBeCloseTo(0.1, 8);
     expect(logMeanOfInterval(3, 1, [3, 3])).toBeNull();
   });
 });

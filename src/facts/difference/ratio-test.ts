@@ -1,3 +1,4 @@
+import { halfInterval } from '../../model/figure.js';
 import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
 
@@ -33,8 +34,8 @@ export function logMeanOf(values: readonly number[]): LogMean | null {
 
 /** Of a figure that kept only its 95 % interval over n values: d ln x = dx / x (delta method). */
 export function logMeanOfInterval(value: number, n: number, ci95: readonly [number, number]): LogMean | null {
-  if (!(value > 0) || n < 2) return null;
-  const half = (ci95[1] - ci95[0]) / 2;
+  const half = halfInterval({ value, ci95 });
+  if (!(value > 0) || n < 2 || half === null) return null;
   const standard_error = half / studentTwoSidedT(0.05, n - 1) / value;
   return { mean: Math.log(value), standard_error, degrees_of_freedom: n - 1 };
 }
