@@ -118,13 +118,10 @@ async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepType
     printDocument(documentOf(sweep, issues));
     return;
   }
-  const { sweepPlanText } = await import('../report/terminal/sweep.js');
-  print(
-    sweepPlanText(documentOf(sweep, issues), terminalWidth(), [
-      'node',
-      relative(process.cwd(), process.argv[1]!) || 'inferscope',
-    ]),
-  );
+  const { sweepPlanView } = await import('../views/sweep-plan.js');
+  const { terminalView } = await import('../render/terminal/view.js');
+  const program = ['node', relative(process.cwd(), process.argv[1]!) || 'inferscope'];
+  print(terminalView(sweepPlanView(documentOf(sweep, issues), program), { width: terminalWidth() }));
 }
 
 async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed: SweepTyped): Promise<void> {
@@ -159,8 +156,9 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
   const files = await writeSweepFiles(journal, made);
   if (typed.json) printDocument(made);
   else {
-    const { sweepText } = await import('../report/terminal/sweep.js');
-    print(sweepText(made, terminalWidth()));
+    const { terminalView } = await import('../render/terminal/view.js');
+    const { viewOf } = await import('../views/registry.js');
+    print(terminalView(await viewOf({ kind: 'sweep', document: made }), { width: terminalWidth() }));
   }
   if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
   finish(journal, obstacle);

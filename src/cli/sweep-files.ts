@@ -5,7 +5,9 @@ import { sweepCsv } from '../export/sweep-csv.js';
 import type { Document } from '../model/document.js';
 import type { SweepResult } from '../model/documents/sweep.js';
 import { makeFolder } from '../session/home.js';
-import { sweepText } from '../report/terminal/sweep.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { viewOf } from '../views/registry.js';
 import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
 
@@ -31,8 +33,9 @@ export async function writeSweepFiles(
   const text = join(folder, `batch-bench-report-${stamp}.txt`);
   const page = join(folder, `batch-bench-report-${stamp}.html`);
   await writeResult(csv, sweepCsv(document.data));
-  await writeResult(text, `${stripVTControlCharacters(sweepText(document, textWidth))}\n`);
-  const { sweepReport } = await import('../report/html/sweep/sweep.js');
-  await writePage(page, (parts) => sweepReport(document, parts));
+  const view = await viewOf({ kind: 'sweep', document });
+  const shown = terminalView(view, { width: textWidth, level: 2 });
+  await writeResult(text, `${stripVTControlCharacters(shown)}\n`);
+  await writePage(page, (parts) => pageOfView(view, parts));
   return [csv, text, page];
 }

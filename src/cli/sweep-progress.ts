@@ -3,15 +3,11 @@ import { durationWords } from '../capture/bench/eta.js';
 import { secondsLeft } from '../capture/sweep/expected.js';
 import { isLeft } from '../capture/sweep/journal.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
-import {
-  figureName,
-  figureText,
-  secondsText,
-  shownFiguresOf,
-  sweepOutcomeWords,
-} from '../report/sweep-words.js';
 import { talkColour } from '../report/terminal/colour.js';
 import { textWidth, withPlainSpaces } from '../report/terminal/text.js';
+import { valueText } from '../render/value.js';
+import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js';
+import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
 import { talk } from './output.js';
 import { startProgress } from './progress.js';
 
@@ -57,7 +53,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
       progress.end();
       if (!quiet)
         talk(
-          `${talkColour.red('✗')} ${title(run)}  ${sweepOutcomeWords[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+          `${talkColour.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
         );
     },
     end: () => {
@@ -70,15 +66,18 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
 /** With as many figures as the line has room for; the table at the end has the others. */
 function resultWithin(sweep: SweepResult, run: SweepRun, taken: number): string {
   const words = resultWords(sweep, run);
-  const text = () => withPlainSpaces([...words, secondsText(run.duration_s)].join(', '));
+  const took = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];
+  const text = () => withPlainSpaces([...words, ...took].join(', '));
   while (words.length > 1 && taken + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
   return text();
 }
 
-const resultWords = (sweep: SweepResult, { figures }: SweepRun): string[] =>
-  figures.length === 1
-    ? shownFiguresOf(sweep)
-        .filter((name) => typeof figures[0]!.values[name] === 'number')
+const resultWords = (sweep: SweepResult, run: SweepRun): string[] => {
+  const [figures, ...points] = run.figures;
+  return points.length > 0
+    ? []
+    : shownFiguresOf(sweep)
+        .filter((name) => typeof figures?.values[name] === 'number')
         .slice(0, 3)
-        .map((name) => `${figureName(name)} ${figureText(name, figures[0]!.values[name])}`)
-    : [];
+        .map((name) => `${figureLabel(name)} ${valueText(figureValue(name, figures!.values[name], run))}`);
+};

@@ -12,6 +12,7 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
 import type { ServingResult } from '../model/documents/serving.js';
+import type { SweepResult } from '../model/documents/sweep.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
 
@@ -30,6 +31,7 @@ interface DocumentOf {
   results: Document<BenchmarkResults>;
   roofline: Document<RooflineData>;
   serving: Document<ServingResult>;
+  sweep: Document<SweepResult>;
   validate: Document<Validation>;
   'validate-history': Document<ValidationHistory>;
 }
@@ -49,6 +51,7 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) 
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,
   serving: async () => (await import('./serving.js')).servingView,
+  sweep: async () => (await import('./sweep.js')).sweepView,
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 };

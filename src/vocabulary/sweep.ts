@@ -47,6 +47,16 @@ const figureLabels: Readonly<Record<string, string>> = {
 /** Head of a figure of a run; others by their names. */
 export const figureLabel = (name: string): string => figureLabels[name] ?? name.replaceAll('_', ' ');
 
+/** What a figure is counted in, which the end of its name says. */
+export function figureUnit(name: string): { unit: string; digits?: number } {
+  if (name.endsWith('_gb')) return { unit: 'GB', digits: 4 };
+  if (/_(ms|ns)$/.test(name)) return { unit: name.slice(-2) };
+  if (name.endsWith('bytes_per_s')) return { unit: 'B/s' };
+  if (name.endsWith('flops_per_s')) return { unit: 'FLOP/s' };
+  if (name.endsWith('_bytes')) return { unit: 'B' };
+  return { unit: /(_share|_mfu|_mbu)$/.test(name) ? 'ratio' : '' };
+}
+
 const parameterLabels: Readonly<Record<string, string>> = {
   model_id: 'model',
   input_length: 'input',

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document } from '../../src/model/document.js';
 import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
-import { sweepReport } from '../../src/report/html/sweep/sweep.js';
 import { testMemory } from '../../src/report/test-memory.js';
 import { testSweep } from '../../src/report/test-sweep.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { memoryView } from '../../src/views/memory.js';
+import { sweepView } from '../../src/views/sweep.js';
 import { launchBrowser } from './chromium.js';
 import { chartsDrawn, open, phone } from './opened.js';
 
@@ -24,7 +24,7 @@ const parts = () => ({ clientScript: readFileSync(childEntry('report-client'), '
 
 test.each([
   ['memory', () => pageOfView(memoryView(testMemory()), parts()), 7],
-  ['sweep', () => sweepReport(document('sweep', '1.0', testSweep()), parts()), 3],
+  ['sweep', () => pageOfView(sweepView(document('sweep', '1.0', testSweep())), parts()), 3],
 ])('the page of %s draws all charts, asks for nothing and fits a phone', async (name, render, charts) => {
   const path = join(folder, `${name}.html`);
   writeFileSync(path, render());

@@ -30,10 +30,10 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
   );
   const dry = inferscope(at, ['sweep', '--config', file, '--dry-run']);
   expect(dry.status, dry.stderr).toBe(0);
-  expect(dry.stdout).toMatch(/^2 runs, about 6\.0 s$/m);
+  expect(dry.stdout).toMatch(/^ +2 runs, about 6\.0 s$/m);
   expect(
     dry.stdout.match(
-      /^node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
+      /^ +node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
     ),
   ).toHaveLength(2);
   expect(dry.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
@@ -142,7 +142,7 @@ test('one that fails does not end the rest; faults of the machine are tried agai
   expect(runs[0]!.failure!.why).toContain('broken');
   expect(ran.stderr).toMatch(/2\/2 n flaky: .*trying again/);
   expect(ran.stderr).toContain('--retry-failed');
-  expect(ran.stdout).toMatch(/What failed\n +1 +n no: sh ended with exit code 3 \(E_WORKLOAD_FAILED\)/);
+  expect(ran.stdout).toMatch(/Failures\n +1 +n no: sh ended with exit code 3 \(E_WORKLOAD_FAILED\)/);
   expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
 }, 60_000);
 

@@ -101,6 +101,7 @@ export const sweepDocumentSchema = documentSchema('sweep', sweepVersion, sweepSc
 
 export type SweepResult = z.infer<typeof sweepSchema>;
 export type SweepRun = z.infer<typeof sweepRunSchema>;
+export type SweepFigures = SweepRun['figures'][number];
 export type SweepFailure = z.infer<typeof sweepFailureSchema>;
 export type SweepOutcome = (typeof sweepOutcomes)[number];
 export type SweepValue = z.infer<typeof value>;

@@ -2,21 +2,20 @@ import { raw } from 'hono/html';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { figureParts } from '../../report/format.js';
-import { documentPage } from '../../report/html/document-page.js';
+import { Page } from '../../report/html/page.js';
 import { ColorKey, LineKey } from '../../report/html/line-key.js';
-import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
+import { Absent, Behind, ChartFrame, DataTable } from '../../report/html/parts.js';
 import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
 import type { KeyEntry } from '../../report/charts/chart.js';
 import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
 import { themes, type Theme } from '../../report/palette.js';
 import { inlineJson } from '../../report/html/inline.js';
-import type { Bars, Block, FindingItem, Table, Text, Value, View } from '../../views/block.js';
+import type { Bars, Block, FindingItem, Section, Table, View } from '../../views/block.js';
 import { withExplanation } from '../../views/explain.js';
-import { GainDrawing } from './gain.js';
 import { explained } from '../reasons.js';
-import { parts, plainText, rawValue, valueText } from '../value.js';
+import { plainText, rawValue } from '../value.js';
+import { Words } from './words.js';
 
 interface PageOptions {
   /** Text of dist/report-client.js, which draws the charts. */
@@ -31,11 +30,14 @@ interface PageOptions {
 export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions): string {
   const { session, document, title, command, lead, sections, sources = {} } = withExplanation(of, explain);
   const page: Drawn = { data: document.data, sources };
-  return documentPage<unknown>({
-    title,
-    document,
-    session: { id: session.id ?? 'not saved', started_at: session.started_at },
-    summary: (
+  const halves = sections.filter(({ half }) => half);
+  const html = (
+    <Page
+      title={`${title} · inferscope`}
+      contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
+      data={document}
+      {...scripts}
+    >
       <header id="summary">
         <p class="kicker">
           inferscope {command} · {session.id ?? 'not saved'} ·{' '}
@@ -45,16 +47,35 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
         <Blocks blocks={lead} page={page} />
         <Sources sources={sources} />
       </header>
-    ),
-    sections: sections.map(({ id, title: name, half = false, blocks }) => ({
-      id,
-      title: name,
-      half,
-      render: () => <Blocks blocks={blocks} page={page} />,
-    })),
-    ...scripts,
-  });
+      {halves.length > 0 && (
+        <div class="halves">
+          {halves.map((section) => (
+            <SectionOfPage section={section} page={page} />
+          ))}
+        </div>
+      )}
+      {sections
+        .filter(({ half }) => !half)
+        .map((section) => (
+          <SectionOfPage section={section} page={page} />
+        ))}
+      <footer>
+        inferscope {document.tool_version} · session {session.id ?? 'not saved'} · {session.started_at} · the
+        page holds its data as {document.schema} JSON in <code>#profile-data</code>
+      </footer>
+    </Page>
+  );
+  return `<!DOCTYPE html>\n${String(html)}\n`;
 }
+
+const SectionOfPage: FC<{ section: Section; page: Drawn }> = ({ section: { id, title, blocks }, page }) => (
+  <section id={id} aria-labelledby={`${id}-title`}>
+    <h2 id={`${id}-title`}>
+      <a href={`#${id}`}>{title}</a>
+    </h2>
+    <Blocks blocks={blocks} page={page} />
+  </section>
+);
 
 /** What charts are drawn from: the page's document, and other data by the name of their source. */
 interface Drawn {
@@ -349,36 +370,5 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
         </ul>
       )}
     </>
-  );
-};
-
-const Words: FC<{ text: Text }> = ({ text }) => (
-  <>{parts(text).map((part) => (typeof part === 'string' ? part : <Shown value={part} />))}</>
-);
-
-const Shown: FC<{ value: Value }> = ({ value }) => {
-  if ('figure' in value) {
-    const { reason } = figureParts(value.figure);
-    if (reason !== null || value.spread === true)
-      return <FigureText figure={value.figure} utilization={value.utilization ?? false} />;
-    return <>{valueText(value)}</>;
-  }
-  if ('missing' in value) return <Missing reason={value.missing} />;
-  if ('code' in value) return <code>{value.code}</code>;
-  if ('link' in value)
-    return (
-      <a href={value.link} rel="noreferrer">
-        {value.text}
-      </a>
-    );
-  if ('gain' in value) return <GainDrawing {...value} />;
-  if (!('text' in value)) return <>{valueText(value)}</>;
-  const { text, tone, hint } = value;
-  if (tone === 'strong') return <strong>{text}</strong>;
-  const className = tone === 'fault' ? 'fault' : tone === 'dim' ? 'missing' : '';
-  return (
-    <span {...(className ? { class: className } : {})} {...(hint ? { title: hint } : {})}>
-      {text}
-    </span>
   );
 };

@@ -101,7 +101,6 @@ export const memoryCharts = {
 export const sweepCharts = { sweep_map: sweepMapChart } satisfies Record<string, Chart<SweepResult>>;
 
 export type ChartName = keyof typeof charts;
-export type SweepChartName = keyof typeof sweepCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
 export function chartNamed(name: string): Chart<unknown> | undefined {

@@ -1,6 +1,7 @@
 import type { SweepResult } from '../../../model/documents/sweep.js';
-import { sweepMaps, type SweepMap } from '../../sweep-maps.js';
-import { figureName, figureText, sweepOutcomeWords } from '../../sweep-words.js';
+import { sweepMaps, type SweepMap } from '../../../views/sweep-maps.js';
+import { figureLabel, figureUnit, outcomeLabels } from '../../../vocabulary/sweep.js';
+import { formatQuantity } from '../../format.js';
 import { base, type Chart } from '../chart.js';
 import { heatMapHeight, heatMapOption } from '../heat-map.js';
 
@@ -24,13 +25,14 @@ export const sweepMapChart: Chart<SweepResult> = {
       x: map.x,
       y: map.y,
       cells: map.cells.map(({ x, y, run, value }) => {
-        const text = value === null ? sweepOutcomeWords[run.outcome] : figureText(map.figure, value);
+        const { unit, digits } = figureUnit(map.figure);
+        const text = value === null ? outcomeLabels[run.outcome] : formatQuantity(value, unit, digits);
         return {
           x,
           y,
           shade: shade(value),
           text,
-          tip: [run.label, `${figureName(map.figure)}: ${text}`, ...(run.failure ? [run.failure.what] : [])],
+          tip: [run.label, `${figureLabel(map.figure)}: ${text}`, ...(run.failure ? [run.failure.what] : [])],
         };
       }),
     });

@@ -1,18 +1,23 @@
 import type { EChartsOption } from 'echarts';
 import { expect, test } from 'vitest';
 import { sweepCsv } from '../export/sweep-csv.js';
-import { document } from '../model/document.js';
-import { sweepDocumentSchema } from '../model/documents/sweep.js';
-import { sweepMapChart } from './charts/sweep/map.js';
-import { sweepReport } from './html/sweep/sweep.js';
-import { themes } from './palette.js';
+import { document, type Document } from '../model/document.js';
+import { sweepDocumentSchema, type SweepResult } from '../model/documents/sweep.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { sweepMapChart } from '../report/charts/sweep/map.js';
+import { themes } from '../report/palette.js';
+import { textWidth } from '../report/terminal/text.js';
+import { hostileText } from '../report/test-profile.js';
+import { testSweep } from '../report/test-sweep.js';
+import { parameterValue, shownFiguresOf } from './sweep-columns.js';
 import { sweepMaps } from './sweep-maps.js';
-import { doubtsOf, shownFiguresOf, shownValue } from './sweep-words.js';
-import { commandText, sweepPlanText, sweepText } from './terminal/sweep.js';
-import { textWidth } from './terminal/text.js';
-import { hostileText } from './test-profile.js';
-import { testSweep } from './test-sweep.js';
+import { commandText, sweepPlanView } from './sweep-plan.js';
+import { sweepView } from './sweep.js';
 
+const sweepText = (of: Document<SweepResult>, width: number) => terminalView(sweepView(of), { width });
+const planText = (of: Document<SweepResult>, width: number) =>
+  terminalView(sweepPlanView(of, ['inferscope']), { width });
 const made = document('sweep', '1.0', testSweep());
 
 test('the document is one that sweep writes', () => {
@@ -24,7 +29,7 @@ test('maps: batch against context, with what failed in its cell', () => {
   expect(maps.map(({ figure }) => figure)).toEqual(['peak_gb', 'mean_latency_ms', 'tokens_per_second']);
   const [peak] = maps;
   expect([peak!.x.values, peak!.y.values]).toEqual([
-    ['500 → 128', '1\u00a0000 → 128'],
+    ['500 → 128', '1000 → 128'],
     ['1', '16'],
   ]);
   expect(peak!.cells.map(({ x, y, value }) => [x, y, value])).toEqual([
@@ -41,10 +46,11 @@ test('maps: batch against context, with what failed in its cell', () => {
 test.each([80, 100, 120])('the text keeps to %i columns, says what failed and why', (width) => {
   const text = sweepText(made, width);
   for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(width);
-  expect(text).toContain('3 measured, 1 failed');
+  expect(text).toContain('3 measured, 1 failed in 4');
+  expect(text).toContain('all: model llama-2-7b, output 128');
   expect(text).toMatch(/ 2 +500 +16 +22\.00 GB/);
   expect(text).toContain('failed (try 2)');
-  expect(text).toContain('It asked for 30 GB; the GPU has 24.');
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('It asked for 30 GB; the GPU has 24.');
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
 });
 
@@ -52,61 +58,59 @@ test('keys of a config that a family does not read are a note of plan, text and 
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
   const issues = [{ code: 'config_keys_unread', severity: 'warning' as const, text }];
   const doubtful = document('sweep', '1.0', testSweep(), issues);
-  for (const shown of [sweepText(doubtful, 120), sweepPlanText(doubtful, 120, ['inferscope'])])
-    expect(shown).toContain(`note: ${text}`);
-  const page = sweepReport(doubtful, { clientScript: '' });
+  for (const shown of [sweepText(doubtful, 120), planText(doubtful, 120)])
+    expect(shown).toContain(`warning: ${text}`);
+  const page = pageOfView(sweepView(doubtful), { clientScript: '' });
   const doubts = page.split('<section id="doubts"')[1]!.split('</section>')[0]!;
   expect(doubts).toContain('config_keys_unread');
 });
 
-test('parameters that have no room: what follows from the model is said once a model, the rest is named', () => {
+test('a plan has time, memory and fit of each run that is left, and its command', () => {
+  const plan = testSweep();
+  for (const run of plan.runs.slice(1)) Object.assign(run, { outcome: 'pending', duration_s: null });
+  plan.runs[2]!.expected = {
+    ...plan.runs[2]!.expected,
+    memory_bytes: null,
+    fits: null,
+    why: 'No config.json.',
+  };
+  const text = planText(document('sweep', '1.0', plan), 80);
+  expect(text).toContain('3 runs, 1 more are finished, about 2.5 min');
+  expect(text).toMatch(/^ +2 +500 +16 +50 s +20\.5 GiB +22\.4 GiB +fits$/m);
+  expect(text).toMatch(/^ +4 .* will not fit$/m);
+  expect(text).toContain('Will not fit: run 4. inferscope estimate');
+  expect(text).toContain('– needs, fit: No config.json.');
+  expect(text).toMatch(/^ +inferscope memory --model llama-2-7b --batch-size 16$/m);
+});
+
+test('without room, parameters that follow from the model go first, and what is left out is named', () => {
   const wide = testSweep();
   const own = [
+    { model_id: 'org/one', dtype: 'float16', tensor_parallel_size: 1, max_model_len: 4096 },
     {
-      model_id: 'org/one',
-      dtype: 'float16',
-      tensor_parallel_size: 1,
-      quantization: null,
-      max_model_len: 4096,
-    },
-    {
-      model_id: 'org/another-one-with-a-long-name',
+      model_id: 'org/another-with-a-long-name',
       dtype: 'bfloat16',
       tensor_parallel_size: 8,
-      quantization: 'awq',
-      max_model_len: 131_072,
+      max_model_len: 512,
     },
   ];
-  for (const [index, run] of wide.runs.entries()) {
+  for (const [index, run] of wide.runs.entries())
     run.parameters = {
       ...run.parameters,
       ...own[index % 2]!,
       gpu_memory_utilization: index > 1 ? 0.9 : 0.85,
     };
-    run.outcome = 'pending';
-  }
-  wide.varied = [
-    'model_id',
-    'input_length',
-    'output_length',
-    'batch_size',
-    ...Object.keys(own[0]!).slice(1),
-    'gpu_memory_utilization',
-  ];
+  for (const run of wide.runs) run.outcome = 'pending';
+  wide.varied = ['input_length', 'batch_size', ...Object.keys(own[0]!), 'gpu_memory_utilization'];
   const wideMade = document('sweep', '1.0', wide);
-  for (const text of [sweepText(wideMade, 80), sweepPlanText(wideMade, 80, ['x']).split('\nx ')[0]!]) {
+  for (const text of [sweepText(wideMade, 80), planText(wideMade, 80)]) {
     for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);
-    const flat = text.replaceAll(/\s+/g, ' ');
-    expect(flat).toContain(
-      'another-one-with-a-long-name: output 128, batch 16, dtype bfloat16, TP 8, quantization awq, max model len 131072',
-    );
-    expect(flat).toContain('one: output 128, batch 1, dtype float16, TP 1, max model len 4096');
-    expect(flat).toMatch(/gpu memory utilization(,|;| (about|peak))/);
+    expect(text.replaceAll(/\s+/g, ' ')).toMatch(/\(no room at 80 columns: .*(dtype, TP|max model len, TP)/);
   }
-  expect(sweepText(made, 60).replaceAll(/\s+/g, ' ')).toMatch(/In the CSV and the report too: [\w ,/]+\./);
+  expect(sweepText(wideMade, 80)).toContain('session, took, batch, dtype, TP, max model len, tok/s');
 });
 
-test('beside others on the GPU the run’s own total has a column, else the peak says it', () => {
+test('next to others on the GPU the run’s own total has a column, else the peak says it', () => {
   const both = testSweep();
   for (const { figures } of both.runs)
     for (const { values } of figures) values['total_measured_gb'] = values['peak_gb'] ?? null;
@@ -133,7 +137,7 @@ test('a row of the CSV a run, figures under their names, an empty cell for a mis
 });
 
 test('the page has runs, maps, failures with their reasons, and is inert', () => {
-  const page = sweepReport(made, { clientScript: '' });
+  const page = pageOfView(sweepView(made), { clientScript: '' });
   const body = page.replace(/<script type="application\/json"[^]*?<\/script>/, '');
   expect(body).not.toContain(hostileText);
   expect(body.match(/data-chart="sweep_map"/g)).toHaveLength(3);
@@ -152,20 +156,18 @@ test('commands can be pasted into a shell', () => {
 });
 
 test('a table names a model without its owner', () => {
-  expect(shownValue('model_id', 'Qwen/Qwen2.5-1.5B')).toBe('Qwen2.5-1.5B');
-  expect(shownValue('model_id', '/models/tiny/config.json')).toBe('tiny');
-  expect(shownValue('dtype', 'a/b')).toBe('a/b');
+  expect(parameterValue('model_id', 'Qwen/Qwen2.5-1.5B')).toBe('Qwen2.5-1.5B');
+  expect(parameterValue('model_id', '/models/tiny/config.json')).toBe('tiny');
+  expect(parameterValue('dtype', 'a/b')).toBe('a/b');
 });
 
 test('what several runs say alike is said once', () => {
+  const sweep = testSweep();
   const issue = (code: string, text: string) => ({ code, severity: 'warning' as const, text });
-  const runs = [
-    { number: 1, issues: [issue('machine_not_idle', 'used 1.7 cores')] },
-    { number: 2, issues: [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')] },
-    { number: 3, issues: [issue('gpu_shared', 'gpu0')] },
-  ];
-  expect(doubtsOf(runs)).toEqual([
-    { numbers: [1, 2], text: 'used 1.7 cores (the others alike)' },
-    { numbers: [2, 3], text: 'gpu0' },
-  ]);
+  sweep.runs[0]!.issues = [issue('machine_not_idle', 'used 1.7 cores')];
+  sweep.runs[1]!.issues = [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')];
+  sweep.runs[2]!.issues = [issue('gpu_shared', 'gpu0')];
+  const text = sweepText(document('sweep', '1.0', sweep), 80);
+  expect(text).toContain('runs 1-2: used 1.7 cores (similar in the others)');
+  expect(text).toContain('runs 2-3: gpu0');
 });

@@ -1,6 +1,6 @@
 import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
-import { formatCount } from './format.js';
-import { parameterName, shownFiguresOf, valueText } from './sweep-words.js';
+import { parameterLabel } from '../vocabulary/sweep.js';
+import { shownFiguresOf } from './sweep-columns.js';
 
 export interface SweepMapCell {
   x: number;
@@ -42,7 +42,7 @@ export function sweepMaps(sweep: SweepResult): SweepMap[] {
   const groups = new Map<string, SweepRun[]>();
   for (const run of sweep.runs) {
     const fixed = others
-      .map((name) => `${parameterName(name)} ${valueText(run.parameters[name])}`)
+      .map((name) => `${parameterLabel(name)} ${valueText(run.parameters[name])}`)
       .join(', ');
     groups.set(fixed, [...(groups.get(fixed) ?? []), run]);
   }
@@ -77,19 +77,20 @@ function valuesOf(runs: readonly SweepRun[], { of, size }: Axis): string[] {
   return [...new Set(sorted.map(of))];
 }
 
+const valueText = (value: SweepValue | undefined): string => String(value ?? 'not set');
+
 const numberOf = (value: SweepValue | undefined): number => (typeof value === 'number' ? value : 0);
 
 const memoryAxes: [Axis, Axis] = [
   {
     name: 'context: prompt → output tokens',
-    of: ({ parameters: p }) =>
-      `${formatCount(numberOf(p['input_length']))} → ${formatCount(numberOf(p['output_length']))}`,
+    of: ({ parameters: p }) => `${numberOf(p['input_length'])} → ${numberOf(p['output_length'])}`,
     size: ({ parameters: p }) => numberOf(p['input_length']) + numberOf(p['output_length']),
     parameters: ['input_length', 'output_length'],
   },
   {
     name: 'batch',
-    of: ({ parameters: p }) => formatCount(numberOf(p['batch_size'])),
+    of: ({ parameters: p }) => String(numberOf(p['batch_size'])),
     size: ({ parameters: p }) => numberOf(p['batch_size']),
     parameters: ['batch_size'],
   },
@@ -97,7 +98,7 @@ const memoryAxes: [Axis, Axis] = [
 
 function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
   const axis = (name: string): Axis => ({
-    name: parameterName(name),
+    name: parameterLabel(name),
     of: ({ parameters }) => valueText(parameters[name]),
     size: ({ parameters }) => numberOf(parameters[name]),
     parameters: [name],

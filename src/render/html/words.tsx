@@ -1,0 +1,37 @@
+import type { FC } from 'hono/jsx';
+import { figureParts } from '../../report/format.js';
+import { FigureText, Missing } from '../../report/html/parts.js';
+import type { Text, Value } from '../../views/block.js';
+import { parts, valueText } from '../value.js';
+import { GainDrawing } from './gain.js';
+
+export const Words: FC<{ text: Text }> = ({ text }) => (
+  <>{parts(text).map((part) => (typeof part === 'string' ? part : <Shown value={part} />))}</>
+);
+
+const Shown: FC<{ value: Value }> = ({ value }) => {
+  if ('figure' in value) {
+    const { reason } = figureParts(value.figure);
+    if (reason !== null || value.spread === true)
+      return <FigureText figure={value.figure} utilization={value.utilization ?? false} />;
+    return <>{valueText(value)}</>;
+  }
+  if ('missing' in value) return <Missing reason={value.missing} />;
+  if ('code' in value) return <code>{value.code}</code>;
+  if ('link' in value)
+    return (
+      <a href={value.link} rel="noreferrer">
+        {value.text}
+      </a>
+    );
+  if ('gain' in value) return <GainDrawing {...value} />;
+  if (!('text' in value)) return <>{valueText(value)}</>;
+  const { text, tone, hint } = value;
+  if (tone === 'strong') return <strong>{text}</strong>;
+  const className = tone === 'fault' ? 'fault' : tone === 'dim' ? 'missing' : '';
+  return (
+    <span {...(className ? { class: className } : {})} {...(hint ? { title: hint } : {})}>
+      {text}
+    </span>
+  );
+};

@@ -1,0 +1,78 @@
+import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
+import { figureUnit, outcomeLabels } from '../vocabulary/sweep.js';
+import type { Value } from './block.js';
+
+/** Figures of the summary tables, of those that the runs have; the CSV has all. */
+const shownFigures = [
+  'peak_gb',
+  'total_measured_gb',
+  'model_weights_gb',
+  'kv_cache_gb',
+  'activations_gb',
+  'framework_overhead_gb',
+  'mean_latency_ms',
+  'tokens_per_second',
+  'ttft_ms',
+  'tpot_ms',
+  'output_tokens_per_s',
+  'memory_bytes',
+  'peak_bytes',
+  'median_ns',
+  'roof_share',
+  'predicted_ms',
+  'roofline_ms',
+  'wall_ms',
+  'idle_share',
+];
+
+export function shownFiguresOf({ runs }: SweepResult): string[] {
+  const has = (name: string) =>
+    runs.some(({ figures }) => figures.some(({ values }) => typeof values[name] === 'number'));
+  // The whole GPU's count and the run's own differ where others were on it, or a baseline was.
+  const differs = runs.some(({ figures }) =>
+    figures.some(({ values: { peak_gb: peak, total_measured_gb: own } }) => {
+      return typeof peak === 'number' && typeof own === 'number' && Math.abs(peak - own) > 0.01 * peak;
+    }),
+  );
+  const usual = shownFigures.filter((name) => has(name) && (name !== 'total_measured_gb' || differs));
+  if (usual.length > 0) return usual;
+  return [...new Set(runs.flatMap(({ figures }) => figures.flatMap(({ values }) => Object.keys(values))))]
+    .filter(has)
+    .slice(0, 6);
+}
+
+export const figureValue = (name: string, value: number | null | undefined, run: SweepRun): Value =>
+  value === null || value === undefined
+    ? { missing: run.outcome === 'measured' ? 'not recorded' : `run ${outcomeLabels[run.outcome]}` }
+    : { n: value, ...figureUnit(name) };
+
+/** Parameters that some run has, those that vary first. */
+export const parametersOf = ({ varied, runs }: SweepResult): string[] => {
+  const given = runs.flatMap(({ parameters }) =>
+    Object.keys(parameters).filter((name) => parameters[name] !== null),
+  );
+  return [...new Set([...varied, ...given])];
+};
+
+/** A model without its owner and folders, which leave no room for the rest of a table. */
+export function parameterValue(name: string, value: SweepValue | undefined): Value | string {
+  if (value === null || value === undefined) return { missing: 'not set' };
+  if (name !== 'model_id' || typeof value !== 'string') return String(value);
+  const parts = value.replace(/\/+$/, '').split('/');
+  return (parts.at(-1) === 'config.json' ? parts.at(-2) : parts.at(-1)) || value;
+}
+
+/** Wall-clock time of a run. */
+export const seconds = (value: number): Value =>
+  value < 120 ? { n: value, unit: 's', digits: 2 } : { n: value / 60, unit: 'min', digits: 2 };
+
+/** 1-3, 5 */
+export function rangesText(numbers: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of numbers) {
+    const last = ranges.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  return ranges.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(', ');
+}

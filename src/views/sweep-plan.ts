@@ -1,0 +1,107 @@
+import type { Document } from '../model/document.js';
+import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { shellWord } from '../model/shell.js';
+import { parameterLabel } from '../vocabulary/sweep.js';
+import type { Table, View } from './block.js';
+import { parametersOf, parameterValue, rangesText, seconds } from './sweep-columns.js';
+import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+
+const number = { numeric: true } as const;
+
+/** What `sweep --dry-run` shows: time, what will not fit, and the commands as they would be typed after `program`. */
+export function sweepPlanView(document: Document<SweepResult>, program: readonly string[]): View {
+  const { data, issues } = document;
+  const left = data.runs.filter(({ outcome }) => outcome === 'pending' || outcome === 'interrupted');
+  const finished = data.runs.length - left.length;
+  const misfits = left.filter(({ expected }) => expected.fits === false);
+  const bases = [...new Set(left.map(({ expected }) => expected.basis))];
+  const parameters: ColumnOf<SweepRun>[] = parametersOf(data).map((name, index, { length }) => ({
+    id: name,
+    head: parameterLabel(name),
+    numeric: left.every((run) => typeof run.parameters[name] !== 'string'),
+    ...(index === 0 ? {} : { drop: length - index }),
+    of: (run) => parameterValue(name, run.parameters[name]),
+  }));
+  const { columns, alike } = withoutAlike(parameters, left, data.varied);
+  return {
+    command: 'sweep --dry-run',
+    title: data.name ?? data.stamp,
+    document,
+    session: { id: null, started_at: data.started_at },
+    lead: [
+      {
+        t: 'text',
+        text: [
+          `${left.length} runs${finished > 0 ? `, ${finished} more are finished` : ''}, about `,
+          seconds(left.reduce((sum, { expected }) => sum + expected.seconds, 0)),
+        ],
+      },
+      {
+        t: 'facts',
+        items: [
+          ...bases.map((basis) => ({ name: 'time', text: basis })),
+          ...(alike.length > 0 ? [{ name: 'all', text: alike }] : []),
+        ],
+      },
+      planTable('Expected', left, columns),
+      ...(misfits.length > 0 ? [{ t: 'text', text: misfitText(misfits) } as const] : []),
+      { t: 'issues', issues },
+      { t: 'lines', text: left.map((run) => commandText([...program, ...run.arguments])).join('\n') },
+    ],
+    sections: [],
+  };
+}
+
+const misfitText = (misfits: readonly SweepRun[]): string =>
+  `Will not fit: run ${rangesText(misfits.map((run) => run.number))}. ${misfits[0]!.expected.why}`;
+
+export const took: ColumnOf<SweepRun> = {
+  id: 'took',
+  head: 'took',
+  ...number,
+  of: ({ duration_s: value }) => (value === null ? { missing: 'it did not end' } : seconds(value)),
+};
+
+/** Time and memory that runs are expected to need, and what they took. */
+export const planTable = (
+  title: string,
+  runs: readonly SweepRun[],
+  configuration: readonly ColumnOf<SweepRun>[],
+): Table =>
+  tableOf(
+    title,
+    [
+      { id: 'run', head: 'run', ...number, of: (run) => ({ count: run.number }) },
+      ...configuration,
+      { id: 'expected', head: 'expected', ...number, of: ({ expected }) => seconds(expected.seconds) },
+      ...(runs.every(({ duration_s: took }) => took === null) ? [] : [took]),
+      {
+        id: 'needs',
+        head: 'needs',
+        ...number,
+        of: ({ expected: { memory_bytes: n, why } }) => (n === null ? { missing: why } : { n, unit: 'B' }),
+      },
+      {
+        id: 'of',
+        head: 'of',
+        ...number,
+        of: ({ expected: { capacity_bytes: n, why } }) => (n === null ? { missing: why } : { n, unit: 'B' }),
+      },
+      {
+        id: 'fit',
+        head: 'fit',
+        of: ({ expected: { fits, why } }) =>
+          fits === false ? { text: 'will not fit', tone: 'fault' } : fits ? 'fits' : { missing: why },
+      },
+    ],
+    runs,
+  );
+
+/** A command line that a shell takes as it is; a profile's `<stamp>` is the moment it is run. */
+export const commandText = (words: readonly string[]): string => words.map(stampedWord).join(' ');
+
+function stampedWord(word: string): string {
+  const [before, after] = word.split('<stamp>');
+  if (after !== undefined && !/["$`\\!]/.test(word)) return `"${before}$(date -u +%Y%m%d-%H%M%S)${after}"`;
+  return shellWord(word);
+}

@@ -1,0 +1,223 @@
+import type { Document, Issue } from '../model/document.js';
+import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { figureLabel, outcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
+import type { Block, Part, Section, Text, Value, View } from './block.js';
+import {
+  figureValue,
+  parametersOf,
+  parameterValue,
+  rangesText,
+  seconds,
+  shownFiguresOf,
+} from './sweep-columns.js';
+import { type SweepMap, sweepMaps } from './sweep-maps.js';
+import { commandText, planTable, took } from './sweep-plan.js';
+import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+
+const number = { numeric: true } as const;
+
+/** How the runs of a sweep ended, their main figures, what failed and why. */
+export function sweepView(document: Document<SweepResult>): View {
+  const { data, issues } = document;
+  const { name, stamp, runs, started_at } = data;
+  return {
+    command: 'sweep',
+    title: `${name ?? stamp} · ${runs.length} runs`,
+    document,
+    session: { id: stamp, started_at },
+    lead: [{ t: 'text', text: outcomeText(data) }],
+    sections: [
+      { id: 'runs', title: 'Runs', untitled: true, blocks: runBlocks(data) },
+      { id: 'maps', title: 'Maps', level: 3 as const, blocks: mapBlocks(data) },
+      { id: 'failures', title: 'Failures', blocks: failureBlocks(runs) },
+      { id: 'doubts', title: 'Before trusting these figures', blocks: doubtBlocks(runs, issues) },
+      planSection(data),
+    ].filter(({ blocks }) => blocks.length > 0),
+  };
+}
+
+/** "7 measured, 1 failed in 4.0 min" */
+function outcomeText({ runs, status }: SweepResult): Part[] {
+  const counts = Object.entries(outcomeLabels).flatMap(([outcome, label]) => {
+    const count = runs.filter((run) => run.outcome === outcome).length;
+    return count === 0 ? [] : [`${count} ${label}`];
+  });
+  return [
+    `${counts.join(', ')} in `,
+    seconds(runs.reduce((sum, { duration_s: took }) => sum + (took ?? 0), 0)),
+    ...(status === 'complete' ? [] : [`. The sweep was ${status}: inferscope sweep --resume continues it.`]),
+  ];
+}
+
+/** A run, or a point of a run that measured several. */
+interface Line extends SweepFigures {
+  run: SweepRun;
+}
+
+/** What all runs have alike above the table; where there is no room, what is said elsewhere goes first. */
+function runBlocks(data: SweepResult): Block[] {
+  const lines = data.runs.flatMap((run): Line[] =>
+    (run.figures.length > 0 ? run.figures : [{ label: null, values: {} }]).map((one) => ({ run, ...one })),
+  );
+  const figures = shownFiguresOf(data);
+  const parameters = parametersOf(data);
+  const [byModel, own] = [true, false].map((follows) =>
+    parameters.filter((name) => followsModel(data.runs, name) === follows),
+  ) as [string[], string[]];
+  const order = [
+    'session',
+    'took',
+    ...byModel,
+    ...figures.slice(1).toReversed(),
+    ...own.slice(1).toReversed(),
+  ];
+  const columns: ColumnOf<Line>[] = [
+    { id: 'run', head: 'run', ...number, of: ({ run }) => ({ count: run.number }) },
+    ...parameters.map((name): ColumnOf<Line> => ({
+      id: name,
+      head: parameterLabel(name),
+      numeric: data.runs.every(({ parameters: of }) => typeof of[name] !== 'string'),
+      of: ({ run }) => parameterValue(name, run.parameters[name]),
+    })),
+    ...(lines.length > data.runs.length
+      ? [{ id: 'point', head: 'point', wraps: true, of: ({ label }: Line) => label ?? '' }]
+      : []),
+    ...figures.map((name): ColumnOf<Line> => ({
+      id: name,
+      head: figureLabel(name),
+      ...number,
+      of: ({ run, values }) => figureValue(name, values[name], run),
+    })),
+    { ...took, of: ({ run }) => took.of(run) },
+    ...(data.runs.every((run) => outcomeOf(run) === outcomeLabels.measured)
+      ? []
+      : [{ id: 'outcome', head: 'outcome', of: ({ run }: Line) => outcomeValue(run) }]),
+    {
+      id: 'session',
+      head: 'session',
+      of: ({ run: { session_id: id } }) => (id === null ? { missing: 'it kept no session' } : { code: id }),
+    },
+  ];
+  const kept = ['run', 'took', 'session', ...figures, ...data.varied];
+  const { columns: shown, alike } = withoutAlike(columns, lines, kept);
+  const dropped = shown.map((column) => {
+    const drop = order.indexOf(column.id);
+    return drop < 0 ? column : { ...column, drop };
+  });
+  return [
+    ...(alike.length > 0 ? [{ t: 'text', text: ['all: ', ...alike] } as const] : []),
+    tableOf('Main figures of each run; the CSV has all', dropped, lines, { filter: true }),
+  ];
+}
+
+/** Whether each of several models has one value of a parameter. */
+function followsModel(runs: readonly SweepRun[], name: string): boolean {
+  const different = (...names: string[]) =>
+    new Set(runs.map(({ parameters }) => JSON.stringify(names.map((one) => parameters[one])))).size;
+  const models = different('model_id');
+  return name !== 'model_id' && models > 1 && different('model_id', name) === models;
+}
+
+const outcomeOf = ({ outcome, attempts }: SweepRun): string =>
+  `${outcomeLabels[outcome]}${attempts > 1 ? ` (try ${attempts})` : ''}`;
+
+const outcomeValue = (run: SweepRun): Value => ({
+  text: outcomeOf(run),
+  ...(['failed', 'timed_out', 'partial'].includes(run.outcome) ? { tone: 'fault' as const } : {}),
+});
+
+const mapBlocks = (data: SweepResult): Block[] =>
+  sweepMaps(data).map((map, index) => {
+    const title = [figureLabel(map.figure), map.fixed].filter(Boolean).join(' · ');
+    return {
+      t: 'chart',
+      name: 'sweep_map',
+      part: String(index),
+      title,
+      label: `${title} by ${map.y.name} and ${map.x.name}`,
+      half: true,
+      behind: {
+        t: 'table',
+        title: `${figureLabel(map.figure)}; rows: ${map.y.name}, columns: ${map.x.name}`,
+        columns: [map.y.name, ...map.x.values].map((head) => ({ id: head, head, ...number })),
+        rows: map.y.values.map((head, y) => ({
+          cells: [head, ...map.x.values.map((_, x) => cellOf(map, x, y))],
+        })),
+      },
+    };
+  });
+
+function cellOf({ figure, cells }: SweepMap, x: number, y: number): Text {
+  const cell = cells.find((one) => one.x === x && one.y === y);
+  return cell ? figureValue(figure, cell.value, cell.run) : { missing: 'not in the plan' };
+}
+
+function failureBlocks(runs: readonly SweepRun[]): Block[] {
+  const items = runs.flatMap(({ number: run, label, failure, log }) =>
+    failure === null
+      ? []
+      : [
+          {
+            name: String(run),
+            text: [
+              `${label}: ${failure.what} (${failure.code}). ${failure.why} ${failure.fix}`,
+              ...(log === null ? [] : [' Log: ', { code: log }]),
+            ],
+          },
+        ],
+  );
+  return items.length > 0 ? [{ t: 'facts', items }] : [];
+}
+
+/** What the plan and the runs said of themselves: runs with the same code together, with the text of the first. */
+function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block[] {
+  const found = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
+  for (const { number: run, issues } of runs)
+    for (const { code, text } of issues) {
+      const one = found.get(code) ?? { numbers: new Set(), texts: new Set() };
+      found.set(code, { numbers: one.numbers.add(run), texts: one.texts.add(text) });
+    }
+  const items = [...found.values()].map(({ numbers, texts }) => {
+    const [first, ...others] = texts;
+    const who = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
+    return `${who}: ${first}${others.length > 0 ? ' (similar in the others)' : ''}`;
+  });
+  return [
+    ...(issues.length > 0 ? [{ t: 'issues', issues } as const] : []),
+    ...(items.length > 0 ? [{ t: 'notes', items } as const] : []),
+  ];
+}
+
+function planSection({ runs, protocol }: SweepResult): Section {
+  const { timeout_s: timeout, retries, min_free_bytes: free } = protocol;
+  return {
+    id: 'plan',
+    title: 'Plan',
+    level: 3,
+    blocks: [
+      {
+        t: 'text',
+        text: [
+          'Each run is a process of its own',
+          ...(timeout === null ? [] : [', stopped after ', seconds(timeout)]),
+          `; retries after a fault of the machine: ${retries}. Before each run the memory of the GPUs must be free again, and `,
+          { n: free, unit: 'B' },
+          ' of disk.',
+        ],
+      },
+      planTable('Expected and measured', runs, [
+        { id: 'label', head: 'configuration', of: ({ label }) => label },
+      ]),
+      {
+        t: 'fold',
+        title: 'Commands',
+        blocks: [
+          {
+            t: 'lines',
+            text: runs.map(({ arguments: words }) => commandText(['inferscope', ...words])).join('\n'),
+          },
+        ],
+      },
+    ],
+  };
+}
