@@ -3,7 +3,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { GroupedAttention } from './architecture.js';
 import { readArchitecture } from './read-architecture.js';
 import { countParameters } from './parameters.js';
-import { findBaseOf, findPreset, presetArchitecture, presets, presetsWithWordsOf } from './presets.js';
+import { findBaseOf, findPreset, presetArchitecture, presets } from './presets.js';
 
 const llama = {
   model_type: 'llama',
@@ -215,6 +215,9 @@ describe('presets', () => {
     expect(base('deepseek-ai/DeepSeek-R1')).toBe('deepseek-v3');
     expect(base('allenai/Olmo-3-7B-Think')).toBe('olmo-3-7b');
     expect(base('ai21labs/AI21-Jamba-Mini-1.6')).toBe('jamba-mini');
+    expect(base('ai21labs/AI21-Jamba-1.5-Mini')).toBe('jamba-mini');
+    expect(base('ibm-granite/granite-3.3-8b-instruct')).toBe('granite-3.3-8b');
+    expect(base('granite-3.3-2b-base')).toBe('granite-3.3-2b');
     // Its experts are stored in int4, those of the base in fp8.
     expect(findPreset('moonshotai/Kimi-K2-Thinking')?.id).toBe('kimi-k2-thinking');
     // Other shapes, other storage, other owners.
@@ -230,13 +233,25 @@ describe('presets', () => {
     }
   });
 
-  it('are suggested by whole words, never by letters', () => {
-    const alike = (name: string) => presetsWithWordsOf(name).map(({ id }) => id);
-    expect(alike('llama-4-scout')).toEqual(['llama-4-scout-17b-16e']);
-    expect(alike('jamba-1.5-mini')).toEqual(['jamba-mini']);
-    expect(alike('zai-org/glm-4-9b')).toEqual(['glm-4-9b-0414']);
-    for (const other of ['minimax-m3', 'llama-24', 'mistral', '', 'granite-3.9-8b'])
-      expect(alike(other)).toEqual([]);
-    expect(failure(() => presetArchitecture('llama-2-8b')).code).toBe('E_MODEL_NOT_FOUND');
+  it('have one name each, and a tuned model has one base', () => {
+    const names = presets.flatMap(({ id, hub_id, sameShape }) => [id, hub_id, ...sameShape]);
+    const same = names.map((name) => name.toLowerCase()).filter((name, i, all) => all.indexOf(name) !== i);
+    expect(same).toEqual([]);
+    for (const { id, hub_id, sameShape } of presets) {
+      if (id === 'kimi-k2-thinking') continue; // Named by its tuning: nobody's base.
+      for (const name of [hub_id, ...sameShape]) {
+        expect(findBaseOf(name)?.id, name).toBe(id);
+        expect(findBaseOf(name.split('/')[1]!)?.id, name).toBe(id);
+      }
+    }
+  });
+
+  it('are not guessed: neither spelling nor words of a name are dimensions', () => {
+    for (const name of ['jamba-1.5-mini', 'llama-4-scout', 'minimax-m3', 'granite-3.9-8b', 'llama-2-8b']) {
+      expect(findBaseOf(name), name).toBeNull();
+      const error = failure(() => presetArchitecture(name));
+      expect(error.code).toBe('E_MODEL_NOT_FOUND');
+      expect(error.parts.fix).toBe("Use a preset or give the model's config.json.");
+    }
   });
 });

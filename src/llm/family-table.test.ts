@@ -117,6 +117,8 @@ const table: [family: string, id: string, parameters: number, source: string, kv
   ['GPT-NeoX', 'pythia-6.9b', 6_857_302_016, '6 857 302 016 of the Pythia model card', [2, 32, 32, 128, 2]],
   ['GPT-NeoX', 'pythia-12b', 11_846_072_320, '11 846 072 320 of the Pythia model card', [2, 36, 40, 128, 2]],
   ['Granite', 'granite-3.1-8b', 8_170_848_256, 'safetensors header; "8.17B"', [2, 40, 8, 128, 2]],
+  ['Granite', 'granite-3.3-2b', 2_533_539_840, 'safetensors header; "2.53B"', [2, 40, 8, 64, 2]],
+  ['Granite', 'granite-3.3-8b', 8_170_864_640, 'safetensors header; "8.17B"', [2, 40, 8, 128, 2]],
   ['Granite-MoE', 'granite-3.1-3b-a800m', 3_298_793_472, 'safetensors header; "3.3B"', [2, 32, 8, 64, 2]],
   ['Granite 4', 'granite-4.0-h-tiny', 6_939_037_248, 'safetensors header; "7B"', [2, 4, 4, 128, 2]],
   ['Granite 4', 'granite-4.0-h-small', 32_207_337_984, 'safetensors header; "32B"', [2, 4, 8, 128, 2]],

@@ -36,7 +36,8 @@ const tuning = /-(instruct|chat|it|base|pt|hf|think|thinking)(-\d{4})?(?=-|$)/g;
 
 /**
  * The preset whose shape a tuned model has (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
- * given, same words but for the tuning. Quantised copies are no such names.
+ * given, same words but for the tuning. Quantised copies have other names. A preset that is named by its tuning is not a
+ * base: Kimi-K2-Thinking is stored otherwise than Kimi-K2.
  */
 export function findBaseOf(name: string): Preset | null {
   const parts = (hubId: string): [owner: string, stem: string] => {
@@ -45,24 +46,12 @@ export function findBaseOf(name: string): Preset | null {
   };
   const [owner, stem] = parts(name);
   const found = presets.find(({ id, hub_id, sameShape }) => {
+    if (parts(id)[1] !== id) return false;
     const isOf = ([publisher, published]: [string, string]) =>
       (owner === '' || owner === publisher) && stem === published;
     return [hub_id, ...sameShape].some((one) => isOf(parts(one))) || (owner === '' && stem === id);
   });
   return found ?? null;
-}
-
-/** Presets with all words of a name, as llama-4-scout has of llama-4-scout-17b-16e; letters that look alike mean nothing. */
-export function presetsWithWordsOf(name: string): Preset[] {
-  const words = (text: string): string[] => text.toLowerCase().split(/[^a-z0-9.]+/);
-  const typed = words((name.split('/').at(-1) ?? '').trim()).filter((word) => word !== '');
-  if (typed.length < 2) return [];
-  return presets.filter(({ id, hub_id, sameShape }) =>
-    [id, hub_id, ...sameShape].some((one) => {
-      const own = words(one);
-      return typed.every((word) => own.includes(word));
-    }),
-  );
 }
 
 /** @throws E_MODEL_NOT_FOUND naming the presets */

@@ -4,7 +4,7 @@ import { readConfig } from '../onnx/model-config.js';
 import { enginePresets } from '../onnx/presets.js';
 import { cachedSnapshot } from '../transformers/hub-cache.js';
 import type { NamedModel, SizedModel } from '../../llm/model-files.js';
-import { findBaseOf, findPreset, presets, presetsWithWordsOf } from '../../llm/presets.js';
+import { findBaseOf, findPreset, presets } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { folderWeights, ggufModel, ggufOfFolder } from './find-model-files.js';
 import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
@@ -98,11 +98,9 @@ async function modelOfFolder(configFile: string, sized: boolean): Promise<SizedM
 
 function notFound(spec: string): InferscopeError {
   const names = [...Object.keys(enginePresets), ...presets.map(({ id }) => id)];
-  const alike = presetsWithWordsOf(spec).slice(0, 3);
-  const ids = alike.length > 0 ? alike.map(({ id }) => id) : ['llama-3.1-8b'];
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
     why: `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
-    fix: `Give the model's config.json, or a preset such as --model ${ids.join(' or ')}.`,
+    fix: "Give the model's config.json, or a preset such as --model llama-3.1-8b.",
   });
 }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { findPreset, presets, presetsWithWordsOf } from '../../llm/presets.js';
+import { findPreset, presets } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { exportedModel, findExport } from './exported-model.js';
 import { writableFamilies } from './llama-config.js';
@@ -44,7 +44,6 @@ function notFound(spec: string): InferscopeError {
       .filter(({ config }) => writableFamilies.some((f) => f === config['model_type']))
       .map(({ id }) => id),
   ];
-  const alike = presetsWithWordsOf(spec).find(({ id }) => names.includes(id));
   const looksLikePath = /[\\/]|\.(json|onnx)$/.test(spec);
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
@@ -53,6 +52,6 @@ function notFound(spec: string): InferscopeError {
       : `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
     fix: looksLikePath
       ? 'Pass a config.json, a folder with an ONNX export, or a preset such as --model llama-24m.'
-      : `Type for example: --model ${alike?.id ?? 'llama-24m'}`,
+      : 'Type for example: --model llama-24m',
   });
 }

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
-import { findPreset, presetsWithWordsOf } from '../../llm/presets.js';
+import { findPreset } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { readConfig } from '../onnx/model-config.js';
 import { enginePresets } from '../onnx/presets.js';
@@ -113,6 +113,6 @@ function notFound(spec: string): InferscopeError {
       : 'It is no file or folder here, no preset, and no hub id (owner/name).',
     fix: isPath
       ? 'Pass a config.json, a folder with one, a hub id (owner/name), or a preset such as --model tinyllama-1.1b.'
-      : `Type for example: --model ${presetsWithWordsOf(spec)[0]?.id ?? 'tinyllama-1.1b'}`,
+      : 'Type for example: --model tinyllama-1.1b',
   });
 }
