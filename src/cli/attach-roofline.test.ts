@@ -6,7 +6,7 @@ import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testFolder } from '../session/test-folder.js';
 import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
-import { attachGpuRoofline, readRooflineFile } from './attach-roofline.js';
+import { attachGpuRoofline, attachRooflineFile, readRooflineFile } from './attach-roofline.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -28,6 +28,29 @@ test('the cached roofline goes along where it is of the same GPU, and nowhere el
   expect(
     kept.mock.calls.map(([content]) => JSON.parse(Buffer.from(content as Uint8Array).toString()) as unknown),
   ).toEqual([handGpuRoofline()]);
+  await session.abandon();
+});
+
+test('a typed roofline that is not of the captured GPU is not used, and the session says so', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', testFolder());
+  const session = await createSession({ label: 'x', kind: 'import' });
+  const kept = vi.spyOn(session, 'addArtifact');
+  const file = {
+    path: '/elsewhere/h200.json',
+    roofline: { roofline: handGpuRoofline(), cached: true, ageS: 1 },
+  };
+  const issues = async (hardware: Record<string, string>) =>
+    (await attachRooflineFile(session, hardware, file)).filter(({ code }) => code === 'roofline_not_used');
+  const [another] = await issues({ gpu_name: 'NVIDIA A10G' });
+  expect(another).toMatchObject({ severity: 'warning' });
+  expect(another!.text).toMatch(
+    /^--roofline h200\.json .*NVIDIA H200.*NVIDIA A10G.*inferscope roofline --json/,
+  );
+  const [none] = await issues({});
+  expect(none!.text).toMatch(/NVIDIA H200.*names no GPU/);
+  expect(kept).not.toHaveBeenCalled();
+  expect(await issues({ gpu_name: 'NVIDIA H200' })).toEqual([]);
+  expect(kept).toHaveBeenCalledOnce();
   await session.abandon();
 });
 

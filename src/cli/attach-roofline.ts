@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { z } from 'zod';
 import { cachedGpuRoofline, type CachedGpuRoofline } from '../capture/roofline/cache.js';
 import { cachedIssues } from '../capture/roofline/issues.js';
@@ -53,10 +54,35 @@ export async function attachGpuRoofline(
   hardware: Record<string, Fact>,
   cached?: CachedGpuRoofline | null,
 ): Promise<Issue[]> {
-  const name = hardware['gpu_name'];
-  if (typeof name !== 'string') return [];
   const found = cached === undefined ? await cachedGpuRoofline(homeFolders().cache) : cached;
-  if (!found?.roofline.gpus.some((gpu) => gpu.name === name)) return [];
+  return (found && (await attached(session, hardware, found))) ?? [];
+}
+
+/** The same of a roofline that was typed: one that is not of the captured GPU is not used, and the session says so. */
+export async function attachRooflineFile(
+  session: SessionFiles,
+  hardware: Record<string, Fact>,
+  file: { path: string; roofline: CachedGpuRoofline },
+): Promise<Issue[]> {
+  const issues = await attached(session, hardware, file.roofline);
+  if (issues) return issues;
+  const name = hardware['gpu_name'];
+  const measured = [...new Set(file.roofline.roofline.gpus.map((gpu) => gpu.name))].join(', ');
+  const says =
+    typeof name === 'string'
+      ? `the capture is of ${name}. Measure that GPU: inferscope roofline --json > roofline.json on its machine.`
+      : 'the capture names no GPU, so roofs of none can be used. Import it with a recording that names its GPU (nsys, PyTorch profiler, nvidia-smi).';
+  const text = `--roofline ${basename(file.path)} was not used: it is of ${measured}, and ${says}`;
+  return [{ code: 'roofline_not_used', severity: 'warning', text }];
+}
+
+async function attached(
+  session: SessionFiles,
+  hardware: Record<string, Fact>,
+  found: CachedGpuRoofline,
+): Promise<Issue[] | null> {
+  const name = hardware['gpu_name'];
+  if (!found.roofline.gpus.some((gpu) => gpu.name === name)) return null;
   await session.addArtifact(Buffer.from(JSON.stringify(found.roofline, null, 2)), {
     kind: 'roofline-gpu',
     captureId: null,

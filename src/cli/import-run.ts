@@ -6,8 +6,7 @@ import { addCapture } from '../session/capture.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import type { CachedGpuRoofline } from '../capture/roofline/cache.js';
-import { attachGpuRoofline, readRooflineFile } from './attach-roofline.js';
+import { attachGpuRoofline, attachRooflineFile, readRooflineFile } from './attach-roofline.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
 import {
@@ -41,7 +40,7 @@ export async function runImport(
 ): Promise<string> {
   const progress = startProgress(options.quiet === true);
   const model = options.model === undefined ? null : await findModel(options.model);
-  const roofline = options.roofline === undefined ? undefined : await readRooflineFile(options.roofline);
+  const roofline = options.roofline === undefined ? null : await rooflineOf(options.roofline);
   const stageNames = await configuredStageNames();
   const secrets = secretsOfEnvironment(process.env);
   const settings: ImportOptions = {
@@ -66,11 +65,15 @@ export async function runImport(
   }
 }
 
+async function rooflineOf(path: string) {
+  return { path, roofline: await readRooflineFile(path) };
+}
+
 async function intoNew(
   files: CaptureFile[],
   settings: ImportOptions,
   options: ImportRunOptions,
-  { model, roofline }: { model: NamedModel | null; roofline?: CachedGpuRoofline | undefined },
+  { model, roofline }: { model: NamedModel | null; roofline: Awaited<ReturnType<typeof rooflineOf>> | null },
 ): Promise<string> {
   const plan = {
     label: options.name ?? stemOf(files[0]!.path),
@@ -81,7 +84,9 @@ async function intoNew(
   };
   const { id } = await recordSession(plan, async ({ files: session }) => {
     const imported = await importCaptures(session, files, settings);
-    const roofIssues = await attachGpuRoofline(session, imported.hardware, roofline);
+    const roofIssues = roofline
+      ? await attachRooflineFile(session, imported.hardware, roofline)
+      : await attachGpuRoofline(session, imported.hardware);
     const issues = [...imported.issues, ...roofIssues];
     return { ...recordedBy(imported, files, model), issues, found: {} };
   });

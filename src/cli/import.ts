@@ -5,6 +5,7 @@ import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 
 interface ImportCommandOptions {
+  roofline?: string;
   session?: string;
   name?: string;
   tag: string[];
@@ -43,11 +44,19 @@ export function define(command: Command): void {
       ),
     )
     .action(async (files: string[], options: ImportCommandOptions) => {
-      if (options.session !== undefined && (options.name !== undefined || options.tag.length > 0)) {
+      const { session, model, roofline } = options;
+      if (session !== undefined && (model !== undefined || roofline !== undefined)) {
+        throw new InferscopeError('E_USAGE', {
+          what: '--model and --roofline go with a new session',
+          why: `--session ${session} adds files to one that is saved already, whose model and GPU are known.`,
+          fix: 'Import all files together, without --session.',
+        });
+      }
+      if (session !== undefined && (options.name !== undefined || options.tag.length > 0)) {
         throw new InferscopeError('E_USAGE', {
           what: '--name and --tag go with a new session',
-          why: `--session ${options.session} adds to one that is kept already.`,
-          fix: `Name it with: inferscope session rename ${options.session} ${options.name ?? 'NAME'}`,
+          why: `--session ${session} adds to one that is kept already.`,
+          fix: `Name it with: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
         });
       }
       const { importApart, wholeFolders } = await import('./import-apart.js');

@@ -97,6 +97,8 @@ test('several recordings of one run are one session; more can be added', async (
   expect(run('--session', 'joined', captures.kineto, '--no-analyze').status).toBe(0);
   expect(new Set((await shown('joined')).captures.map((one) => one.capture_id)).size).toBe(6);
   expectFailure(run('--session', 'joined', '--name', 'x', '--json', captures.kineto), 2, 'E_USAGE');
+  expectFailure(run('--session', 'joined', '--roofline', 'x', '--json', captures.kineto), 2, 'E_USAGE');
+  expectFailure(run('--session', 'joined', '--model', 'gpt2', '--json', captures.kineto), 2, 'E_USAGE');
   expectFailure(run('--session', 'none-such', '--json', captures.kineto), 2, 'E_SESSION_NOT_FOUND');
 });
 
