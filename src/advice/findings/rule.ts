@@ -92,7 +92,10 @@ export interface Rule {
    * that count from a length on; shares of operators are not, since lost time falls on all of them in proportion.
    */
   noise?: boolean;
-  /** Questions that it answers, and the command whose capture lets it look; those of older rules are in ask/stored/answer-rules.ts. */
-  asked?: { words: RegExp; needs: string };
+  /**
+   * What people ask that it answers (phrases, separated by bars), and the command whose capture lets it look; those of older
+   * rules are in ask/stored.
+   */
+  asked?: { phrases: string; needs: string };
   find(context: FindingContext): Promise<RuleOutcome>;
 }

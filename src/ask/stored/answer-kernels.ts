@@ -5,7 +5,7 @@ import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { holds } from '../../model/subjects.js';
 import { ofOneCapture } from './answer-idle.js';
-import { ruleAnswer, type RuleTopic } from './answer-rules.js';
+import { ruleAnswer, ruleTopics } from './answer-rules.js';
 import { barsTold } from './finding-parts.js';
 import {
   cannot,
@@ -302,8 +302,8 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
 }
 
 /** "Is flash attention used?": the rule of eager attention, and the kernels that attention runs in. */
-export async function attentionKind(facts: StoredFacts, topic: RuleTopic): Promise<TopicAnswer> {
-  const found = ruleAnswer(facts, topic);
+export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
+  const found = ruleAnswer(facts, ruleTopics.attention_kind);
   const asked = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
   const {
     answer: { direct, evidence },

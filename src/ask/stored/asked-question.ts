@@ -1,13 +1,10 @@
 import { gpuSheets } from '../../hardware/gpu-sheets.js';
-import { type Concept, conceptsOf } from './concepts.js';
 import { tokensOf } from './words.js';
 
 export interface AskedQuestion {
   text: string;
   /** Words that carry meaning, in lower case, without endings. */
   tokens: ReadonlySet<string>;
-  /** What its words mean. */
-  says: ReadonlySet<Concept>;
   /** Kinds of stages that the question names; empty for none. */
   stages: readonly string[];
   /** "Is …", "would …": an answer begins with yes or no. */
@@ -30,7 +27,6 @@ export function askedQuestion(text: string): AskedQuestion {
   return {
     text,
     tokens: tokensOf(text),
-    says: conceptsOf(text),
     stages: Object.keys(stageWords).filter((kind) => stageWords[kind]!.test(text)),
     isYesNo: yesNo.test(text),
     gpus: gpusOf(text),

@@ -14,7 +14,7 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { topics, topicsOf } from './topics.js';
+import { exampleQuestions, topicsOf } from './topics.js';
 import { withoutEnd } from './words.js';
 
 /** Parts of one answer; the rest is for explain and sql. */
@@ -178,12 +178,11 @@ function withProgram(command: string, { manifest }: Session): string {
 
 function cannotLines(question: string, missing: TopicAnswer['cannot'], capture: string | null): string[] {
   if (missing !== null && capture !== null) return [missing.why, `What would show it: ${capture}`];
-  const examples = topics.flatMap(({ example }) => (example === null ? [] : [`- ${example}`]));
   return [
     `This cannot be answered without a model: nothing that is stored matches “${question}”.`,
     ...(missing?.why ? [missing.why] : []),
     'What can be asked without one, for example:',
-    ...examples,
+    ...exampleQuestions.map((example) => `- ${example}`),
     'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/analyze.md).',
   ];
 }

@@ -1,27 +1,61 @@
 const fillers = new Set(
-  'a an and any are as at be been being by can could did do does for from get give had has have how i if in is it its let like make many me more most much my of on one or our out per should show so some take tell than that the their them then there these they this those to too up use used was we well were what when where which who why will with would you your time times mean'.split(
+  'enough a an and any are as at be been being by can could did do does for from get give had has have i if in is it its let like make me mean more most my of on one or our out per should show so some tell than that the their them then there these they this those to too up us was we well were what when where which while who will with would you your'.split(
     ' ',
   ),
 );
 
-/** "launches" and "launch", "copies" and "copy", "syncs" and "synchronisation" meet. */
-export function tokensOf(text: string): Set<string> {
-  const words = text
+/** Words that most questions share: they decide only between phrases that are alike in all else. */
+const weak = new Set('during far how long many much run spend step take time why'.split(' '));
+
+/** Words that mean the same in a question about a session, each as the one that stands for all. */
+const same = new Map(
+  Object.entries({
+    alloc: 'cudamalloc cudafree allocs allocation allocations allocator allocate allocated malloc mallocs',
+    batch: 'bs batches batching',
+    bottleneck: 'bottlenecks',
+    bound: 'bounds bounded limits limited',
+    clock: 'clocks frequency frequencies',
+    communication: 'comm comms nccl',
+    context: 'ctx contexts',
+    copy: 'copies copied transfer transfers transferred memcpy',
+    cpu: 'cpus',
+    gpu: 'gpus device devices card cards accelerator accelerators',
+    hbm: 'dram',
+    host: 'hosts',
+    kernel: 'kernels',
+    memory: 'mem vram',
+    quantize: 'quantise quantized quantised quantization quantisation',
+    rank: 'ranks worker workers',
+    second: 's sec seconds',
+    spend: 'spent',
+    take: 'takes taken',
+    time: 'times',
+    serial: 'serialize serialise serialized serialised',
+    sync: 'syncs synchronize synchronise synchronizing synchronous synchronisations synchronizations synchronization synchronisation',
+    thermal: 'heat hot overheat overheating temp temperature',
+    token: 'tok tokens',
+    trust: 'believe rely reliable',
+    use: 'used uses usage util utilization utilisation utilized utilised',
+  }).flatMap(([one, others]) => others.split(' ').map((other): [string, string] => [other, one])),
+);
+
+/** Terms as stems, in order, without fillers: "launches" and "launch", "copies" and "memcpy" meet. */
+export const termsOf = (text: string): string[] =>
+  text
     .toLowerCase()
-    .replaceAll(/isation|ization/g, 'ize')
-    .split(/[^\p{L}\d.]+/u)
-    .flatMap((word) => (word.includes('.') && !/^\d/.test(word) ? word.split('.') : [word]));
-  return new Set(
-    words
-      .filter((word) => word.length > 1 && !fillers.has(word))
-      .map((word) => stem(word.replace(/\.$/, ''))),
-  );
-}
+    .replaceAll(/[’']s\b/g, '')
+    .split(/[^\p{L}\d]+/u)
+    .filter((word) => word !== '' && !fillers.has(word))
+    .map((word) => stem(same.get(word) ?? word));
+
+export const isWeak = (term: string): boolean => weak.has(term);
+
+export const tokensOf = (text: string): Set<string> => new Set(termsOf(text).filter((term) => !isWeak(term)));
 
 function stem(word: string): string {
   if (word.length <= 3) return word;
   if (word.endsWith('ies')) return `${word.slice(0, -3)}y`;
-  const bare = word.replace(/(?:ing|ed|es|e|s)$/, '');
+  const bare = word.replace(/(?:i[sz]ations?|i[sz]e[ds]?|ations?|ing|ed|es|e|s)$/, '');
   return bare.length >= 3 ? bare : word;
 }
 

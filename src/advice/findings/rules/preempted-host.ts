@@ -23,8 +23,8 @@ export const preemptedHost: Rule = {
     { title: 'taskset(1)', url: 'https://man7.org/linux/man-pages/man1/taskset.1.html' },
   ],
   asked: {
-    words:
-      /\bwait\w* (?:for|on) (?:a |the )?(?:cpu|core)s?\b|\brun[- ]?delay\b|\bcpu (?:contention|hog\w*|starv\w*)\b|\b(?:thread|host|launch\w*|process)\b.{0,20}\bpreempted\b/i,
+    phrases:
+      'does the launching thread wait for a core | CPU contention | thread preempted, run delay | wait for CPU cores | dispatch thread descheduled | too few cores in the container | noisy neighbours on the CPU',
     needs: 'inferscope run --evaluator none,nsys -- <command>',
   },
   async find(context) {

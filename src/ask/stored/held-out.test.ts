@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { askedQuestion } from './asked-question.js';
+import { topicsOf } from './topics.js';
+
+test('of 120 questions that no phrase was written for, at least four fifths find their topic', () => {
+  const path = join(import.meta.dirname, '../../../test/fixtures/questions/held-out.jsonl');
+  const asked = readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { q: string; topic: string });
+  const wrong = asked.filter(({ q, topic }) => {
+    const question = askedQuestion(q);
+    const [first] = topicsOf(question, { batchSize: 4, contextLen: 560, gpus: question.gpus });
+    return (first?.id ?? 'none') !== topic;
+  });
+  expect(asked).toHaveLength(120);
+  expect(wrong.length / asked.length).toBeLessThanOrEqual(0.2);
+});
