@@ -290,6 +290,7 @@ it('a constant that is off is named with the value that fits', () => {
     profiles: 6,
     models: 6,
     unit: 'bytes',
+    current_source: expect.stringContaining('(fitted to 6 runs)') as unknown,
   });
   // 687 MiB beside what attention's kernels take, and 300 more.
   expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(987, 0);

@@ -1,11 +1,21 @@
 /**
- * What no config.json tells: sizes of the driver's, the libraries' and the engines' own memory. One place, each with
- * where it comes from, so that `validate` can say which one is off and what fits.
+ * What no config.json states: sizes of the driver's, the libraries' and the engines' own memory. One place, each with
+ * where it comes from and the number of runs it was fitted to, so that `validate` can say which one is off and what fits.
  */
-export interface MemoryConstant {
+export interface MemoryConstant extends Origin {
   bytes: number;
   confidence: 'high' | 'medium' | 'low';
+}
+
+export interface Origin {
   source: string;
+  /** Runs that the value was fitted to; null where code, a driver or published figures state it. */
+  runs: number | null;
+}
+
+/** The source as an estimate shows it: a value that was fitted says to how many runs. */
+export function statedSource({ source, runs }: Origin): string {
+  return runs === null ? source : `${source} (fitted to ${runs} ${runs === 1 ? 'run' : 'runs'})`;
 }
 
 const mib = 2 ** 20;
@@ -17,15 +27,17 @@ export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
     bytes: 687 * mib,
     confidence: 'medium',
     source: 'driver − torch’s reserve on an H200, torch 2.11 with CUDA 13: 687 MiB',
+    runs: 6,
   },
   other: {
     bytes: 450 * mib,
     confidence: 'low',
     source: '300 to 600 MiB is what public reports of idle torch processes show',
+    runs: null,
   },
 };
 
-export interface AttentionPlans {
+export interface AttentionPlans extends Origin {
   /** Code that the first of them brings. */
   codeBytes: number;
   /** The driver takes memory for them in pieces of this size. */
@@ -34,7 +46,6 @@ export interface AttentionPlans {
   series: readonly { first: number; every: number }[];
   /** Most decode steps of a run that this was seen in. */
   seenSteps: number;
-  source: string;
 }
 
 /**
@@ -52,6 +63,7 @@ export const attentionPlans: Readonly<Record<string, AttentionPlans>> = {
     ],
     seenSteps: 511,
     source: 'and kernels that cuDNN generates for attention, one a length',
+    runs: 3,
   },
 };
 
@@ -61,13 +73,20 @@ export const cublasWorkspace: Readonly<Record<string, MemoryConstant>> = {
     bytes: 32 * mib,
     confidence: 'high',
     source: 'CublasHandlePool.cpp: 4096 KiB × 8 from compute capability 9.0',
+    runs: null,
   },
   Blackwell: {
     bytes: 32 * mib,
     confidence: 'high',
     source: 'CublasHandlePool.cpp: 4096 KiB × 8 from compute capability 9.0',
+    runs: null,
   },
-  other: { bytes: 8_519_680, confidence: 'high', source: 'CublasHandlePool.cpp: 4096 KiB × 2 + 16 KiB × 8' },
+  other: {
+    bytes: 8_519_680,
+    confidence: 'high',
+    source: 'CublasHandlePool.cpp: 4096 KiB × 2 + 16 KiB × 8',
+    runs: null,
+  },
 };
 
 /**
@@ -78,12 +97,14 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
     bytes: 527 * mib,
     confidence: 'medium',
-    source: 'vLLM 0.26 on an H200 before its count, four runs',
+    source: 'vLLM 0.26 on an H200 before its count',
+    runs: 4,
   },
   other: {
     bytes: 450 * mib,
     confidence: 'low',
     source: '300 to 600 MiB is what public reports of idle torch processes show',
+    runs: null,
   },
 };
 
@@ -96,6 +117,7 @@ export const vllmGroupBuffers: MemoryConstant = {
   confidence: 'medium',
   source:
     'NCCL before vLLM counts: 1459 MiB on each of two H200s less the context of one; vLLM 0.26, NCCL 2.28.9, without custom all-reduce',
+  runs: 1,
 };
 
 /**
@@ -107,18 +129,21 @@ export const vllmNonTorch = {
     bytes: 230 * mib,
     confidence: 'medium',
     source: 'code loaded while it profiles: 230 MiB on an H200, vLLM 0.26',
+    runs: 4,
   },
   group: {
     bytes: 72 * mib,
     confidence: 'medium',
     source:
       'code loaded while it profiles: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are there before',
+    runs: 1,
   },
   /** Versions that counted before they set NCCL up: up to 0.11, whose log of two H200s has 1.38 GiB. */
   groupEarlier: {
     bytes: 0.55 * gib,
     confidence: 'medium',
     source: 'public vLLM logs at tensor parallel 2: NCCL’s buffers',
+    runs: null,
   },
 } as const satisfies Record<string, MemoryConstant>;
 
@@ -128,6 +153,7 @@ export const ncclBuffers: MemoryConstant = {
   confidence: 'medium',
   source:
     'two H200s with NCCL of torch 2.11: 883 MB a GPU, 384 at its start and the rest with the first prefill',
+  runs: 2,
 };
 
 /** vLLM on a CPU, beside tensors and cache: its front end and engine core once, and the code that each worker maps. */
@@ -137,19 +163,22 @@ export const vllmOnCpu = {
   confidence: 'low',
   source:
     'vLLM 0.32.0 on a CPU: front end and engine core 1.85 GB resident, 0.38 GB of code in each worker, in runs of one and two ranks',
+  runs: 2,
 } as const;
 
 export const vllmGraphs: MemoryConstant = {
   bytes: 0.5 * gib,
   confidence: 'low',
   source: 'public vLLM logs: "Graph capturing finished …, took" 0.2 to 1 GiB',
+  runs: null,
 };
 
 /** What the driver keeps of one CUDA graph: 913.5 MiB of Qwen2.5 7B less its tensors, over 51 sizes × 30 graphs. */
 export const vllmGraphBytes: MemoryConstant = {
   bytes: 0.133 * mib,
   confidence: 'low',
-  source: 'fitted to one run on an H200, vLLM 0.26',
+  source: 'one H200, vLLM 0.26',
+  runs: 1,
 };
 
 /**
@@ -159,21 +188,27 @@ export const vllmGraphBytes: MemoryConstant = {
 export const vllmGraphCollective: MemoryConstant = {
   bytes: 0.137 * mib,
   confidence: 'low',
-  source: 'fitted to one run on two H200s, vLLM 0.26 with NCCL 2.28.9',
+  source: 'two H200s, vLLM 0.26 with NCCL 2.28.9',
+  runs: 1,
 };
 
 /** Level-2 cache, by architecture: of the H200 as nsys recorded it, else of an A100. */
 export const l2Cache: Readonly<Record<string, MemoryConstant>> = {
-  Hopper: { bytes: 60 * mib, confidence: 'high', source: 'l2CacheSize of an H200: 62914560' },
-  other: { bytes: 40 * mib, confidence: 'low', source: '4 MiB (T4) to 96 MiB (L40S)' },
+  Hopper: {
+    bytes: 60 * mib,
+    confidence: 'high',
+    source: 'l2CacheSize of an H200: 62914560',
+    runs: null,
+  },
+  other: { bytes: 40 * mib, confidence: 'low', source: '4 MiB (T4) to 96 MiB (L40S)', runs: null },
 };
 
 /** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */
 export const allocatorReserveShare = {
   share: 0.4,
   confidence: 'low',
-  source:
-    'free blocks between those in use: 0.25 to 0.73 in six models on an H200; a simulation goes before it',
+  source: 'free blocks between those in use: 0.25 to 0.73 of them in six models on an H200',
+  runs: 6,
 } as const;
 
 /** A process of Python that computes on the CPU, before it holds a model. */
@@ -182,13 +217,15 @@ export const pythonWithTorch: MemoryConstant = {
   confidence: 'low',
   source:
     'Python 3.11 with torch 2.11 and transformers 5.17 on a CPU: 0.64 to 0.67 GB resident before the model',
+  runs: null,
 };
 
 /** Node.js with ONNX Runtime loaded: pages of files, and what Node.js allocates before anything of the engine. */
 export const onnxRuntime: MemoryConstant = {
   bytes: 93e6,
   confidence: 'medium',
-  source: 'pages of code and files of the embedded engine: 93 MB in four runs of a 24 M model',
+  source: 'pages of code and files of the embedded engine with a 24 M model: 93 MB',
+  runs: 4,
 };
 
 /** What the embedded engine's process holds beside: heap and threads, and an arena that grows in powers of two. */
@@ -197,8 +234,8 @@ export const onnxArena = {
   perKvByte: 3.3,
   perActivationByte: 1,
   confidence: 'low',
-  source:
-    '43 MB + 3.3 × cache (old and new at once, in an arena that doubles) + activations: a fit to four runs',
+  source: '43 MB + 3.3 × cache (old and new at once, in an arena that doubles) + activations',
+  runs: 4,
 } as const;
 
 export function byArchitecture(

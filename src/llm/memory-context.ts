@@ -1,4 +1,4 @@
-import { attentionPlans, byArchitecture, cudaContext } from './memory-constants.js';
+import { attentionPlans, byArchitecture, cudaContext, statedSource } from './memory-constants.js';
 import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 
@@ -8,12 +8,14 @@ import type { ResolvedRequest } from './memory-request.js';
  * length of the cache that it meets: a cache that grows meets a new one at every decode step of the first repeat.
  */
 export function contextPart({ gpu, storage, attention, cache, outputLen }: ResolvedRequest): Part {
-  const { bytes, source, confidence } = byArchitecture(cudaContext, gpu?.architecture);
+  const context = byArchitecture(cudaContext, gpu?.architecture);
+  const { bytes, confidence } = context;
+  const formula = statedSource(context);
   const generation = gpu?.architecture?.split(' ')[0] ?? '';
   const plans = generation in attentionPlans ? attentionPlans[generation]! : null;
   const half = storage.activations === 'float16' || storage.activations === 'bfloat16';
   // Unfused attention and float32 take other kernels.
-  if (!plans || attention === 'eager' || !half) return { bytes, formula: source, confidence };
+  if (!plans || attention === 'eager' || !half) return { bytes, formula, confidence };
   const steps = cache === 'growing' ? Math.max(0, outputLen - 1) : 0;
   const chunks = plans.series.reduce(
     (sum, { first, every }) => sum + (steps < first ? 0 : 1 + Math.floor((steps - first) / every)),
@@ -22,7 +24,7 @@ export function contextPart({ gpu, storage, attention, cache, outputLen }: Resol
   const grown = chunks * plans.chunkBytes;
   return {
     bytes: bytes + plans.codeBytes + grown,
-    formula: `${source}; ${plans.source}${grown > 0 ? `: ${steps} lengths in decode, ${grown / 2 ** 20} MiB` : ''}`,
+    formula: `${formula}; ${statedSource(plans)}${grown > 0 ? `: ${steps} lengths in decode, ${grown / 2 ** 20} MiB` : ''}`,
     confidence: steps > plans.seenSteps ? 'low' : confidence,
   };
 }

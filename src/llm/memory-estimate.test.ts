@@ -24,6 +24,21 @@ const gib = 2 ** 30;
 const h200 = { name: 'NVIDIA H200', architecture: 'Hopper GH100', totalBytes: 143_771 * 2 ** 20 };
 
 describe('one GPU', () => {
+  it('a fitted constant says to how many runs it was fitted', () => {
+    const formula = (component: EstimatedComponent, change: Partial<MemoryRequest>) =>
+      estimateMemory(presetArchitecture('llama-3.1-8b'), request({ gpu: h200, ...change })).lines.find(
+        (line) => line.component === component,
+      )!.formula;
+    expect(formula('cuda_context', {})).toMatch(/H200.* \(fitted to 6 runs\); .*\(fitted to 3 runs\)/);
+    expect(formula('allocator_reserve', {})).toContain('(fitted to 6 runs)');
+    const vllm = { engine: 'vllm', cudaGraphs: true } as const;
+    expect(formula('framework_overhead', vllm)).toContain('(fitted to 4 runs)');
+    expect(formula('cuda_graphs', vllm)).toContain('(fitted to 1 run)');
+    expect(formula('framework_overhead', { engine: 'onnx', device: 'cpu' })).toContain('(fitted to 4 runs)');
+    // What is written in code was not fitted.
+    expect(formula('framework_overhead', {})).toBe('cuBLAS workspace');
+  });
+
   it('Llama-3.1 8B by hand: weights of its index, cache of 639 tokens, MLP of the prompt', () => {
     const made = estimateMemory(
       presetArchitecture('llama-3.1-8b'),

@@ -6,6 +6,7 @@ import {
   cublasWorkspace,
   ncclBuffers,
   pythonWithTorch,
+  statedSource,
 } from './memory-constants.js';
 import { contextPart } from './memory-context.js';
 import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
@@ -64,7 +65,7 @@ export function transformersPlace(
   };
   const beside =
     request.device === 'cpu'
-      ? { framework_overhead: { ...pythonWithTorch, formula: pythonWithTorch.source } }
+      ? { framework_overhead: { ...pythonWithTorch, formula: statedSource(pythonWithTorch) } }
       : besideOnGpu(a, device, request, {
           used: weights.bytes + held(at),
           moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
@@ -90,7 +91,7 @@ function besideOnGpu(
   return {
     framework_overhead: {
       bytes: streams * workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
-      formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ' + NCCL buffers' : ''}`,
+      formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ` + NCCL buffers: ${statedSource(ncclBuffers)}` : ''}`,
       confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
     },
     ...(request.cudaGraphs
@@ -125,7 +126,11 @@ function reservePart(
 ): Part {
   const { share, confidence } = allocatorReserveShare;
   if (request.reserve === 'share') {
-    return { bytes: share * moving, formula: `${share * 100} % of cache and activations`, confidence };
+    return {
+      bytes: share * moving,
+      formula: `${share * 100} % of cache and activations: ${statedSource(allocatorReserveShare)}`,
+      confidence,
+    };
   }
   const { end } = reservedBytes(a, device, request, workspace);
   return {

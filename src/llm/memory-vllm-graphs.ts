@@ -3,6 +3,7 @@ import type { Architecture } from './architecture.js';
 import {
   byArchitecture,
   cublasWorkspace,
+  statedSource,
   vllmGraphBytes,
   vllmGraphCollective,
   vllmGraphs,
@@ -46,8 +47,7 @@ export function captureSizes({
 export function vllmGraphPart(a: Architecture, device: Device, request: ResolvedRequest): Part {
   const { gpu, storage, parallel } = request;
   if (gpu?.architecture?.split(' ')[0] !== 'Hopper' || !onSecondRunner(a, request)) {
-    const { bytes, source, confidence } = vllmGraphs;
-    return { bytes, formula: source, confidence };
+    return { ...vllmGraphs, formula: statedSource(vllmGraphs) };
   }
   const sizes = captureSizes(request);
   const largest = Math.max(...sizes);
@@ -74,7 +74,7 @@ export function vllmGraphPart(a: Architecture, device: Device, request: Resolved
       workspaces * workspaceBytes +
       graphs * vllmGraphBytes.bytes +
       calls * vllmGraphCollective.bytes,
-    formula: `3 steps of ${largest} tokens + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${Math.round((vllmGraphBytes.bytes / mib) * 1024)} KiB (${vllmGraphBytes.source})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${Math.round((vllmGraphCollective.bytes / mib) * 1024)} KiB (${vllmGraphCollective.source})`}`,
+    formula: `3 steps of ${largest} tokens + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${Math.round((vllmGraphBytes.bytes / mib) * 1024)} KiB (${statedSource(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${Math.round((vllmGraphCollective.bytes / mib) * 1024)} KiB (${statedSource(vllmGraphCollective)})`}`,
     confidence: vllmGraphBytes.confidence,
   };
 }

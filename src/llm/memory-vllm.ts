@@ -4,6 +4,7 @@ import {
   byArchitecture,
   cublasWorkspace,
   l2Cache,
+  statedSource,
   vllmContext,
   vllmGroupBuffers,
   vllmNonTorch,
@@ -116,10 +117,10 @@ function besideOnGpu(
   request: ResolvedRequest,
 ): Place['parts'] {
   const { cudaGraphs, maxNumSeqs } = request;
-  const part = ({ bytes, source, confidence }: MemoryConstant): Part => ({
-    bytes,
-    formula: source,
-    confidence,
+  const part = (constant: MemoryConstant): Part => ({
+    bytes: constant.bytes,
+    formula: statedSource(constant),
+    confidence: constant.confidence,
   });
   const buffers = onSecondRunner(a, request) ? runnerBuffers(a, maxNumSeqs) : 0;
   return {
@@ -140,19 +141,22 @@ function besideOnGpu(
 
 /** What is there when vLLM counts: the context, and in a group NCCL's buffers. */
 function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
-  const { bytes, source, confidence } = byArchitecture(vllmContext, gpu?.architecture);
-  if (nonTorchKind({ parallel, engineVersion }) !== 'group') return { bytes, formula: source, confidence };
+  const context = byArchitecture(vllmContext, gpu?.architecture);
+  const { bytes, confidence } = context;
+  const formula = statedSource(context);
+  if (nonTorchKind({ parallel, engineVersion }) !== 'group') return { bytes, formula, confidence };
   return {
     bytes: bytes + vllmGroupBuffers.bytes,
-    formula: `${source} + ${vllmGroupBuffers.source}`,
+    formula: `${formula} + ${statedSource(vllmGroupBuffers)}`,
     confidence,
   };
 }
 
 /** In main memory there is no context and no graph, and all its processes are in the sum. */
 function besideOnCpu(ranks: number): Place['parts'] {
-  const { processesBytes, workerBytes, source, confidence } = vllmOnCpu;
-  return { framework_overhead: { bytes: processesBytes / ranks + workerBytes, formula: source, confidence } };
+  const { processesBytes, workerBytes, confidence } = vllmOnCpu;
+  const formula = statedSource(vllmOnCpu);
+  return { framework_overhead: { bytes: processesBytes / ranks + workerBytes, formula, confidence } };
 }
 
 function shardedMlp(layer: Layer, tensor: number): Layer {

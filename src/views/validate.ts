@@ -277,6 +277,10 @@ function recommendationSection({ recommendations }: Validation): Section {
           };
         }),
       },
+      {
+        t: 'notes',
+        items: recommendations.map(({ constant, current_source }) => `${constant} now: ${current_source}`),
+      },
     ],
   };
 }

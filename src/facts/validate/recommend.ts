@@ -5,6 +5,7 @@ import {
   ncclBuffers,
   onnxRuntime,
   pythonWithTorch,
+  statedSource,
   vllmGraphs,
   vllmNonTorch,
   type MemoryConstant,
@@ -26,6 +27,7 @@ interface Observation {
   model: string;
   constant: string;
   current: number;
+  source: string;
   unit: Recommendation['unit'];
   right: number;
   /** Bytes that the component takes per unit of the constant. */
@@ -52,7 +54,7 @@ export function recommendations(held: readonly HeldProfile[]): Recommendation[] 
 }
 
 function recommended(seen: readonly Observation[]): Recommendation | null {
-  const { constant, current, unit } = seen[0]!;
+  const { constant, current, source, unit } = seen[0]!;
   const models = new Set(seen.map(({ model }) => model)).size;
   if (models < leastModels) return null;
   const rights = seen.map(({ right }) => right);
@@ -69,6 +71,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
   return {
     constant,
     current,
+    current_source: source,
     fitted,
     unit,
     profiles: seen.length,
@@ -96,13 +99,33 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   const estimated = (component: string): number =>
     (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
   const constantOf = (constant: string, value: MemoryConstant, right: number | null): Seen[] =>
-    right === null ? [] : [{ constant, current: value.bytes, unit: 'bytes', right, bytesPerUnit: 1 }];
+    right === null
+      ? []
+      : [
+          {
+            constant,
+            current: value.bytes,
+            source: statedSource(value),
+            unit: 'bytes',
+            right,
+            bytesPerUnit: 1,
+          },
+        ];
   const factor = (constant: string, component: string): Seen[] => {
     const right = of(component);
     const now = estimated(component);
     return right === null || now <= 0
       ? []
-      : [{ constant, current: 1, unit: 'factor', right: right / now, bytesPerUnit: now }];
+      : [
+          {
+            constant,
+            current: 1,
+            source: 'the formula',
+            unit: 'factor',
+            right: right / now,
+            bytesPerUnit: now,
+          },
+        ];
   };
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
   const generation = architecture?.split(' ')[0];
@@ -117,7 +140,7 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
     return [
       ...common,
       ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),
-      // Where tensors are reckoned, no constant makes it up.
+      // Where tensors are counted, no constant makes it up.
       ...(estimated('cuda_graphs') === vllmGraphs.bytes
         ? constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs'))
         : factor('CUDA graphs (vllm)', 'cuda_graphs')),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
-export const validateVersion = '1.2';
+export const validateVersion = '1.3';
 
 const comparedSchema = z.object({
   measured_bytes: z.number(),
@@ -66,6 +66,8 @@ export const recommendationSchema = z.object({
   /** As memory-constants.ts names it. */
   constant: z.string(),
   current: z.number(),
+  /** What the current value rests on, and how many runs it was fitted to (1.3). */
+  current_source: z.string(),
   fitted: z.number(),
   unit: z.enum(['bytes', 'share', 'factor']),
   profiles: z.number().int(),
