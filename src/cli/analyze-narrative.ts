@@ -39,8 +39,9 @@ export async function narrativeText(
 }
 
 export async function narrativeLines(result: AnalyzeResult): Promise<string> {
-  const { analyzeText } = await import('../report/terminal/analyze.js');
-  return analyzeText(result, terminalWidth(), { sql: false });
+  const { answerBlocks } = await import('../views/analyze.js');
+  const { terminalBlocks } = await import('../render/terminal/view.js');
+  return terminalBlocks(answerBlocks(result), terminalWidth());
 }
 
 /** The model for `session compare --ai`; null, with a warning that says what to set, where none is configured. */

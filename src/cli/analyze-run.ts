@@ -152,12 +152,14 @@ const brief = (text: string): string => {
 async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {
   const { firstRequest } = await import('../ask/first-request.js');
   const request = await firstRequest({ ...(await prepared(session, options)), settings });
+  const made = document('analyze-request', analyzeVersion, request);
   if (options.json) {
-    printDocument(document('analyze-request', analyzeVersion, request));
+    printDocument(made);
     return;
   }
-  const { requestText } = await import('../report/terminal/analyze.js');
-  print(requestText(request));
+  const { requestView } = await import('../views/analyze.js');
+  const { terminalView } = await import('../render/terminal/view.js');
+  print(terminalView(requestView(made), { width: terminalWidth() }));
   talk('nothing was sent');
 }
 
@@ -181,7 +183,7 @@ async function printQuery(
     .filter(({ tool, input }) => tool === 'sql' && input !== null)
     .map(({ id }) => id.slice(1));
   throw new InferscopeError('E_USAGE', {
-    what: found ? `[q${n}] is no SQL but ${found.tool}` : `there is no [q${n}]`,
+    what: found ? `[q${n}] is not SQL but ${found.tool}` : `there is no [q${n}]`,
     why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer rests on no SQL.',
     fix: 'Type --sql with one of these behind the same command; --json has all of them.',
   });
@@ -192,6 +194,8 @@ async function show(found: Document<AnalyzeResult>, { json }: AnalyzeOptions): P
     printDocument(found);
     return;
   }
-  const { analyzeText } = await import('../report/terminal/analyze.js');
-  print(analyzeText(found.data, terminalWidth()));
+  const { viewOf } = await import('../views/registry.js');
+  const { terminalView } = await import('../render/terminal/view.js');
+  const view = await viewOf({ kind: 'analyze', document: found });
+  print(terminalView(view, { width: terminalWidth() }));
 }

@@ -7,7 +7,6 @@ import { estimateFitsDocumentSchema } from '../model/documents/estimate-memory.j
 import { InferscopeError } from '../model/errors.js';
 import { terminalView } from '../render/terminal/view.js';
 import { rawValue } from '../render/value.js';
-import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
 import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
@@ -117,7 +116,7 @@ describe('estimate', () => {
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {
     const made = await estimated(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
-    const text = stripVTControlCharacters(layersSummary(made, { width: 80 }));
+    const text = stripVTControlCharacters(terminalView(estimateView(made), { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
 });

@@ -118,14 +118,9 @@ async function run(typed: Typed): Promise<void> {
   }
   const made = await estimated({ ...options, model });
   if (json) return printDocument(made);
-  const how = { width: terminalWidth() };
-  if (layers) {
-    const { layersSummary } = await import('../report/terminal/layers.js');
-    return print(layersSummary(made, how));
-  }
   const { terminalView } = await import('../render/terminal/view.js');
   const { viewOf } = await import('../views/registry.js');
-  print(terminalView(await viewOf({ kind: 'estimate', document: made }), how));
+  print(terminalView(await viewOf({ kind: 'estimate', document: made }), { width: terminalWidth() }));
 }
 
 /**

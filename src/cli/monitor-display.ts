@@ -3,10 +3,10 @@ import type { DeviceNow } from '../capture/run/device-sampler.js';
 import type { HostNow } from '../capture/monitor/watch.js';
 import { throttleReasons } from '../model/throttle-reasons.js';
 import { terminalWidth } from './output.js';
-import { liveLine, type LiveGpu, type LiveState, liveView } from '../report/terminal/monitor-live.js';
-
-/** Seconds of the sparklines. */
-const minute = 60;
+import { terminalBlocks } from '../render/terminal/view.js';
+import { plainText } from '../render/value.js';
+import { withPlainSpaces } from '../report/terminal/text.js';
+import { liveBlocks, liveLine, type LiveGpu, liveSeconds, type LiveState } from '../views/monitor-live.js';
 
 export interface Display {
   /** Shows a second. */
@@ -27,7 +27,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
   function remember(key: string, value: number | null): void {
     const values = history.get(key) ?? [];
     values.push(value);
-    history.set(key, values.slice(-minute));
+    history.set(key, values.slice(-liveSeconds));
   }
   /** To the beginning of what was drawn last, and everything from there on cleared. */
   function clear(): void {
@@ -49,12 +49,12 @@ export function openDisplay(title: string, quiet: boolean): Display {
       remember('host cpu', host.cpuPercent);
       const state: LiveState = { title, seconds, gpus, host, history };
       if (!live) {
-        process.stdout.write(`${liveLine(state)}\n`);
+        process.stdout.write(`${withPlainSpaces(plainText(liveLine(state)))}\n`);
         return;
       }
       const rows = process.stdout.rows || 24;
       // One line less than the terminal has: a view that scrolls cannot be drawn again in place.
-      const lines = liveView(state, terminalWidth())
+      const lines = terminalBlocks(liveBlocks(state), terminalWidth())
         .split('\n')
         .slice(0, rows - 2);
       clear();

@@ -3,6 +3,7 @@ import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
+import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
@@ -25,6 +26,7 @@ export function estimateView(document: Document<EstimateResult>): View {
     session: { id: null, started_at: '' },
     lead: [{ t: 'facts', items: modelFacts(data) }],
     sections: [
+      ...(data.layers ? [layersSection(data.layers)] : []),
       ...(data.memory ? [memorySection(data.memory)] : []),
       { id: 'issues', title: '', untitled: true, blocks: [{ t: 'issues', issues }] },
     ],
@@ -36,6 +38,8 @@ function modelFacts({
   files,
   kv_cache_bytes_per_token: kv,
   kv_cache_dtype: kvDtype,
+  weight_bytes: weights,
+  memory,
 }: EstimateResult): { name: string; text: Text }[] {
   const { total, active } = parameters;
   return [
@@ -65,6 +69,7 @@ function modelFacts({
           },
         ]
       : []),
+    ...(memory ? [] : [{ name: 'weights', text: bytes(weights) }]),
     { name: 'KV cache', text: [bytes(kv), ` a token of each sequence (${kvDtype})`] },
   ];
 }

@@ -1,4 +1,5 @@
 import type { Document } from '../model/document.js';
+import type { AnalyzeResult } from '../model/documents/analyze.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { CapturesResult } from '../model/documents/captures.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
@@ -18,6 +19,7 @@ import type { View } from './block.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
+  analyze: Document<AnalyzeResult>;
   bench: Document<BenchResult>;
   captures: CapturesResult;
   estimate: Document<EstimateResult>;
@@ -38,6 +40,7 @@ interface DocumentOf {
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) => View> } = {
+  analyze: async () => (await import('./analyze.js')).analyzeView,
   bench: async () => (await import('./bench.js')).benchView,
   captures: async () => (await import('./captures.js')).capturesView,
   estimate: async () => (await import('./estimate.js')).estimateView,

@@ -65,14 +65,3 @@ export function parameterValue(name: string, value: SweepValue | undefined): Val
 /** Wall-clock time of a run. */
 export const seconds = (value: number): Value =>
   value < 120 ? { n: value, unit: 's', digits: 2 } : { n: value / 60, unit: 'min', digits: 2 };
-
-/** 1-3, 5 */
-export function rangesText(numbers: readonly number[]): string {
-  const ranges: [number, number][] = [];
-  for (const number of numbers) {
-    const last = ranges.at(-1);
-    if (last && last[1] === number - 1) last[1] = number;
-    else ranges.push([number, number]);
-  }
-  return ranges.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(', ');
-}

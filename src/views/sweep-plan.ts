@@ -3,7 +3,8 @@ import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { shellWord } from '../model/shell.js';
 import { parameterLabel } from '../vocabulary/sweep.js';
 import type { Table, View } from './block.js';
-import { parametersOf, parameterValue, rangesText, seconds } from './sweep-columns.js';
+import { rangesText } from './ranges.js';
+import { parametersOf, parameterValue, seconds } from './sweep-columns.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;

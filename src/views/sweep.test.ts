@@ -168,6 +168,6 @@ test('what several runs say alike is said once', () => {
   sweep.runs[1]!.issues = [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')];
   sweep.runs[2]!.issues = [issue('gpu_shared', 'gpu0')];
   const text = sweepText(document('sweep', '1.0', sweep), 80);
-  expect(text).toContain('runs 1-2: used 1.7 cores (similar in the others)');
-  expect(text).toContain('runs 2-3: gpu0');
+  expect(text).toContain('runs 1–2: used 1.7 cores (similar in the others)');
+  expect(text).toContain('runs 2–3: gpu0');
 });

@@ -2,14 +2,8 @@ import type { Document, Issue } from '../model/document.js';
 import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { figureLabel, outcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
-import {
-  figureValue,
-  parametersOf,
-  parameterValue,
-  rangesText,
-  seconds,
-  shownFiguresOf,
-} from './sweep-columns.js';
+import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
+import { rangesText } from './ranges.js';
 import { type SweepMap, sweepMaps } from './sweep-maps.js';
 import { commandText, planTable, took } from './sweep-plan.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';

@@ -57,6 +57,10 @@ export function terminalView(
   return withPlainSpaces(once.join('\n').trimEnd());
 }
 
+/** Blocks without a view's title, for what is printed among other things. */
+export const terminalBlocks = (blocks: readonly Block[], columns: number): string =>
+  withPlainSpaces(blocksLines(blocks, readingWidth(columns), 1).slice(1).join('\n'));
+
 const viewLines = ({ lead, sections }: View, width: number, level: Level): string[] => [
   ...blocksLines(lead, width, level),
   ...sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
@@ -163,7 +167,11 @@ const severityWord = {
 };
 
 const noteLines = (items: readonly Text[], brief = items.length, width: number): string[] => [
-  ...items.slice(0, brief).flatMap((item) => hanging('  ', painted(item), width)),
+  ...items.slice(0, brief).flatMap((item) => {
+    // Of a list, lines hang below the text of their item.
+    const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/s.exec(painted(item)) ?? [];
+    return hanging(`  ${lead}`, unbroken(rest), width);
+  }),
   ...moreLine(items.length - brief),
 ];
 

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
-import { document } from '../../model/document.js';
-import type { EstimateResult } from '../../model/documents/estimate.js';
-import { layerRanges, layersSummary } from './layers.js';
+import { document } from '../model/document.js';
+import type { EstimateResult } from '../model/documents/estimate.js';
+import { terminalView } from '../render/terminal/view.js';
+import { estimateView } from './estimate.js';
+import { rangesText } from './ranges.js';
 
 const sizes = {
   parameters: 2_000_000,
@@ -44,15 +46,17 @@ const result: EstimateResult = {
 };
 
 it('layer ranges', () => {
-  expect(layerRanges([0, 1, 2, 4, 6, 7])).toBe('0–2, 4, 6–7');
-  expect(layerRanges([5])).toBe('5');
+  expect(rangesText([0, 1, 2, 4, 6, 7])).toBe('0–2, 4, 6–7');
+  expect(rangesText([5])).toBe('5');
 });
 
 it('shows shape, groups with their layers, and each figure in its column', () => {
-  const text = stripVTControlCharacters(layersSummary(document('estimate', '1.0', result), { width: 80 }));
-  expect(text).toContain('decode, batch 2, 1 new token a sequence after 128 in the KV cache');
-  expect(text).toContain('3 layers alike, summed: 0–1, 3: x');
-  expect(text).toContain('6 000 000 (6.00 M), 4.00 M active for a token');
+  const view = estimateView(document('estimate', '1.0', result));
+  const text = stripVTControlCharacters(terminalView(view, { width: 80 }));
+  expect(text).toContain('decode, batch 2, 1 new token per sequence, 128 in the KV cache before');
+  expect(text).toContain('3 equal layers, summed: 0–1, 3: x');
+  expect(text).toContain('6 000 000');
   // KV cache read and written: 2 KiB.
-  expect(text).toMatch(/^ {2}attn +2\.00 M +512 M +3\.83 MiB +2\.00 KiB +4\.00 KiB +8\.00 KiB$/m);
+  expect(text).toMatch(/^ {2}attn +2\.00 +512 MFLOP +3\.83 MiB +2\.00 KiB +4\.00 KiB +8\.00 KiB$/m);
+  expect(text).toMatch(/^ {2}layer 0–1, 3 +2\.00 /m);
 });

@@ -1,0 +1,135 @@
+import type { AnalyzeResult } from '../model/documents/analyze.js';
+import type { Document } from '../model/document.js';
+import type { Block, Part, Value, View } from './block.js';
+
+/** An answer about a session, the queries that it cites, and what it cost. */
+export function analyzeView(document: Document<AnalyzeResult>): View {
+  const { data, issues } = document;
+  const { id, name, title } = data.session;
+  return {
+    command: 'analyze',
+    title: name ?? title,
+    document,
+    session: { id, started_at: '' },
+    lead: [
+      ...answerBlocks(data),
+      ...(citedOf(data).some(isCut)
+        ? [{ t: 'text', text: 'The whole query [qn]: the same command with --sql n' } as const]
+        : []),
+      { t: 'issues', issues },
+    ],
+    sections: [],
+  };
+}
+
+/** The answer, the queries that it cites, and what it cost. */
+export function answerBlocks(data: AnalyzeResult): Block[] {
+  return [
+    ...textBlocks(data.answer),
+    {
+      t: 'facts',
+      items: citedOf(data).map((query) => ({ name: `[${query.id}]`, text: dim(queryText(query)) })),
+    },
+    { t: 'notes', items: costText(data).map(dim) },
+  ];
+}
+
+const dim = (text: string): Value => ({ text, tone: 'dim' });
+
+/** Paragraphs and lists as they stand, and code. */
+function textBlocks(answer: string): Block[] {
+  return answer.split(/^\s*```.*$/m).flatMap((part, index): Block[] =>
+    index % 2 === 1
+      ? [{ t: 'lines', text: part.replace(/^\n|\n$/g, '') }]
+      : part
+          .split(/\n\s*\n/)
+          .map((paragraph) => paragraph.split('\n').filter((line) => line.trim() !== ''))
+          .filter((lines) => lines.length > 0)
+          .map((lines) => ({ t: 'notes', items: lines.map((line) => line.replaceAll('**', '')) })),
+  );
+}
+
+type Query = AnalyzeResult['queries'][number];
+
+/** More of a query is for --sql and --json. */
+const queryCharacters = 200;
+const isCut = ({ input }: Query): boolean => (input ?? '').length > queryCharacters;
+
+/** The queries that the answer cites; q0 was given with the question. */
+function citedOf({ answer, queries }: AnalyzeResult): Query[] {
+  const cited = new Set([...answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
+  return queries.filter(({ id, input }) => cited.has(id) && (input !== null || id === 'q0'));
+}
+
+function queryText({ id, tool, input, error }: Query): string {
+  if (input === null || id === 'q0') return `${tool}, given with the question`;
+  return `${tool === 'sql' ? '' : `${tool}: `}${tailOf(input)}${error === null ? '' : ' (failed)'}`;
+}
+
+/** Long queries start with the same definitions of stages: what they ask is at their end. */
+function tailOf(text: string): string {
+  if (text.length <= queryCharacters) return text;
+  const from = Math.max(text.lastIndexOf(' SELECT ') + 1, 0);
+  const own = text.slice(from, from + queryCharacters - 2);
+  return `${from > 0 ? '… ' : ''}${own}${from + own.length < text.length ? '…' : ''}`;
+}
+
+function costText({ answered_by, claims, unverified, usage, model }: AnalyzeResult): string[] {
+  if (answered_by !== 'model' || !usage) return [];
+  const { steps, input_tokens: input, output_tokens: output, cost_usd: cost } = usage;
+  const verified = `${claims.length - unverified} of ${claims.length} numbers verified${unverified > 0 ? `, ${unverified} marked (unverified)` : ''}`;
+  return [
+    [
+      claims.length === 0 ? 'no numbers to check' : verified,
+      `${model}, ${steps} ${steps === 1 ? 'reply' : 'replies'}, ${input === null || output === null ? 'tokens not reported' : `${input} + ${output} tokens`}`,
+      cost.value === null ? `cost not known: ${cost.reason.text}` : dollars(cost.value),
+    ].join(' · '),
+  ];
+}
+
+const dollars = (usd: number): string => `$${usd >= 0.01 ? usd.toFixed(2) : usd.toPrecision(2)}`;
+
+interface Request {
+  url: string;
+  body: Record<string, unknown>;
+}
+
+/** `analyze --dry-run`: the request part by part, nothing left out and nothing wrapped. */
+export function requestView(document: Document<Request>): View {
+  const { url, body } = document.data;
+  const { messages, tools, system, ...settings } = body;
+  const said = [
+    ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+    ...(Array.isArray(messages) ? (messages as { role?: unknown; content?: unknown }[]) : []),
+  ];
+  const part = (text: Part, ...lines: string[]): Block[] => [
+    { t: 'heading', text },
+    ...lines.map((line) => ({ t: 'lines' as const, text: line })),
+  ];
+  return {
+    command: 'analyze --dry-run',
+    title: `POST ${url}`,
+    document,
+    session: { id: null, started_at: '' },
+    lead: [
+      ...part('settings', JSON.stringify(settings, null, 2)),
+      ...said.flatMap(({ role, content, ...more }) =>
+        part(
+          String(role),
+          ...contentLines(content),
+          ...(Object.keys(more).length > 0 ? [JSON.stringify(more, null, 2)] : []),
+        ),
+      ),
+      ...part('tools', JSON.stringify(tools ?? [], null, 2)),
+    ],
+    sections: [],
+  };
+}
+
+function contentLines(content: unknown): string[] {
+  if (typeof content === 'string') return [content];
+  if (!Array.isArray(content)) return [JSON.stringify(content ?? '', null, 2)];
+  return content.map((one: { type?: unknown; text?: unknown }) =>
+    one.type === 'text' && typeof one.text === 'string' ? one.text : JSON.stringify(one, null, 2),
+  );
+}

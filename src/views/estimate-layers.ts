@@ -1,0 +1,61 @@
+import type { EstimateLayers, EstimateSizes } from '../model/documents/estimate.js';
+import type { Block, Section, Value } from './block.js';
+import { rangesText } from './ranges.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+const bytes = (n: number): Value => ({ n, unit: 'B' });
+const number = { numeric: true } as const;
+
+interface Line extends EstimateSizes {
+  module: string;
+}
+
+const columns: readonly ColumnOf<Line>[] = [
+  { id: 'module', head: 'module', wraps: true, of: ({ module }) => module },
+  { id: 'parameters_m', head: 'M params', ...number, of: ({ parameters: n }) => ({ n: n / 1e6, unit: '' }) },
+  { id: 'flops', head: 'compute', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+  { id: 'bytes', head: 'traffic', ...number, of: ({ bytes: n }) => bytes(n) },
+  {
+    id: 'kv_bytes',
+    head: 'of it KV',
+    ...number,
+    of: ({ kv_read_bytes: read, kv_write_bytes: written }) => bytes(read + written),
+  },
+  { id: 'activation_in_bytes', head: 'act. in', ...number, of: ({ activation_in_bytes: n }) => bytes(n) },
+  { id: 'activation_out_bytes', head: 'act. out', ...number, of: ({ activation_out_bytes: n }) => bytes(n) },
+];
+
+/** Parameters, compute and traffic of each module, layers of one structure summed. */
+export function layersSection(layers: EstimateLayers): Section {
+  const { phase, batch_size: batch, new_tokens: tokens, context_tokens: context } = layers;
+  const totals: Line[] = [
+    ...layers.groups.map((group) => ({ module: `layer ${rangesText(group.layers)}`, ...group.total })),
+    ...layers.outside,
+    { module: 'total', ...layers.total },
+  ];
+  return {
+    id: 'layers',
+    title: 'Layers',
+    blocks: [
+      {
+        t: 'text',
+        text: [
+          `${phase}, batch ${batch}, `,
+          { count: tokens },
+          ` new token${tokens === 1 ? '' : 's'} per sequence, `,
+          { count: context },
+          ' in the KV cache before',
+        ],
+      },
+      ...layers.groups.flatMap(({ layers: numbers, structure, modules }): Block[] => [
+        {
+          t: 'heading',
+          text: `${numbers.length === 1 ? 'Layer' : `${numbers.length} equal layers, summed:`} ${rangesText(numbers)}: ${structure}`,
+        },
+        tableOf('Modules', columns, modules),
+      ]),
+      { t: 'heading', text: 'All' },
+      tableOf('Layers and what is outside', columns, totals),
+    ],
+  };
+}

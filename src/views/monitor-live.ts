@@ -1,0 +1,158 @@
+import type { Block, Part, Text, Value } from './block.js';
+import { type ColumnOf, rowsOf } from './table-of.js';
+
+/** One GPU at a moment, as the live view shows it. */
+export interface LiveGpu {
+  scope: string;
+  name: string | null;
+  utilizationPercent: number | null;
+  memoryUsedBytes: number | null;
+  memoryTotalBytes: number | null;
+  powerW: number | null;
+  powerLimitW: number | null;
+  smClockMhz: number | null;
+  temperatureC: number | null;
+  /** What holds the clocks down, in words; empty when nothing does; null where nobody tells. */
+  limitedBy: readonly string[] | null;
+  pcieTxMbPerS: number | null;
+  pcieRxMbPerS: number | null;
+  processes: number | null;
+}
+
+export interface LiveHost {
+  cpuPercent: number | null;
+  memoryUsedBytes: number;
+  memoryTotalBytes: number;
+  treeCores: number | null;
+  treeRssBytes: number | null;
+}
+
+export interface LiveState {
+  title: string;
+  seconds: number;
+  gpus: readonly LiveGpu[];
+  host: LiveHost;
+  /** Of the last minute, one a second, newest last: by "gpu0 utilization", "gpu0 power", "host cpu". */
+  history: ReadonlyMap<string, readonly (number | null)[]>;
+}
+
+/** Seconds of a sparkline, and of a cell. */
+export const liveSeconds = 60;
+const cellSeconds = 6;
+const levels = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/** The last minute between 0 and `full`, the mean of six seconds per cell, newest at the right; a space where there is none. */
+export function sparkline(values: readonly (number | null)[], full: number): string {
+  const minute = [...Array<null>(Math.max(0, liveSeconds - values.length)).fill(null), ...values].slice(
+    -liveSeconds,
+  );
+  return Array.from({ length: liveSeconds / cellSeconds }, (_, cell) => {
+    const own = minute.slice(cell * cellSeconds, (cell + 1) * cellSeconds).filter((value) => value !== null);
+    if (own.length === 0 || !(full > 0)) return ' ';
+    const mean = own.reduce((sum, value) => sum + value, 0) / own.length;
+    return levels[Math.min(levels.length - 1, Math.max(0, Math.floor((mean / full) * levels.length)))]!;
+  }).join('');
+}
+
+const notRead = { missing: 'not read' };
+const whole = (value: number | null, unit: string): Value | string =>
+  value === null ? notRead : `${Math.round(value)} ${unit}`.trim();
+const outOf = (value: number | null, most: number | null, unit: string): Text =>
+  value === null || most === null ? whole(value, unit) : [`${Math.round(value)}/`, whole(most, unit)];
+
+/** GiB. */
+function memory({ memoryUsedBytes: used, memoryTotalBytes: total }: LiveGpu | LiveHost): Text {
+  if (used === null) return notRead;
+  const gib = (used / 2 ** 30).toFixed(1);
+  return total === null ? gib : `${gib}/${Math.round(total / 2 ** 30)}`;
+}
+
+function limited({ limitedBy }: LiveGpu): Text {
+  if (limitedBy === null) return notRead;
+  return limitedBy.length === 0 ? 'nothing' : { text: limitedBy.join(', '), tone: 'fault' };
+}
+
+const number = { numeric: true } as const;
+
+/** The refreshing view: GPUs with the last minute of utilisation and power, then the host. */
+export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): Block[] {
+  const of = (key: string) => history.get(key) ?? [];
+  const powerLine = ({ scope, powerLimitW }: LiveGpu): string => {
+    const power = of(`${scope} power`);
+    return sparkline(power, powerLimitW ?? Math.max(1, ...power.map((value) => value ?? 0)));
+  };
+  const columns: ColumnOf<LiveGpu>[] = [
+    { id: 'gpu', head: 'GPU', of: ({ scope }) => scope },
+    { id: 'busy', head: 'busy', ...number, of: (gpu) => whole(gpu.utilizationPercent, '%') },
+    {
+      id: 'busy_minute',
+      head: 'last minute',
+      drop: 4,
+      of: ({ scope }) => sparkline(of(`${scope} utilization`), 100),
+    },
+    { id: 'memory', head: 'mem GiB', ...number, of: memory },
+    { id: 'power', head: 'power', ...number, of: (gpu) => outOf(gpu.powerW, gpu.powerLimitW, 'W') },
+    { id: 'power_minute', head: 'last minute', drop: 1, of: powerLine },
+    { id: 'sm_clock', head: 'SM clock', ...number, of: (gpu) => whole(gpu.smClockMhz, 'MHz') },
+    { id: 'temperature', head: 'temp', ...number, drop: 3, of: (gpu) => whole(gpu.temperatureC, '°C') },
+    { id: 'throttled', head: 'throttled by', wraps: true, of: limited },
+    { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, of: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
+    { id: 'pcie_in', head: 'in', ...number, drop: 2, of: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
+    { id: 'processes', head: 'procs', ...number, drop: 0, of: (gpu) => whole(gpu.processes, '') },
+  ];
+  const names = [...new Set(gpus.flatMap(({ name }) => name ?? []))];
+  return [
+    { t: 'heading', text: `${title} · ${clock(seconds)} · stop with Ctrl-C` },
+    ...(gpus.length > 0
+      ? [{ t: 'table', title: 'GPUs', columns, rows: rowsOf(columns, gpus) } as const]
+      : []),
+    ...(names.length > 0 ? [{ t: 'text', text: { text: names.join(', '), tone: 'dim' } } as const] : []),
+    {
+      t: 'facts',
+      items: [
+        {
+          name: 'host',
+          text: hostParts(host, ` ${sparkline(of('host cpu'), 100)}`),
+        },
+      ],
+    },
+  ];
+}
+
+const clock = (seconds: number) =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
+
+const hostParts = (host: LiveHost, line = ''): Part[] => [
+  'CPU ',
+  whole(host.cpuPercent, '%'),
+  `${line} · memory `,
+  ...([memory(host)].flat() as Part[]),
+  ' GiB',
+  ...(host.treeCores === null
+    ? []
+    : [
+        ' · watched ',
+        { n: host.treeCores, unit: '', digits: 2 },
+        ' cores',
+        ...(host.treeRssBytes === null ? [] : [', ', { n: host.treeRssBytes, unit: 'B' }]),
+      ]),
+];
+
+/** One line a second, for logs: without what is missing. */
+export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
+  const of = (gpu: LiveGpu): Part[] =>
+    [
+      whole(gpu.utilizationPercent, '%'),
+      gpu.memoryUsedBytes === null ? notRead : [...([memory(gpu)].flat() as Part[]), ' GiB'],
+      outOf(gpu.powerW, gpu.powerLimitW, 'W'),
+      whole(gpu.smClockMhz, 'MHz'),
+      whole(gpu.temperatureC, '°C'),
+      ...(gpu.limitedBy?.length ? [`throttled by ${gpu.limitedBy.join(', ')}`] : []),
+    ].flatMap((text) => (text === notRead ? [] : [' ', ...([text].flat() as Part[])]));
+  return [
+    `${seconds.toFixed(0).padStart(5)} s  `,
+    ...gpus.flatMap((gpu) => [gpu.scope, ...of(gpu), ' · ']),
+    'host ',
+    ...hostParts(host),
+  ];
+}
