@@ -5,6 +5,7 @@ import {
   type MemoryCompareResult,
   type MemorySide,
 } from '../../model/documents/memory-compare.js';
+import { InferscopeError } from '../../model/errors.js';
 import { memoryComponents } from '../../model/memory-components.js';
 import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
@@ -18,8 +19,12 @@ export interface ComparedSide extends ReadProfile {
 
 type Pair<T> = readonly [base: T, now: T];
 
-/** Two profiles, the second against the first: points, components, GPUs, latency, and what else differs. */
+/**
+ * Two profiles, the second against the first: points, components, GPUs, latency, and what else differs.
+ * @throws E_USAGE for a profile against itself
+ */
 export function compareMemory(base: ComparedSide, now: ComparedSide): Document<MemoryCompareResult> {
+  refuseSame([base, now]);
   const pair: Pair<ComparedProfile> = [base.profile, now.profile];
   const points = pointsOf(pair);
   const components = componentsOf(pair);
@@ -34,6 +39,18 @@ export function compareMemory(base: ComparedSide, now: ComparedSide): Document<M
     differences: differencesOf(pair),
   };
   return document('memory-compare', memoryCompareVersion, data, [...issuesOf(base), ...issuesOf(now)]);
+}
+
+function refuseSame([base, now]: Pair<ComparedSide>): void {
+  const id = base.profile.metadata?.['session_id'];
+  const same =
+    base.selector === now.selector || (typeof id === 'string' && id === now.profile.metadata?.['session_id']);
+  if (!same) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${base.selector} and ${now.selector} are the same profile`,
+    why: 'A run does not differ from itself.',
+    fix: 'inferscope memory compare @last~1 @last',
+  });
 }
 
 function sideOf({ selector, kind, label, profile, absent }: ComparedSide): MemorySide {

@@ -3,19 +3,11 @@ import type {
   BaselineCheck,
   BaselineComparison,
   BaselineVerdict,
-  SampledMetric,
 } from '../../model/documents/baseline.js';
-import { InferscopeError } from '../../model/errors.js';
+import { realDifferences } from '../../facts/difference/ratio-test.js';
+import { change as signed, percent } from './comparison-text.js';
+import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, toldOf } from './pairs.js';
 import type { Sampled } from './sample.js';
-import {
-  holm,
-  type LogMean,
-  logMeanOf,
-  logMeanOfInterval,
-  permutationP,
-  type RatioTest,
-  ratioTest,
-} from '../../facts/difference/ratio-test.js';
 
 export interface CheckOptions {
   /** Share by which a metric may become worse, e.g. 0.05. */
@@ -24,15 +16,7 @@ export interface CheckOptions {
   withinProcess: boolean;
 }
 
-const level = 0.05;
-
-interface Tested {
-  base: SampledMetric | null;
-  now: SampledMetric | null;
-  /** Null where a side has no spread. */
-  test: RatioTest | null;
-  permutation: number | null;
-}
+type Decision = ReturnType<typeof realDifferences>[number];
 
 /**
  * Later sessions against a stored baseline. A change is real when Welch's test says so after Holm's correction, and the
@@ -45,28 +29,16 @@ export function checkBaseline(
   current: Sampled,
   { tolerance, withinProcess }: CheckOptions,
 ): BaselineCheck {
-  const ids = [...new Set([...baseline.metrics, ...current.metrics].map(({ id }) => id))];
-  if (!baseline.metrics.some(({ id }) => current.metrics.some((metric) => metric.id === id))) {
-    throw nothingInCommon(baseline, current);
-  }
-  const tested = ids.map((id): Tested => {
-    const base = baseline.metrics.find((metric) => metric.id === id) ?? null;
-    const now = current.metrics.find((metric) => metric.id === id) ?? null;
-    const [from, to] = [base && spreadOf(base), now && spreadOf(now)];
-    const values = base && now && base.values.length > 1 && now.values.length > 1;
-    return {
-      base,
-      now,
-      test: from && to ? ratioTest(from, to) : null,
-      permutation: values ? permutationP(base.values, now.values) : null,
-    };
-  });
-  const claims = tested.filter((one) => one.test !== null && (withinProcess || isBetween(one)));
-  const adjusted = holm(claims.map(({ test }) => test!.p));
-  const comparisons = tested.map((one) => {
-    const claim = claims.indexOf(one);
-    return comparisonOf(one, claim < 0 ? null : adjusted[claim]!, tolerance);
-  });
+  const pairs = pairsOf(baseline.metrics, current.metrics, ([its, theirs]) => ({
+    what: `the baseline ${baseline.name} and these sessions have no metric in common`,
+    why: `It has ${its}; they have ${theirs}.`,
+    fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
+  }));
+  const claims = pairs.filter((pair) => isClaim(pair, withinProcess));
+  const decided = realDifferences(claims.map(({ welch, permutation }) => ({ p: welch!.p, permutation })));
+  const comparisons = pairs.map((pair) =>
+    comparisonOf(pair, decided[claims.indexOf(pair)] ?? null, tolerance),
+  );
   const result = resultOf(comparisons);
   return {
     baseline: { name: baseline.name, set_at: baseline.set_at, sessions: baseline.sessions },
@@ -80,78 +52,41 @@ export function checkBaseline(
   };
 }
 
-function nothingInCommon(baseline: Baseline, current: Sampled): InferscopeError {
-  const some = (metrics: readonly SampledMetric[]) =>
-    metrics
-      .slice(0, 4)
-      .map(({ id }) => id)
-      .join(', ');
-  return new InferscopeError('E_USAGE', {
-    what: `the baseline ${baseline.name} and these sessions have no metric in common`,
-    why: `It has ${some(baseline.metrics)}; they have ${some(current.metrics)}.`,
-    fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
-  });
-}
-
-/** Null where nothing is known of its scatter. */
-export function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
-  return interval ? logMeanOfInterval(value, interval.n, interval.ci95) : logMeanOf(values);
-}
-
-/** Both sides know how launches differ. */
-export function isBetween({ base, now }: Pick<Tested, 'base' | 'now'>): boolean {
-  return [base, now].every(
-    (side) => side !== null && (side.basis === 'launches' || side.interval?.over_launches === true),
-  );
-}
-
-const order = ['none', 'interval', 'repeats', 'launches'] as const;
-
-/** The weaker of two. */
-export function weakerBasis(base: SampledMetric, now: SampledMetric): SampledMetric['basis'] {
-  return order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))]!;
-}
-
-function comparisonOf(one: Tested, p_adjusted: number | null, tolerance: number): BaselineComparison {
-  const { base, now, test, permutation } = one;
-  const known = (base ?? now)!;
-  const plain = base && now && base.value !== 0 ? now.value / base.value - 1 : null;
+function comparisonOf(pair: MetricPair, decision: Decision | null, tolerance: number): BaselineComparison {
+  const { base, now, welch: test } = pair;
+  const { known, plain, basis } = toldOf(pair);
   const change = test ? test.ratio - 1 : plain;
-  const verdict = verdictOf(one, { change, p_adjusted, tolerance, better: known.better });
-  const count = (side: SampledMetric | null) =>
-    side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
-  const basis = base && now ? weakerBasis(base, now) : 'none';
   const comparison = {
-    id: known.id,
-    point: known.point,
-    name: known.name,
-    unit: known.unit,
-    better: known.better,
+    ...known,
     baseline: base?.value ?? null,
     current: now?.value ?? null,
     change,
     change_ci95: test ? ([test.ci95[0] - 1, test.ci95[1] - 1] as [number, number]) : null,
     p: test?.p ?? null,
-    p_adjusted,
-    p_permutation: permutation,
+    p_adjusted: decision?.p_adjusted ?? null,
+    p_permutation: pair.permutation,
     degrees_of_freedom: test?.degrees_of_freedom ?? null,
     basis,
-    n: [count(base), count(now)] as [number, number],
-    verdict,
+    n: sizes(pair),
+    verdict: verdictOf(pair, { change, decision, tolerance, better: known.better }),
   };
   return { ...comparison, text: wordsOf(comparison, tolerance) };
 }
 
 function verdictOf(
-  { base, now, test, permutation }: Tested,
-  of: { change: number | null; p_adjusted: number | null; tolerance: number; better: 'lower' | 'higher' },
+  { base, now, welch: test }: MetricPair,
+  of: {
+    change: number | null;
+    decision: Decision | null;
+    tolerance: number;
+    better: 'lower' | 'higher';
+  },
 ): BaselineVerdict {
   if (!base || !now) return 'missing';
   if (!test || of.change === null) return 'no_spread';
-  if (of.p_adjusted === null) return 'within_process';
+  if (of.decision === null) return 'within_process';
   const worse = of.better === 'lower' ? of.change : -of.change;
-  const real = of.p_adjusted < level && (permutation === null || permutation < level);
-  if (real) {
+  if (of.decision.real) {
     if (worse > of.tolerance) return 'regression';
     return worse > 0 ? 'within_tolerance' : 'improvement';
   }
@@ -159,12 +94,6 @@ function verdictOf(
   if (Math.max(Math.abs(low), Math.abs(high)) <= of.tolerance) return 'unchanged';
   return (of.better === 'lower' ? high : -low) <= of.tolerance ? 'no_worse' : 'inconclusive';
 }
-
-const percent = (share: number): string => {
-  const value = Math.abs(share) * 100;
-  return `${value.toFixed(value < 9.95 ? 1 : 0)} %`;
-};
-const signed = (share: number): string => `${share < 0 ? '−' : '+'}${percent(share)}`;
 
 function wordsOf(one: Omit<BaselineComparison, 'text'>, tolerance: number): string {
   const { change, change_ci95: interval, verdict, better } = one;
@@ -224,17 +153,4 @@ function headlineOf(
     open.length > 0 ? `the launches scatter too much for ${names(open)}` : '',
   ].filter(Boolean);
   return `Undecided: ${why.join('; ')}.${gained}`;
-}
-
-/** Facts of machine, software and workload that are not the same on both sides. */
-export function differencesOf(
-  baseline: Baseline['identity'],
-  current: Baseline['identity'],
-): BaselineCheck['differences'] {
-  const labels = [...new Set([...baseline, ...current].map(({ label }) => label))];
-  return labels.flatMap((label) => {
-    const [from, to] = [baseline, current].map((facts) => facts.find((fact) => fact.label === label));
-    if (from?.value === to?.value) return [];
-    return [{ label, part: (from ?? to)!.part, baseline: from?.value ?? null, current: to?.value ?? null }];
-  });
 }

@@ -156,3 +156,15 @@ test('what the launches are not is told, once for both sides', () => {
   const both = compareSides(server, { ...server, side: { ...server.side, selector: 'b' } }, options);
   expect(both.power).toEqual(['a and b: rounds of one server']);
 });
+
+test("Welch's claim needs the permutation test, as a baseline's does", () => {
+  const [from, to] = [
+    [10, 10.1, 10.2, 11],
+    [10.9, 12, 12, 12],
+  ];
+  const two = (values: number[]) => ['tpot_ms', 'e2e_ms'].map((name) => metric(values, { id: name, name }));
+  const [one] = compare(two(from), two(to)).comparisons;
+  expect(one).toMatchObject({ method: 'welch', verdict: 'no_real_difference' });
+  expect(one!.p_adjusted).toBeLessThan(0.05);
+  expect(one!.p_permutation).toBeGreaterThan(0.05);
+});

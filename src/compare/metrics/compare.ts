@@ -7,11 +7,11 @@ import type {
   CompareVerdict,
 } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import { differencesOf, isBetween, spreadOf, weakerBasis } from './check.js';
 import { change, comparisonText, percent } from './comparison-text.js';
+import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, toldOf } from './pairs.js';
 import { leastP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
-import { holm, permutationP, type RatioTest, ratioTest } from '../../facts/difference/ratio-test.js';
+import { level, realDifferences } from '../../facts/difference/ratio-test.js';
 
 /** A metric that may not become worse by more than this share. */
 export interface Gate {
@@ -25,16 +25,9 @@ export interface SideData extends Pick<Sampled, 'identity' | 'metrics'> {
   caveats?: readonly string[];
 }
 
-const level = 0.05;
-
-interface Pair {
-  id: string;
-  base: SampledMetric | null;
-  now: SampledMetric | null;
+interface Pair extends MetricPair {
   family: ComparedMetric['family'];
-  welch: RatioTest | null;
   ranks: RankTest | null;
-  permutation: number | null;
 }
 
 /** How a claim was decided. */
@@ -44,6 +37,7 @@ interface Decision {
   ci95: [number, number] | null;
   p: number;
   p_adjusted: number;
+  real: boolean;
 }
 
 /** `tpot_ms` is typed as `tpot`. */
@@ -60,20 +54,20 @@ export function compareSides(
   now: SideData,
   { gates, withinProcess }: { gates: readonly Gate[]; withinProcess: boolean },
 ): BenchCompare {
-  const ids = [...new Set([...base.metrics, ...now.metrics].map(({ id }) => id))];
-  const common = base.metrics.filter(({ id }) => now.metrics.some((metric) => metric.id === id));
-  if (common.length === 0) throw nothingInCommon(base, now);
   const gated = (name: string) => gates.some(({ metric }) => metric === name || metric === typedName(name));
+  const found = pairsOf(base.metrics, now.metrics, ([its, theirs]) => ({
+    what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
+    why: `The first has ${its}; the second ${theirs}.`,
+    fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
+  }));
+  const common = found.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));
   for (const { metric } of gates) checkGate(metric, common);
-  const pairs = ids.map((id) =>
-    pairOf(
-      id,
-      base.metrics.find((metric) => metric.id === id) ?? null,
-      now.metrics.find((metric) => metric.id === id) ?? null,
-      gated,
-    ),
-  );
-  const claims = pairs.filter((pair) => pair.welch !== null && (withinProcess || isBetween(pair)));
+  const pairs = found.map((pair): Pair => ({
+    ...pair,
+    family: gated((pair.base ?? pair.now)!.name) ? 'gate' : 'other',
+    ranks: pair.values ? rankTest(pair.base!.values, pair.now!.values) : null,
+  }));
+  const claims = pairs.filter((pair) => isClaim(pair, withinProcess));
   const decisions = new Map<Pair, Decision>();
   for (const family of ['gate', 'other'] as const) {
     const own = claims.filter((pair) => pair.family === family);
@@ -95,58 +89,33 @@ export function compareSides(
   };
 }
 
-function pairOf(
-  id: string,
-  base: SampledMetric | null,
-  now: SampledMetric | null,
-  gated: (name: string) => boolean,
-): Pair {
-  const [from, to] = [base && spreadOf(base), now && spreadOf(now)];
-  const family = gated((base ?? now)!.name) ? 'gate' : 'other';
-  const values = base && now && base.values.length > 1 && now.values.length > 1;
-  return {
-    id,
-    base,
-    now,
-    family,
-    welch: from && to ? ratioTest(from, to) : null,
-    ranks: values ? rankTest(base.values, now.values) : null,
-    permutation: values ? permutationP(base.values, now.values) : null,
-  };
-}
-
-const sizes = ({ base, now }: Pair): [number, number] => {
-  const count = (side: SampledMetric | null) =>
-    side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
-  return [count(base), count(now)];
-};
-
 /** Whether the most extreme order of the values would be called real. */
 function ranksReach(pair: Pair, metrics: number): boolean {
   return pair.ranks !== null && leastP(...sizes(pair)) * metrics < level;
 }
 
 function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
-  const found = family.map((pair): Omit<Decision, 'p_adjusted'> => {
+  const found = family.map((pair) => {
     const byRanks = ranksReach(pair, family.length);
     const { ratio, ci95, p } = byRanks ? pair.ranks! : pair.welch!;
-    return { method: byRanks ? 'mann_whitney' : 'welch', ratio, ci95, p };
+    return { method: byRanks ? ('mann_whitney' as const) : ('welch' as const), ratio, ci95, p };
   });
-  const adjusted = holm(found.map(({ p }) => p));
-  for (const [i, pair] of family.entries()) yield [pair, { ...found[i]!, p_adjusted: adjusted[i]! }];
+  // Ranks take no shape of the scatter themselves.
+  const decided = realDifferences(
+    found.map(({ method, p }, i) => ({
+      p,
+      permutation: method === 'welch' ? family[i]!.permutation : null,
+    })),
+  );
+  for (const [i, pair] of family.entries()) yield [pair, { ...found[i]!, ...decided[i]! }];
 }
 
 function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
   const { base, now, welch, ranks } = pair;
-  const known = (base ?? now)!;
-  const shown = decision ?? (welch && { method: null, ratio: welch.ratio, ci95: welch.ci95, p: null });
-  const plain = base && now && base.value !== 0 ? now.value / base.value - 1 : null;
+  const { known, plain, basis } = toldOf(pair);
+  const shown = decision ?? welch;
   const told = {
-    id: pair.id,
-    point: known.point,
-    name: known.name,
-    unit: known.unit,
-    better: known.better,
+    ...known,
     base: base?.value ?? null,
     now: now?.value ?? null,
     change: shown ? shown.ratio - 1 : plain,
@@ -159,7 +128,7 @@ function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
     p_welch: welch?.p ?? null,
     p_permutation: pair.permutation,
     family: pair.family,
-    basis: base && now ? weakerBasis(base, now) : ('none' as const),
+    basis,
     n: sizes(pair),
     verdict: verdictOf(pair, decision),
   };
@@ -170,7 +139,7 @@ function verdictOf({ base, now, welch }: Pair, decision: Decision | null): Compa
   if (!base || !now) return 'missing';
   if (!welch) return 'no_spread';
   if (!decision) return 'within_process';
-  if (decision.p_adjusted >= level || decision.ratio === 1) return 'no_real_difference';
+  if (!decision.real || decision.ratio === 1) return 'no_real_difference';
   return decision.ratio > 1 === (base.better === 'lower') ? 'worse' : 'better';
 }
 
@@ -270,18 +239,5 @@ function checkGate(metric: string, common: readonly SampledMetric[]): void {
     what: `--fail-on ${metric}: the two sides have no such metric in common`,
     why: `They have ${known.join(', ')}.`,
     fix: `Type for example: --fail-on ${known[0]}=5%`,
-  });
-}
-
-function nothingInCommon(base: SideData, now: SideData): InferscopeError {
-  const some = ({ metrics }: SideData) =>
-    metrics
-      .slice(0, 4)
-      .map(({ id }) => id)
-      .join(', ');
-  return new InferscopeError('E_USAGE', {
-    what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
-    why: `The first has ${some(base)}; the second ${some(now)}.`,
-    fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
   });
 }

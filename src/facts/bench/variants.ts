@@ -1,6 +1,12 @@
 import type { BenchAnswer, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
-import { holm, logMeanOf, permutationP, ratioTest, type RatioTest } from '../difference/ratio-test.js';
+import {
+  logMeanOf,
+  permutationP,
+  ratioTest,
+  type RatioTest,
+  realDifferences,
+} from '../difference/ratio-test.js';
 import { referencePoint, unitsOf } from './sweeps.js';
 import { listed, number, pointWords } from './words.js';
 
@@ -25,7 +31,6 @@ interface Comparison {
   key: string;
   point: BenchPointResult;
   test: RatioTest;
-  /** Holm's p below 0.05, and a permutation test that could tell does not disagree. */
   real: boolean;
 }
 
@@ -62,11 +67,8 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
       ];
     }),
   );
-  const adjusted = holm(tested.map(({ test }) => test.p));
-  const results = tested.map((one, i): Comparison => ({
-    ...one,
-    real: adjusted[i]! < 0.05 && (one.permutation === null || one.permutation < 0.05),
-  }));
+  const decided = realDifferences(tested.map(({ test: { p }, permutation }) => ({ p, permutation })));
+  const results = tested.map((one, i): Comparison => ({ ...one, real: decided[i]!.real }));
   for (const { key, point, test } of results) {
     figures[`${key}_${point.point}`] = figure(test.ratio, 'ratio', `${other.label} / ${base.label}`, {
       ci95: test.ci95,

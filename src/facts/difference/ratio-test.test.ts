@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
-import { holm, logMeanOf, logMeanOfInterval, permutationP, ratioTest } from './ratio-test.js';
+import {
+  holm,
+  logMeanOf,
+  logMeanOfInterval,
+  permutationP,
+  ratioTest,
+  realDifferences,
+} from './ratio-test.js';
 
 // scipy 1.17.1: 2 * stats.t.sf(t, v), stats.t.ppf(0.975, v)
 describe("Student's t as scipy has it", () => {
@@ -96,4 +103,17 @@ test("Holm's correction by hand: 0.01 × 3, 0.03 × 2, then not below the one be
   for (const [i, p] of [0.03, 0.06, 0.06].entries()) expect(found[i]).toBeCloseTo(p, 12);
   expect(holm([0.7, 0.9])).toEqual([1, 1]);
   expect(holm([])).toEqual([]);
+});
+
+test('real is below 5 % after the correction, unless a permutation test that could tell disagrees', () => {
+  const decided = realDifferences([
+    { p: 0.01, permutation: null },
+    { p: 0.001, permutation: 0.2 },
+    { p: 0.04, permutation: 0.01 },
+  ]);
+  expect(decided.map(({ real }) => real)).toEqual([true, false, true]);
+  expect(decided.map(({ p_adjusted }) => p_adjusted)).toEqual([0.02, 0.003, 0.04]);
+  expect(realDifferences([0.04, 0.03].map((p) => ({ p, permutation: null }))).some((one) => one.real)).toBe(
+    false,
+  );
 });

@@ -65,6 +65,9 @@ export function ratioTest(from: LogMean, to: LogMean): RatioTest {
   };
 }
 
+/** A difference is called real when chance makes one as large in fewer than 5 % of comparisons. */
+export const level = 0.05;
+
 const enumerated = 20_000;
 const sampled = 10_000;
 
@@ -77,7 +80,7 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
   if ([...from, ...to].some((value) => !(value > 0))) return null;
   const [n, m] = [from.length, to.length];
   const arrangements = combinations(n + m, n);
-  if ((n === m ? 2 : 1) / arrangements > 0.05) return null;
+  if ((n === m ? 2 : 1) / arrangements > level) return null;
   const logs = [...from, ...to].map(Math.log);
   const whole = logs.reduce((sum, value) => sum + value, 0);
   const difference = (first: number) => Math.abs(first / n - (whole - first) / m);
@@ -142,4 +145,22 @@ export function holm(ps: readonly number[]): number[] {
     adjusted[index] = highest;
   }
   return adjusted;
+}
+
+/** A difference with the p of the test that decides it, and of a permutation test where that could tell. */
+export interface Claim {
+  p: number;
+  permutation: number | null;
+}
+
+/**
+ * Which of the differences that are claimed together are real: p below 5 % after Holm's correction, and a permutation
+ * test that could tell does not disagree.
+ */
+export function realDifferences(claims: readonly Claim[]): { p_adjusted: number; real: boolean }[] {
+  const adjusted = holm(claims.map(({ p }) => p));
+  return claims.map(({ permutation }, i) => ({
+    p_adjusted: adjusted[i]!,
+    real: adjusted[i]! < level && (permutation === null || permutation < level),
+  }));
 }

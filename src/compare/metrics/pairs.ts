@@ -1,0 +1,103 @@
+import type { Baseline, BaselineCheck, SampledMetric } from '../../model/documents/baseline.js';
+import { InferscopeError } from '../../model/errors.js';
+import {
+  type LogMean,
+  logMeanOf,
+  logMeanOfInterval,
+  permutationP,
+  type RatioTest,
+  ratioTest,
+} from '../../facts/difference/ratio-test.js';
+
+/** A metric of two sides, and what their values say of its difference. */
+export interface MetricPair {
+  id: string;
+  base: SampledMetric | null;
+  now: SampledMetric | null;
+  /** Null where a side has no spread. */
+  welch: RatioTest | null;
+  permutation: number | null;
+  /** Both sides have several values. */
+  values: boolean;
+}
+
+/**
+ * Every metric of either side, in order.
+ * @throws E_USAGE when the sides have none in common
+ */
+export function pairsOf(
+  base: readonly SampledMetric[],
+  now: readonly SampledMetric[],
+  nothingInCommon: (some: [string, string]) => { what: string; why: string; fix: string },
+): MetricPair[] {
+  const of = (side: readonly SampledMetric[], id: string) => side.find((metric) => metric.id === id) ?? null;
+  if (!base.some(({ id }) => of(now, id))) {
+    const some = (side: readonly SampledMetric[]) =>
+      side
+        .slice(0, 4)
+        .map(({ id }) => id)
+        .join(', ');
+    throw new InferscopeError('E_USAGE', nothingInCommon([some(base), some(now)]));
+  }
+  const ids = [...new Set([...base, ...now].map(({ id }) => id))];
+  return ids.map((id) => pairOf(id, of(base, id), of(now, id)));
+}
+
+function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | null): MetricPair {
+  const [from, to] = [base && spreadOf(base), now && spreadOf(now)];
+  const values = base !== null && now !== null && base.values.length > 1 && now.values.length > 1;
+  return {
+    id,
+    base,
+    now,
+    welch: from && to ? ratioTest(from, to) : null,
+    permutation: values ? permutationP(base.values, now.values) : null,
+    values,
+  };
+}
+
+/** Null where nothing is known of its scatter. */
+function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
+  return interval ? logMeanOfInterval(value, interval.n, interval.ci95) : logMeanOf(values);
+}
+
+/** Whether a difference can be claimed at all: both sides know how launches differ, or repeats are taken for launches. */
+export function isClaim({ base, now, welch }: MetricPair, withinProcess: boolean): boolean {
+  const between = [base, now].every(
+    (side) => side !== null && (side.basis === 'launches' || side.interval?.over_launches === true),
+  );
+  return welch !== null && (withinProcess || between);
+}
+
+/** How many values each side has. */
+export const sizes = ({ base, now }: MetricPair): [number, number] => {
+  const count = (side: SampledMetric | null) =>
+    side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
+  return [count(base), count(now)];
+};
+
+const order = ['none', 'interval', 'repeats', 'launches'] as const;
+
+/** What comparisons of all kinds tell of a pair. */
+export function toldOf({ id, base, now }: MetricPair) {
+  const { point, name, unit, better } = (base ?? now)!;
+  const weaker = base && now && order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))];
+  return {
+    known: { id, point, name, unit, better },
+    plain: base && now && base.value !== 0 ? now.value / base.value - 1 : null,
+    basis: weaker ?? ('none' as const),
+  };
+}
+
+/** Facts of machine, software and workload that are not the same on both sides. */
+export function differencesOf(
+  baseline: Baseline['identity'],
+  current: Baseline['identity'],
+): BaselineCheck['differences'] {
+  const labels = [...new Set([...baseline, ...current].map(({ label }) => label))];
+  return labels.flatMap((label) => {
+    const [from, to] = [baseline, current].map((facts) => facts.find((fact) => fact.label === label));
+    if (from?.value === to?.value) return [];
+    return [{ label, part: (from ?? to)!.part, baseline: from?.value ?? null, current: to?.value ?? null }];
+  });
+}
