@@ -1,5 +1,5 @@
 import { colour } from '../report/terminal/colour.js';
-import { nbsp } from '../report/format.js';
+import { nbsp } from '../vocabulary/format.js';
 import { hanging, inert, readingWidth, withPlainSpaces } from '../report/terminal/text.js';
 import { subjectList } from '../vocabulary/subjects.js';
 import { shellCommand } from '../model/shell.js';

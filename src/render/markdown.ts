@@ -1,4 +1,4 @@
-import { nbsp } from '../report/format.js';
+import { nbsp } from '../vocabulary/format.js';
 import { collapsed } from '../report/notices.js';
 import type { Block, FindingItem, Level, Table, Text, View } from '../views/block.js';
 import { explained } from './reasons.js';

@@ -1,4 +1,4 @@
-import { nbsp, noValue } from '../report/format.js';
+import { nbsp, noValue } from '../vocabulary/format.js';
 import type { Column, Row, Table, Text } from '../views/block.js';
 import { parts } from './value.js';
 

@@ -4,25 +4,26 @@ import {
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatQuantity,
+  formatSigned,
   formatUtilization,
   isAccountingFault,
   nbsp,
   noValue,
-} from '../report/format.js';
+  unbroken,
+} from '../vocabulary/format.js';
 import type { Text, Value } from '../views/block.js';
 
 /** The one way from a value to its words, in every medium. */
 export function valueText(value: Value): string {
   if ('figure' in value) {
     const { figure, spread, utilization } = value;
-    if (!spread) return utilization ? formatUtilization(figure) : formatFigure(figure);
+    if (!spread) return unbroken(utilization ? formatUtilization(figure) : formatFigure(figure));
     const text = spread === 'interval' ? formatFigureWithInterval(figure) : formatFigureWithSpread(figure);
-    return utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text;
+    return unbroken(utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text);
   }
   if ('n' in value) {
-    const text = formatQuantity(value.n, value.unit, value.digits);
-    // What rounds to nothing has no sign.
-    return value.signed && value.n > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+    const quantity = value.signed ? formatSigned : formatQuantity;
+    return quantity(value.n, value.unit, value.digits).replaceAll(' ', nbsp);
   }
   if ('count' in value)
     return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);

@@ -1,6 +1,6 @@
 import type { Issue } from '../model/document.js';
 import { rangedText, withoutNumbers } from '../model/ranged-text.js';
-import { formatCount, nbsp } from './format.js';
+import { formatCount, nbsp } from '../vocabulary/format.js';
 
 /** Issues that say the same of several launches as one, with their number: five of a kind hide what is said once. */
 export function collapsed(issues: Issue[]): Issue[] {

@@ -98,7 +98,7 @@ const textOf = (data: PredictResult) =>
 test('80 columns, with what is doubtful and what is left over', () => {
   const text = textOf(result);
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
-  expect(text).toContain('1 483 ms ~');
+  expect(text).toContain('1.48 s ~');
   expect(text).toContain('measured − predicted: gemm −283 ms');
   expect(text).toContain('1.24×');
   expect(text).toContain('paged KV cache');
@@ -117,8 +117,8 @@ test('without a kernel table: predicted, measured, ratio and the interval of rec
   const text = textOf({ ...result, table: null });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   // 1036 of 1200 ms.
-  expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.863×/);
-  expect(text).toContain('990–2 900 ms');
+  expect(text).toMatch(/prefill +32 +2 048 +1\.20 s +1\.04 s +0\.863×/);
+  expect(text).toContain('990 ms–2.90 s');
   const unknown = { ...stage, launched_range_ms: null };
   const calibration = {
     status: 'not_calibrated',

@@ -93,7 +93,7 @@ function stageTable({ stages, table }: PredictResult): Block {
       of: ({ launched_range_ms: range }) =>
         range === null
           ? { missing: 'not calibrated for this engine and device' }
-          : [{ n: range[0], unit: '' }, '–', { n: range[1], unit: 'ms' }],
+          : [{ n: range[0], unit: 'ms' }, '–', { n: range[1], unit: 'ms' }],
     },
   ];
   return tableOf<PredictStage>(
@@ -106,7 +106,7 @@ function stageTable({ stages, table }: PredictResult): Block {
         : [
             {
               id: 'roofline_serial_ms',
-              head: 'one by one',
+              head: 'serial',
               ...number,
               of: ({ roofline_serial_ms: figure }: PredictStage) => ({ figure }),
             },
@@ -132,7 +132,7 @@ function meaning({ table, calibration }: PredictResult): Text {
     return `${limit} ${launched} By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.`;
   }
   return [
-    `${limit} One by one: each operation at its own roof. ${launched}`,
+    `${limit} Serial: each operation at its own roof. ${launched}`,
     // Where it is not calibrated the table says so.
     ...(low === null || high === null
       ? []

@@ -1,7 +1,5 @@
 import type { Workload } from '../model/manifest.js';
-
-/** Keeps a number and its unit on one line. */
-const nbsp = '\u00a0';
+import { nbsp } from './format.js';
 
 export const plural = (count: number, one: string): string =>
   `${count}${nbsp}${one}${count === 1 ? '' : 's'}`;

@@ -10,7 +10,7 @@ import { monitorDocumentSchema } from '../../src/model/documents/monitor.js';
 import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { figure } from '../../src/model/figure.js';
-import { formatFigureWithInterval, formatMs } from '../../src/report/format.js';
+import { formatFigureWithInterval, formatMs, unbroken } from '../../src/vocabulary/format.js';
 import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { chartsDrawn, desktop, open, phone } from './opened.js';
@@ -129,7 +129,7 @@ it('the tables behind the charts hold the means of the JSON document', async () 
   expect(rows).toHaveLength(swept.length);
   for (const point of swept) {
     const { mean, unit, ci95, source } = point.latency.tpot_ms as BenchSpread;
-    const cell = formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {}));
+    const cell = unbroken(formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {})));
     const own = rows.filter(([batch]) => batch?.startsWith(String(point.batch_size)));
     expect(
       own.some((row) => row.includes(cell)),
@@ -148,7 +148,7 @@ it('the load table holds the percentiles of the JSON document, the verdict stand
   const rows = await page.evaluate<string[][]>(firstRow('[data-chart=serving_latency][data-part=tpot]'));
   for (const [index, { latency }] of serving.points.entries()) {
     if ('value' in latency.tpot) throw new Error('no TPOT');
-    expect(rows[index]).toContain(formatMs(latency.tpot.p99));
+    expect(rows[index]).toContain(unbroken(formatMs(latency.tpot.p99)));
   }
   expect(await page.locator('#summary').innerText()).toContain('Client-bound');
   await page.close();

@@ -1,5 +1,5 @@
 import type { FC } from 'hono/jsx';
-import { formatMs } from '../../report/format.js';
+import { formatMs } from '../../vocabulary/format.js';
 import type { Value } from '../../views/block.js';
 
 const drawn = { width: 160, height: 16, edge: 5 };

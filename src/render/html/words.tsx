@@ -1,5 +1,5 @@
 import type { FC } from 'hono/jsx';
-import { figureParts } from '../../report/format.js';
+import { figureParts } from '../../vocabulary/format.js';
 import { FigureText, Missing } from '../../report/html/parts.js';
 import type { Text, Value } from '../../views/block.js';
 import { parts, valueText } from '../value.js';

@@ -1,6 +1,6 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { nbsp, unbroken } from '../../report/format.js';
+import { formatMsColumn, nbsp } from '../../vocabulary/format.js';
 import { collapsed } from '../../report/notices.js';
 import { colour } from '../../report/terminal/colour.js';
 import { textTable } from '../../report/terminal/table.js';
@@ -96,7 +96,7 @@ const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 function blockLines(block: Block, width: number, level: Level): string[] {
   switch (block.t) {
     case 'headline':
-      return block.sentences.flatMap((sentence) => hanging('  ', unbroken(inert(sentence)), width));
+      return block.sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
     case 'bars':
       return barLines(block, width, level);
     case 'findings':
@@ -170,7 +170,7 @@ const noteLines = (items: readonly Text[], brief = items.length, width: number):
   ...items.slice(0, brief).flatMap((item) => {
     // Of a list, lines hang below the text of their item.
     const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/s.exec(painted(item)) ?? [];
-    return hanging(`  ${lead}`, unbroken(rest), width);
+    return hanging(`  ${lead}`, rest, width);
   }),
   ...moreLine(items.length - brief),
 ];
@@ -237,26 +237,25 @@ function barLines(block: Bars, width: number, level: Level): string[] {
 function sideLines({ totals, ...all }: BarSide, width: number, level: Level): string[] {
   const bars = (level === 1 && all.brief) || all.bars;
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
-  const [whole = { ms: full }] = totals;
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal takes the gap before the numbers first, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
-  const msText = ({ ms }: { ms: number }) => plainMs(ms, whole.ms);
+  const text = plainMs([...bars, ...totals]);
   const msWidth = Math.max(
-    ...[...bars, ...totals].map((one) => textWidth(msText(one))),
+    ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
     Math.min(9, width - beforeMs - 3),
   );
   const left = width - beforeMs - msWidth - 5;
   const cells = left < leastBar ? 0 : Math.min(barCells, left);
   const timed = (name: string, ms: number) =>
-    `    ${inert(name).padEnd(nameWidth)}${msText({ ms }).padStart(msWidth)}${nbsp}ms`;
+    `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
   return [
     ...bars.flatMap(({ name, ms, note = '', wholeNote }) => {
       const first = `${timed(name, ms)}  ${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
-      const text = inert(plainText(note));
-      if (wholeNote) return [timed(name, ms), ...hanging('      ', text, width)];
+      const said = inert(plainText(note));
+      if (wholeNote) return [timed(name, ms), ...hanging('      ', said, width)];
       const room = width - textWidth(first);
-      return [`${first}${room < leastNote ? '' : cutTo(text, room)}`.trimEnd()];
+      return [`${first}${room < leastNote ? '' : cutTo(said, room)}`.trimEnd()];
     }),
     ...totals.map(({ name, ms }) => timed(name, ms)),
   ];
@@ -266,8 +265,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Level): st
 function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const bars = [...first.bars, ...second.bars];
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
-  const whole = Math.max(...[...first.totals, ...second.totals].map(({ ms }) => ms), 0);
-  const text = (ms: number) => plainMs(ms, whole);
+  const text = plainMs([...bars, ...first.totals, ...second.totals]);
   const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
@@ -293,12 +291,11 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
 const cutTo = (text: string, room: number): string =>
   textWidth(text) > room ? `${[...text].slice(0, Math.max(0, room - 1)).join('')}…` : text;
 
-/** Milliseconds without their unit, one scale for all bars: two decimals, more where they would say nothing. */
-function plainMs(ms: number, wholeMs: number): string {
-  const decimals = wholeMs >= 0.5 ? 2 : wholeMs >= 0.005 ? 4 : 6;
-  const text = Math.abs(ms).toFixed(decimals);
-  return ms < 0 && /[1-9]/.test(text) ? `−${text}` : text;
-}
+/** Milliseconds without their unit, all with the decimals that suit the largest of `shown`. */
+const plainMs =
+  (shown: readonly { ms: number }[]) =>
+  (ms: number): string =>
+    formatMsColumn([ms, ...shown.map((one) => one.ms)])[0]!;
 
 function findingLines(
   { items, brief }: { items: readonly FindingItem[]; brief: number },
@@ -321,7 +318,7 @@ function findingLines(
 function titleLines({ severity, title, gain }: FindingItem, index: number, width: number): string[] {
   const tail = plainText(gain);
   const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
-  const [head = '', ...rest] = hanging(`  ${String(index).padEnd(3)}`, unbroken(inert(title)), room);
+  const [head = '', ...rest] = hanging(`  ${String(index).padEnd(3)}`, inert(title), room);
   const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
   const gap = ' '.repeat(Math.max(2, width - textWidth(head) - textWidth(tail)));
   return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
@@ -331,7 +328,7 @@ const factsOf = (facts: readonly Fact[], level: Level): readonly Fact[] => facts
 
 function findingFact(fact: Fact, width: number): string[] {
   if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);
-  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, unbroken(painted(fact.text)), width);
+  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, painted(fact.text), width);
 }
 
 /** Text with its tones in colour, on one line. */

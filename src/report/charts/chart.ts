@@ -1,6 +1,6 @@
 import type { EChartsOption } from 'echarts';
 import type { ProfileResult } from '../../model/documents/profile.js';
-import { nbsp } from '../format.js';
+import { nbsp } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 
 /** What a chart is made from; everything in it is typed data that the page holds once. */

@@ -1,5 +1,5 @@
 import type { EChartsOption } from 'echarts';
-import { formatPercent, nbsp } from '../format.js';
+import { formatPercent, nbsp } from '../../vocabulary/format.js';
 import { barColor, type Theme } from '../palette.js';
 import { axisStyle, base, type ChartInput, grid, isNarrow, tip } from './chart.js';
 

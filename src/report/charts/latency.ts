@@ -1,7 +1,7 @@
 import type { LatencyResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
 import { repeatLabels } from '../../views/profile-series.js';
-import { formatMs, formatNumber, nbsp } from '../format.js';
+import { formatMs, formatNumber, nbsp } from '../../vocabulary/format.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
 

@@ -1,5 +1,5 @@
 import { opClasses } from '../../model/classes.js';
-import { formatMs, formatNumber } from '../format.js';
+import { formatMs, formatNumber } from '../../vocabulary/format.js';
 import { classLabels, layerText } from '../../vocabulary/op-classes.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from './chart.js';

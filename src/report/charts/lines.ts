@@ -1,5 +1,5 @@
 import type { EChartsOption, SeriesOption } from 'echarts';
-import { formatQuantity, nbsp } from '../format.js';
+import { formatQuantity, nbsp } from '../../vocabulary/format.js';
 import { classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, type KeyEntry, tip } from './chart.js';
 

@@ -1,5 +1,5 @@
 import type { EChartsOption } from 'echarts';
-import { formatMs, formatNumber, nbsp } from '../format.js';
+import { formatMs, formatNumber, nbsp } from '../../vocabulary/format.js';
 import { pointLabels } from '../../vocabulary/memory-points.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, secondsLabel, tip } from './chart.js';

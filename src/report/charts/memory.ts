@@ -1,4 +1,4 @@
-import { formatBytes } from '../format.js';
+import { formatBytes } from '../../vocabulary/format.js';
 import { classColors } from '../palette.js';
 import { base, byteAxis, type Chart } from './chart.js';
 import { memoryLinesOption } from './memory-lines.js';

@@ -1,6 +1,6 @@
 import type { SeriesOption } from 'echarts';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
-import { formatBytes, formatNumber, formatQuantity, nbsp } from '../format.js';
+import { formatBytes, formatNumber, formatQuantity, nbsp } from '../../vocabulary/format.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
 import { bandwidthRoofs, type RooflinePoint, rooflinePoints } from '../../views/profile-series.js';
 import { classColors } from '../palette.js';

@@ -1,5 +1,5 @@
 import type { EChartsOption } from 'echarts';
-import { formatMs, formatPercent } from '../format.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 import { axisStyle, base, grid, textOn, tip } from './chart.js';
 

@@ -1,6 +1,6 @@
 import type { SampledSeries } from '../../views/samples.js';
 import type { EChartsOption } from 'echarts';
-import { formatQuantity } from '../format.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 import { metricLabel, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import { classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, byteAxis, isNarrow, secondsLabel, tip, type Chart } from './chart.js';

@@ -1,7 +1,7 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Issue } from '../../model/document.js';
 import type { Figure } from '../../model/figure.js';
-import { figureParts, isAccountingFault, noValue } from '../format.js';
+import { figureParts, isAccountingFault, noValue, unbroken } from '../../vocabulary/format.js';
 import { timesOf } from '../notices.js';
 
 /** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
@@ -15,7 +15,7 @@ export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
     <span class="figure" {...(figure.value === null ? {} : { title: figure.source })}>
       {text}
       {unit && <span class="unit">&nbsp;{unit}</span>}
-      {spread && <span class="spread"> {spread}</span>}
+      {spread && <span class="spread"> {unbroken(spread)}</span>}
       {utilization && isAccountingFault(figure) && <span class="fault"> accounting fault</span>}
     </span>
   );

@@ -4,10 +4,11 @@ import { hanging, textBar, wrap } from './text.js';
 
 describe('text', () => {
   it('wraps at spaces, never between number and unit, and leaves a longer word whole', () => {
-    expect(wrap('the whole takes 4.40\u00a0ms a step', 20)).toEqual([
-      'the whole takes',
-      '4.40\u00a0ms a step',
-    ]);
+    for (const space of [' ', '\u00a0'])
+      expect(wrap(`the whole takes 4.40${space}ms a step`, 20)).toEqual([
+        'the whole takes',
+        '4.40 ms a step',
+      ]);
     expect(wrap('at /abc/defgh ij', 4)).toEqual(['at', '/abc/defgh', 'ij']);
     expect(hanging('- ', 'one two three', 9)).toEqual(['- one two', '  three']);
   });

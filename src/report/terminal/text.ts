@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { nbsp } from '../format.js';
+import { nbsp, unbroken } from '../../vocabulary/format.js';
 import { safeText } from '../safe-text.js';
 
 /** Cells that `text` takes on a terminal; colour codes take none. */
@@ -14,20 +14,20 @@ const widestLine = 120;
 export const readingWidth = (columns: number): number => Math.min(widestLine, columns);
 
 /**
- * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms"). A longer word (a path, an id, a URL) has a
+ * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms", `unbroken`). A longer word (a path, an id, a URL) has a
  * line of its own and stays whole, so that it can be copied: the terminal folds it.
  */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(/[ \n]+/)) {
+  for (const word of unbroken(text).split(/[ \n]+/)) {
     if (line && textWidth(line) + 1 + textWidth(word) > width) {
       lines.push(line);
       line = word;
     } else line = line ? `${line} ${word}` : word;
   }
   if (line) lines.push(line);
-  return lines;
+  return lines.map(withPlainSpaces);
 }
 
 /** Wrapped text whose first line begins with `first` and whose others are indented to match. */

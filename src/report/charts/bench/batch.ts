@@ -1,6 +1,6 @@
 import type { BenchPointResult, BenchResult } from '../../../model/documents/bench.js';
 import { type BatchLine, batchLines, batchSizes, kneeOf, lineNames } from '../../../views/bench-series.js';
-import { formatCount } from '../../format.js';
+import { formatCount } from '../../../vocabulary/format.js';
 import type { Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { type Line, lineKey, linesOption, type LineValue, markOf, withIntervals } from '../lines.js';

@@ -1,6 +1,12 @@
 import type { BenchFit, BenchResult } from '../../../model/documents/bench.js';
 import { fitsOf, variantNames } from '../../../views/bench-series.js';
-import { formatCount, formatMs, formatNumber, formatPercent, formatQuantity } from '../../format.js';
+import {
+  formatCount,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatQuantity,
+} from '../../../vocabulary/format.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from '../chart.js';
 import { intervalSeries, lineKey, markOf } from '../lines.js';
 

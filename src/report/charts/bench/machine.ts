@@ -6,7 +6,7 @@ import {
   machineValues,
   type MachineValue,
 } from '../../../views/bench-series.js';
-import { formatCount } from '../../format.js';
+import { formatCount } from '../../../vocabulary/format.js';
 import type { Chart } from '../chart.js';
 import { type Line, lineKey, linesOption, markOf } from '../lines.js';
 

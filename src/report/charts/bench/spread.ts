@@ -1,6 +1,6 @@
 import type { BenchResult } from '../../../model/documents/bench.js';
 import { isTimedMetric, type SpreadRow, spreadRows, variantNames } from '../../../views/bench-series.js';
-import { formatCount, formatMs, formatPercent, nbsp } from '../../format.js';
+import { formatCount, formatMs, formatPercent, nbsp } from '../../../vocabulary/format.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from '../chart.js';
 import { lineKey, markOf } from '../lines.js';
 

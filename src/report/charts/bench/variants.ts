@@ -1,6 +1,6 @@
 import type { BenchResult } from '../../../model/documents/bench.js';
 import { compared, isTimedMetric, variantNames } from '../../../views/bench-series.js';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../../vocabulary/format.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from '../chart.js';
 import { lineKey, markOf } from '../lines.js';
 

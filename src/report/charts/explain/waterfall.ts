@@ -1,4 +1,4 @@
-import { formatMsColumn } from '../../format.js';
+import { formatMsColumn } from '../../../vocabulary/format.js';
 import type { WaterfallData } from '../../../views/explain-series.js';
 import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
@@ -15,7 +15,7 @@ function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
       meaning: note === null ? label : `${label}: ${note}`,
     })),
     total,
-    formatMsColumn([...bars.map(({ ms }) => ms), total.ms], 3),
+    formatMsColumn([...bars.map(({ ms }) => ms), total.ms]),
   );
 }
 

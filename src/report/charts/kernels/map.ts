@@ -1,7 +1,7 @@
 import type { KernelResult, KernelsResult } from '../../../model/documents/kernels.js';
 import { cellsOf } from '../../../views/kernels-series.js';
 import { caseLabel, outcomeLabels } from '../../../vocabulary/kernel-cases.js';
-import { formatPercent, formatQuantity } from '../../format.js';
+import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 import { base, isNarrow, type Chart } from '../chart.js';
 import { heatMapHeight, heatMapOption } from '../heat-map.js';
 

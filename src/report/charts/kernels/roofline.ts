@@ -2,7 +2,7 @@ import type { SeriesOption } from 'echarts';
 import type { KernelResult, KernelsResult } from '../../../model/documents/kernels.js';
 import { placed } from '../../../views/kernels-series.js';
 import { caseLabel } from '../../../vocabulary/kernel-cases.js';
-import { formatNumber, formatPercent, formatQuantity, nbsp } from '../../format.js';
+import { formatNumber, formatPercent, formatQuantity, nbsp } from '../../../vocabulary/format.js';
 import { classLabels } from '../../../vocabulary/op-classes.js';
 import { classColors } from '../../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart, type ChartInput } from '../chart.js';

@@ -1,6 +1,6 @@
 import type { AllocatorMoment, MemoryResult } from '../../../model/documents/memory-result.js';
 import { heldBytes, heldParts, mainSeries, momentsOf } from '../../../views/memory-series.js';
-import { formatNumber, formatQuantity, nbsp } from '../../format.js';
+import { formatNumber, formatQuantity, nbsp } from '../../../vocabulary/format.js';
 import { componentLabels } from '../../../vocabulary/memory-components.js';
 import { classColors, type Theme } from '../../palette.js';
 import { base, type Chart } from '../chart.js';

@@ -1,7 +1,7 @@
 import type { ServingResult } from '../../../model/documents/serving.js';
 import { byLoad, drawnPercentiles, sloBound } from '../../../views/serving-series.js';
 import { latencyLabels, type LatencyId, loadLabel } from '../../../vocabulary/loads.js';
-import { formatMs } from '../../format.js';
+import { formatMs } from '../../../vocabulary/format.js';
 import type { Chart } from '../chart.js';
 import { type Line, lineKey, linesOption, markOf } from '../lines.js';
 import { loadAxis } from './axis.js';

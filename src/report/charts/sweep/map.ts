@@ -1,7 +1,7 @@
 import type { SweepResult } from '../../../model/documents/sweep.js';
 import { sweepMaps, type SweepMap } from '../../../views/sweep-maps.js';
 import { figureLabel, figureUnit, outcomeLabels } from '../../../vocabulary/sweep.js';
-import { formatQuantity } from '../../format.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 import { base, type Chart } from '../chart.js';
 import { heatMapHeight, heatMapOption } from '../heat-map.js';
 

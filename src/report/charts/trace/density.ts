@@ -1,5 +1,5 @@
 import type { TraceResult } from '../../../model/documents/trace.js';
-import { formatMs, formatNumber, formatPercent, nbsp } from '../../format.js';
+import { formatMs, formatNumber, formatPercent, nbsp } from '../../../vocabulary/format.js';
 import { classLabels } from '../../../vocabulary/op-classes.js';
 import { classColors } from '../../palette.js';
 import { axisStyle, base, grid, tip, type Chart } from '../chart.js';

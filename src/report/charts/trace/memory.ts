@@ -1,5 +1,5 @@
 import type { TraceResult } from '../../../model/documents/trace.js';
-import { formatBytes } from '../../format.js';
+import { formatBytes } from '../../../vocabulary/format.js';
 import { classColors } from '../../palette.js';
 import { base, byteAxis, type Chart } from '../chart.js';
 import { memoryLinesOption } from '../memory-lines.js';

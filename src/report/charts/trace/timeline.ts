@@ -1,6 +1,6 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { TraceResult, TraceTimeline } from '../../../model/documents/trace.js';
-import { formatQuantity, nbsp } from '../../format.js';
+import { formatQuantity, nbsp } from '../../../vocabulary/format.js';
 import { classLabels } from '../../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../../palette.js';
 import { axisStyle, base, isNarrow, textOn, tip, type Chart, type KeyEntry } from '../chart.js';

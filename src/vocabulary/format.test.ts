@@ -2,16 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { figure, missing } from '../model/figure.js';
 import {
   formatBytes,
+  formatCount,
   formatFigure,
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatMs,
   formatMsColumn,
+  formatNs,
   formatNumber,
   formatPercent,
   formatQuantity,
+  formatSigned,
   formatUtilization,
   isAccountingFault,
+  unbroken,
 } from './format.js';
 
 const plain = (text: string): string => text.replaceAll('\u00a0', ' ');
@@ -40,7 +44,7 @@ describe('quantities', () => {
     [68.4e9, 'FLOP/s', '68.4 GFLOP/s'],
     [1.979e15, 'FLOP/s', '1.98 PFLOP/s'],
     [0.0213, 'ms', '21.3 µs'],
-    [0.0000907, 'ms', '90.7 ns'],
+    [0.0000907, 'ms', '91 ns'],
     [12_500, 'ms', '12.5 s'],
     [0.000_025, 's', '25.0 µs'],
     [0.95, 's', '950 ms'],
@@ -66,7 +70,50 @@ it('a column of times has one number of decimals, the largest setting it', () =>
     '0.000',
     '−0.020',
   ]);
-  expect(formatMsColumn([12_345.6, 1]).map(plain)).toEqual(['12 345.6', '1.0']);
+  expect(formatMsColumn([12_345.6, 1]).map(plain)).toEqual(['12 346', '1']);
+  expect(formatMsColumn([0.06, 0.0213])).toEqual(['0.0600', '0.0213']);
+});
+
+it('one time has one text, whatever unit its document has it in', () => {
+  for (const [ns, text] of [
+    [907.4, '907 ns'],
+    [90.74, '91 ns'],
+    [84_100, '84.1 µs'],
+    [513_000, '0.513 ms'],
+    [999_960, '1.00 ms'],
+    [12_340_000, '12.3 ms'],
+    [999_700_000, '1.00 s'],
+    [3_254_830_000, '3.25 s'],
+    [0.2, '0 ns'],
+  ] as const) {
+    expect(plain(formatNs(ns))).toBe(text);
+    if (ns > 1) expect(plain(formatMs(ns / 1e6))).toBe(text);
+    if (ns > 1) expect(plain(formatQuantity(ns / 1e9, 's'))).toBe(text);
+  }
+});
+
+it('a difference has its sign where it is one', () => {
+  expect(formatSigned(0.042, 'ratio')).toBe('+4.2 %');
+  expect(formatSigned(-0.12, 'ratio')).toBe('−12 %');
+  expect(formatSigned(0.000_01, 'ratio')).toBe('0.0 %');
+  expect(formatSigned(3.2, 'ms')).toBe('+3.20 ms');
+  expect(formatSigned(0, 'ms')).toBe('0 ms');
+});
+
+it('counts that are means keep a decimal where they are few', () => {
+  expect([22, 2.98, 8.31, 131.4, 3720].map(formatCount).map(plain)).toEqual([
+    '22',
+    '3',
+    '8.3',
+    '131',
+    '3 720',
+  ]);
+});
+
+it('a line breaks between words, never between a number and its unit', () => {
+  expect(unbroken('takes 4.40 ms ± 0.03 (95 %, n = 12) at 8 users')).toBe(
+    'takes 4.40\u00a0ms ±\u00a00.03 (95\u00a0%, n\u00a0=\u00a012) at 8 users',
+  );
 });
 
 describe('figures', () => {
@@ -78,6 +125,15 @@ describe('figures', () => {
     expect(plain(formatFigureWithSpread(tpot))).toBe('4.40 ms ± 0.03 (95 %, n = 12)');
     const rate = figure(3216, 'tok/s', 'test', { n: 5, ci95: [3176, 3256] });
     expect(plain(formatFigureWithSpread(rate))).toBe('3 216 tok/s ± 40 (95 %, n = 5)');
+  });
+
+  it('has as many digits as its interval supports, two at least', () => {
+    const of = (value: number, half: number) =>
+      plain(formatFigureWithInterval(figure(value, 's', 'test', { ci95: [value - half, value + half] })));
+    expect(of(3.254_83, 0.6)).toBe('3.3 s ± 0.6');
+    expect(of(5.23, 0.15)).toBe('5.23 s ± 0.15');
+    expect(of(9.6, 0.44)).toBe('9.6 s ± 0.4');
+    expect(of(5.23, 2.1)).toBe('5.2 s ± 2.1');
   });
 
   it('is the same number with and without its interval', () => {
@@ -101,7 +157,7 @@ describe('figures', () => {
 
   it('give an interval that is cut at 0 as its ends, never as a "±" that reaches below', () => {
     const few = figure(16, 'ms', 'test', { n: 4, ci95: [0, 31.9] });
-    expect(plain(formatFigureWithSpread(few))).toBe('16.0 ms [0.0, 31.9] (95 %, n = 4)');
+    expect(plain(formatFigureWithSpread(few))).toBe('16 ms [0, 32] (95 %, n = 4)');
   });
 
   it('missing is a dash', () => {

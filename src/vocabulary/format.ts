@@ -1,0 +1,269 @@
+/**
+ * The one way from a number to text, in values of views, sentences, charts and messages. A space stands between number and
+ * unit; what wraps lines (terminal, page) binds them with `unbroken`. Thousands are apart by a no-break space everywhere.
+ * Sizes in memory, files and copies are in powers of 1024, rates and documents in GB in powers of 1000 (docs/measurement.md).
+ */
+import { type Figure, halfInterval, type MeasuredFigure } from '../model/figure.js';
+
+/** Keeps words on one line where a medium wraps; the terminal turns it into a plain space at the end. */
+export const nbsp = '\u00a0';
+/** Stands where a value is missing; the reason stands next to it or in a note. */
+export const noValue = '–';
+
+const minus = '−';
+
+interface Rung {
+  /** Smallest magnitude, in the source unit, that is shown in this unit. */
+  from: number;
+  factor: number;
+  unit: string;
+}
+
+const decimal = (unit: string): Rung[] =>
+  ['', 'k', 'M', 'G', 'T', 'P'].map((prefix, index) => ({
+    from: index === 0 ? 0 : 1000 ** index,
+    factor: 1000 ** index,
+    unit: `${prefix}${unit}`,
+  }));
+
+/** Times in a unit of `ns` nanoseconds: the same text whatever unit a document has them in. */
+const time = (ns: number): Rung[] => [
+  { from: 0, factor: 1 / ns, unit: 'ns' },
+  { from: 1e3 / ns, factor: 1e3 / ns, unit: 'µs' },
+  { from: 1e5 / ns, factor: 1e6 / ns, unit: 'ms' },
+  { from: 1e9 / ns, factor: 1e9 / ns, unit: 's' },
+];
+
+const ladders: Record<string, Rung[]> = {
+  ns: time(1),
+  us: time(1e3),
+  ms: time(1e6),
+  s: time(1e9),
+  B: ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((unit, index) => ({
+    from: index === 0 ? 0 : 1024 ** index,
+    factor: 1024 ** index,
+    unit,
+  })),
+  GB: ['B', 'kB', 'MB', 'GB', 'TB'].map((unit, index) => ({
+    from: index === 0 ? 0 : 1000 ** (index - 3),
+    factor: 1000 ** (index - 3),
+    unit,
+  })),
+  'B/s': decimal('B/s'),
+  parameters: [
+    { from: 0, factor: 1, unit: 'parameters' },
+    { from: 1e6, factor: 1e6, unit: 'M parameters' },
+    { from: 1e9, factor: 1e9, unit: 'B parameters' },
+  ],
+  FLOP: decimal('FLOP'),
+  'FLOP/s': decimal('FLOP/s'),
+};
+
+const unitNames: Record<string, string> = {
+  bytes: 'B',
+  byte: 'B',
+  'bytes/s': 'B/s',
+  FLOPs: 'FLOP',
+  FLOPS: 'FLOP/s',
+  'FLOP/B': 'FLOP/byte',
+  'tokens/s': 'tok/s',
+  // What load tests count per second are requests.
+  '1/s': 'req/s',
+  percent: '%',
+  '1': 'ratio',
+  share: 'ratio',
+  fraction: 'ratio',
+};
+
+function unitOf(figure: MeasuredFigure): string {
+  return unitNames[figure.unit] ?? figure.unit;
+}
+
+function decimalsFor(value: number, digits: number): number {
+  if (value === 0) return 0;
+  const exponent = Number(value.toExponential(digits - 1).split('e')[1]);
+  return Math.max(0, digits - 1 - exponent);
+}
+
+function fixed(value: number, decimals: number): string {
+  const [whole = '', fraction] = Math.abs(value).toFixed(decimals).split('.');
+  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, nbsp);
+  const text = fraction === undefined ? grouped : `${grouped}.${fraction}`;
+  return value < 0 && /[1-9]/.test(text) ? `${minus}${text}` : text;
+}
+
+/** `value` with at least `digits` significant digits, whole digits always kept: 39.8, 4.40, 3 216. */
+export function formatNumber(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return noValue;
+  if (value !== 0 && Math.abs(value) < 1e-6) return value.toExponential(digits - 1).replaceAll('-', minus);
+  return fixed(value, decimalsFor(value, digits));
+}
+
+/** A number of things, which may be a mean: 12, 3 720, 8.3. */
+export function formatCount(count: number): string {
+  const whole = Math.abs(count) >= 100 || Math.abs(count - Math.round(count)) < 0.05;
+  return fixed(count, whole ? 0 : 1);
+}
+
+/** How many times as much: 26.0×, 1.85×, 0.990×. */
+export const formatFactor = (factor: number): string =>
+  Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;
+
+/** By the magnitude as it is shown: 999.9 ms are 1.00 s. */
+function rungOf(value: number, unit: string, digits = 3): Rung {
+  const shown = Math.abs(Number(value.toPrecision(digits)));
+  const rung = shown === 0 ? undefined : ladders[unit]?.findLast(({ from }) => shown >= from);
+  return rung ?? { from: 0, factor: 1, unit };
+}
+
+/** No clock here ticks faster than 1 ns: two digits of it say enough. */
+const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
+
+/** A number with its unit, in the prefix that reads best: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
+export function formatQuantity(value: number, unit: string, digits = 3): string {
+  const name = unitNames[unit] ?? unit;
+  if (name === 'ratio') return formatPercent(value);
+  if (name === '%') return formatPercent(value / 100);
+  if (name === '') return formatNumber(value, digits);
+  if (!Number.isFinite(value)) return noValue;
+  const rung = rungOf(value, name, digits);
+  // The rounding of a sum.
+  if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
+  return `${formatNumber(value / rung.factor, digitsOf(rung, digits))} ${rung.unit}`;
+}
+
+/** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none, a change below 0.05 % is 0.0 %. */
+export function formatSigned(value: number, unit: string, digits = 3): string {
+  const name = unitNames[unit] ?? unit;
+  const share = name === 'ratio' ? value : name === '%' ? value / 100 : null;
+  const nothing = share !== null && share !== 0 && Math.abs(share) < 5e-4;
+  const text = nothing ? '0.0 %' : formatQuantity(value, unit, digits);
+  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+}
+
+export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
+export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
+export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
+
+/** Times for one column or a row of bars, all in ms with the decimals that suit the largest: 4.003, 0.496, 0.002. */
+export function formatMsColumn(values: readonly number[]): string[] {
+  const largest = Math.max(...values.map(Math.abs), 0);
+  const decimals = decimalsFor(largest, largest < 1 ? 3 : 4);
+  return values.map((value) => fixed(value, decimals));
+}
+
+/** A share (1 = 100 %) in percent: whole from 10 % on, one decimal below, two digits below 0.1 %: what is measured is not 0. */
+export function formatPercent(share: number): string {
+  return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
+}
+
+/** A share of a whole, 0 where there is none. */
+export const formatPart = (of: number, whole: number): string => formatPercent(whole > 0 ? of / whole : 0);
+
+function percentNumber(percent: number): string {
+  const size = Math.abs(percent);
+  if (size >= 9.95 || size < 1e-6) return fixed(percent, 0);
+  return size < 0.095 ? formatNumber(percent, 2) : fixed(percent, 1);
+}
+
+interface Parts {
+  /** Number as shown, or "–". */
+  text: string;
+  unit: string;
+  /** "± 2.1 (95 %, n = 12)", "n = 12", or "". */
+  spread: string;
+  /** "± 2.1", "[1.2, 4.0]", or "". */
+  interval: string;
+  /** Why there is no number. */
+  reason: string | null;
+}
+
+/**
+ * A figure in its parts, for presenters that set number and unit apart. The number has three digits, two where its interval
+ * is wide: 4.40 ms ± 0.03, 3.3 s ± 0.6. A skewed interval (ratio, bootstrap, one cut at 0) has no honest "±" and shows its ends.
+ */
+export function figureParts(figure: Figure): Parts {
+  if (figure.value === null)
+    return { text: noValue, unit: '', spread: '', interval: '', reason: figure.reason.text };
+  const unit = unitOf(figure);
+  const rung = unit === 'ratio' ? { from: 0, factor: 0.01, unit: '%' } : rungOf(figure.value, unit);
+  const value = figure.value / rung.factor;
+  const half = (halfInterval(figure) ?? 0) / rung.factor;
+  const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
+  const n = figure.n === undefined ? '' : `n = ${formatCount(figure.n)}`;
+  const parts = { text, unit: rung.unit, reason: null };
+  if (!figure.ci95) return { ...parts, spread: n && `(${n})`, interval: '' };
+  const [low, high] = figure.ci95.map((end) => end / rung.factor) as [number, number];
+  const shown = text.split('.')[1]?.length ?? 0;
+  const decimals = Math.min(Math.max(shown, half > 0 ? decimalsFor(half, 1) : 0), decimalsFor(value, 5));
+  const skewed = half > 0 && (low === 0 || Math.abs(high + low - 2 * value) > 0.2 * (high - low));
+  const interval = skewed
+    ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
+    : `± ${fixed(half, decimals)}`;
+  return { ...parts, spread: `${interval} (95 %${n && `, ${n}`})`, interval };
+}
+
+/** As many digits as the half width supports, two at least and three at most; a half width of 1 to 3 units needs its second digit. */
+function numberWithin(value: number, half: number, rung: Rung): string {
+  const most = digitsOf(rung, 3);
+  if (!(half > 0) || Math.abs(value) < 1e-6) return formatNumber(value, most);
+  const needed = decimalsFor(half, Number(half.toExponential(1).slice(0, 3)) < 3.55 ? 2 : 1);
+  return fixed(value, Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed)));
+}
+
+/** "4.40 ms", or "–" when there is no value. */
+export function formatFigure(figure: Figure): string {
+  const { text, unit } = figureParts(figure);
+  return unit ? `${text} ${unit}` : text;
+}
+
+/** "181 ms ± 2 (95 %, n = 12)". */
+export function formatFigureWithSpread(figure: Figure): string {
+  const { spread } = figureParts(figure);
+  return spread ? `${formatFigure(figure)} ${spread}` : formatFigure(figure);
+}
+
+/** "181 ms ± 2", for lines that name n once. */
+export function formatFigureWithInterval(figure: Figure): string {
+  const { interval } = figureParts(figure);
+  return interval ? `${formatFigure(figure)} ${interval}` : formatFigure(figure);
+}
+
+/**
+ * A utilisation (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
+ * roof too low, or the time too short: the reader is told, the value is neither hidden nor clamped.
+ */
+export function isAccountingFault(figure: Figure): boolean {
+  if (figure.value === null) return false;
+  return figure.value > (unitOf(figure) === '%' ? 100 : 1);
+}
+
+/** "71 %", "0.031 %" of launch-bound programs, or "112 % (accounting fault)". */
+export function formatUtilization(figure: Figure): string {
+  const text = formatFigure(figure);
+  return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
+}
+
+const boundUnits = [
+  ...new Set([
+    ...Object.values(ladders).flatMap((ladder) => ladder.map(({ unit }) => unit)),
+    '%',
+    'J',
+    'W',
+    'MHz',
+    'tok/s',
+    'tokens/s',
+    'req/s',
+    'FLOP/byte',
+    'times',
+  ]),
+]
+  .map((unit) => unit.replace('/', String.raw`\/`))
+  .join('|');
+const bound = new RegExp(
+  String.raw`(?<=\d) (?=(?:${boundUnits})(?:[\s.,;:)\]]|$))|(?<=±) (?=\d)|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)`,
+  'g',
+);
+
+/** Text whose numbers stay with their units where a medium wraps lines. */
+export const unbroken = (text: string): string => text.replaceAll(bound, nbsp);
