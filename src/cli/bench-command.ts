@@ -5,7 +5,7 @@ import { terminalWidth } from './output.js';
 import { startProgress } from './progress.js';
 import type { PageParts } from './report-file.js';
 import { resultsFolder } from './results-folder.js';
-import { explanationOf } from './session-summary.js';
+import { explanationOf } from '../advice/explain/session-explanation.js';
 import { showMeasured } from './show-measured.js';
 import type { BenchTyped } from './bench-typed.js';
 

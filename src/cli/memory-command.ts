@@ -8,7 +8,8 @@ import { defaultProfilePath, ensureFile, freePath, writeProfile } from './memory
 import { print, printJson, reportError, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath } from './report-file.js';
-import { explanationOf, writeAnalysed } from './session-summary.js';
+import { explanationOf } from '../advice/explain/session-explanation.js';
+import { writeAnalysed } from './session-summary.js';
 
 /** What `inferscope memory` does. Sets the exit code: a run that ended early has its cause's, and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {

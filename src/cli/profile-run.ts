@@ -23,7 +23,8 @@ import { machineRoofs } from './machine-roofs.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath } from './report-file.js';
-import { explanationOf, writeAnalysed } from './session-summary.js';
+import { explanationOf } from '../advice/explain/session-explanation.js';
+import { writeAnalysed } from './session-summary.js';
 import { type SavedSession, recordSession } from '../record/record-session.js';
 
 export interface ProfileCommandOptions {

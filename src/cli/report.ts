@@ -37,8 +37,12 @@ export function define(command: Command): void {
     )
     .action(async (selector: string | undefined, options: Options) => {
       const { openSession } = await import('../session/open.js');
-      const { analyzeAndExplain, analyzeSession, documentsOf, reportText, writeAnalysed } =
-        await import('./session-summary.js');
+      const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalysed }] =
+        await Promise.all([
+          import('../facts/session-document.js'),
+          import('../advice/explain/session-explanation.js'),
+          import('./session-summary.js'),
+        ]);
       const session = await openSession(selector ?? options.session);
       const { analysed, explain } = options.json
         ? { analysed: await analyzeSession(session), explain: null }

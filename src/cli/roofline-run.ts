@@ -136,7 +136,8 @@ async function keepAndReport(
   stopped: boolean,
 ): Promise<void> {
   const kept = await openSession(await keepRooflineSession(session, gpu, stopped));
-  const { analyzeSession, writeAnalysed } = await import('./session-summary.js');
+  const { analyzeSession } = await import('../facts/session-document.js');
+  const { writeAnalysed } = await import('./session-summary.js');
   const path = reportPath(kept.folder);
   await writeAnalysed(await analyzeSession(kept), path);
   talk(`session ${kept.id} kept · report: ${path}`);

@@ -10,7 +10,7 @@ import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
-import { analyzeSession, documentsOf } from './session-summary.js';
+import { analyzeSession, documentsOf } from '../facts/session-document.js';
 import { pageOfView } from '../render/html/view.js';
 import { viewOf } from '../views/registry.js';
 import { keepRooflineSession, openRooflineSession } from './roofline-session.js';

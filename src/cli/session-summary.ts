@@ -1,133 +1,17 @@
+import { analyzeAndExplain, explanationOf } from '../advice/explain/session-explanation.js';
+import { type Analysed, documentsOf } from '../facts/session-document.js';
 import { join } from 'node:path';
 import process from 'node:process';
-import type { CapturesResult } from '../model/documents/captures.js';
 import { noKernelsIssue } from '../import/importer.js';
 import type { Document } from '../model/document.js';
-import type { BenchResult } from '../model/documents/bench.js';
 import type { ExplainResult } from '../model/documents/explain.js';
-import type { KernelsResult } from '../model/documents/kernels.js';
 import { InferscopeError } from '../model/errors.js';
-import type { GpuRooflineDocument } from '../model/documents/roofline.js';
-import type { MemoryResult } from '../model/documents/memory-result.js';
-import type { MonitorResult } from '../model/documents/monitor.js';
-import type { ProfileResult } from '../model/documents/profile.js';
-import type { BenchmarkResults } from '../model/documents/results.js';
-import type { ServingResult } from '../model/documents/serving.js';
-import type { Validation } from '../model/documents/validate.js';
 import { nestedSession } from '../model/outer-run.js';
-import { leadOf } from '../model/subjects.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
 import { print, printDocument, reportError, talk, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
-
-/** What a session's own analyses say, in the form its kind has. */
-export type Analysed =
-  | { kind: 'profile'; document: Document<ProfileResult> }
-  | { kind: 'memory'; document: Document<MemoryResult> }
-  | { kind: 'validate'; document: Document<Validation> }
-  | { kind: 'bench'; document: Document<BenchResult> }
-  | { kind: 'serving'; document: Document<ServingResult> }
-  | { kind: 'results'; document: Document<BenchmarkResults> }
-  | { kind: 'monitor'; document: Document<MonitorResult> }
-  | { kind: 'kernels'; document: Document<KernelsResult> }
-  | { kind: 'roofline'; document: GpuRooflineDocument; session: Session['manifest'] }
-  | { kind: 'captures'; document: CapturesResult };
-
-/** What a session is mainly about, analysed; captures without any where it holds nothing to sum up. */
-export async function analyzeSession(session: Session): Promise<Analysed> {
-  switch (leadOf(session.manifest)) {
-    case 'profile': {
-      const { analyzeProfile } = await import('../facts/profile.js');
-      return { kind: 'profile', document: await analyzeProfile(session) };
-    }
-    case 'validation': {
-      const { validationDocument } = await import('../facts/validate/history.js');
-      return { kind: 'validate', document: await validationDocument(session) };
-    }
-    case 'memory': {
-      const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
-      return { kind: 'memory', document: await analyzeMemory(session) };
-    }
-    case 'bench': {
-      const { analyzeBench } = await import('../facts/bench/bench.js');
-      return { kind: 'bench', document: await analyzeBench(session) };
-    }
-    case 'load': {
-      const { analyzeServing } = await import('../facts/serving/serving.js');
-      return { kind: 'serving', document: await analyzeServing(session) };
-    }
-    case 'kernels': {
-      const { analyzeKernels } = await import('../facts/kernels/kernels.js');
-      return { kind: 'kernels', document: await analyzeKernels(session) };
-    }
-    case 'results': {
-      const { analyzeResults } = await import('../facts/benchmark-results/results.js');
-      return { kind: 'results', document: await analyzeResults(session) };
-    }
-    case 'roofline': {
-      const { gpuRooflineOfSession } = await import('../facts/roofs.js');
-      return { kind: 'roofline', document: await gpuRooflineOfSession(session), session: session.manifest };
-    }
-    case 'telemetry': {
-      const { analyzeMonitor } = await import('../facts/monitor/monitor.js');
-      return { kind: 'monitor', document: await analyzeMonitor(session) };
-    }
-    default: {
-      const { analyzeCaptures } = await import('../facts/captures.js');
-      return { kind: 'captures', document: await analyzeCaptures(session) };
-    }
-  }
-}
-
-/** The documents there are, the most telling first. */
-export function documentsOf(analysed: Analysed): Document<unknown>[] {
-  if (analysed.kind !== 'captures') return [analysed.document];
-  const { session: _session, ...documents } = analysed.document;
-  return Object.values(documents).filter((one) => one !== null);
-}
-
-/** Kinds that have waterfall and findings; those that say why, where there is neither, have `true`. */
-const explained: Partial<Record<Analysed['kind'], boolean>> = {
-  profile: false,
-  bench: true,
-  serving: true,
-  results: false,
-  memory: false,
-  captures: true,
-};
-
-/** What the summaries and pages of a session lead with: sentences, waterfall, findings; null for kinds that have none. */
-export async function explanationOf(
-  session: Session,
-  { kind }: Pick<Analysed, 'kind'>,
-): Promise<Document<ExplainResult> | null> {
-  const always = explained[kind];
-  if (always === undefined) return null;
-  const { rememberedExplanation } = await import('../advice/explain/explain.js');
-  const explain = await rememberedExplanation(session);
-  return always || explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
-}
-
-/**
- * Both from one database: the explanation begins with tables that the analysis has made in it.
- * @param known takes the analysis while the explanation is still being made
- */
-export async function analyzeAndExplain(
-  session: Session,
-  known: (analysed: Analysed) => void = () => {},
-): Promise<{ analysed: Analysed; explain: Document<ExplainResult> | null }> {
-  const database = await session.connect();
-  try {
-    const analysed = await analyzeSession(session);
-    known(analysed);
-    const explain = documentsOf(analysed).length > 0 ? await explanationOf(session, analysed) : null;
-    return { analysed, explain };
-  } finally {
-    await database.close();
-  }
-}
 
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeAnalysed(

@@ -1,42 +1,5 @@
-import type { Document } from '../model/document.js';
-import type { AnalyzeResult } from '../model/documents/analyze.js';
-import type { BenchResult } from '../model/documents/bench.js';
-import type { CapturesResult } from '../model/documents/captures.js';
-import type { EstimateResult } from '../model/documents/estimate.js';
-import type { EstimateFits } from '../model/documents/estimate-memory.js';
-import type { KernelsResult } from '../model/documents/kernels.js';
-import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
-import type { MemoryResult } from '../model/documents/memory-result.js';
-import type { MonitorResult } from '../model/documents/monitor.js';
-import type { PredictResult } from '../model/documents/predict.js';
-import type { ProfileResult } from '../model/documents/profile.js';
-import type { BenchmarkResults } from '../model/documents/results.js';
-import type { RooflineData } from '../model/documents/roofline.js';
-import type { ServingResult } from '../model/documents/serving.js';
-import type { SweepResult } from '../model/documents/sweep.js';
-import type { Validation, ValidationHistory } from '../model/documents/validate.js';
+import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
-
-/** Documents by the kind of session whose main document they are. */
-interface DocumentOf {
-  analyze: Document<AnalyzeResult>;
-  bench: Document<BenchResult>;
-  captures: CapturesResult;
-  estimate: Document<EstimateResult>;
-  'estimate-fits': Document<EstimateFits>;
-  kernels: Document<KernelsResult>;
-  memory: Document<MemoryResult>;
-  'memory-compare': Document<MemoryCompareResult>;
-  monitor: Document<MonitorResult>;
-  predict: Document<PredictResult>;
-  profile: Document<ProfileResult>;
-  results: Document<BenchmarkResults>;
-  roofline: Document<RooflineData>;
-  serving: Document<ServingResult>;
-  sweep: Document<SweepResult>;
-  validate: Document<Validation>;
-  'validate-history': Document<ValidationHistory>;
-}
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) => View> } = {
@@ -58,16 +21,6 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) 
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 };
-
-type Kind = keyof DocumentOf;
-type Shown = {
-  [K in Kind]: {
-    kind: K;
-    document: DocumentOf[K];
-    /** Of documents that do not name theirs. */
-    session?: View['session'];
-  };
-}[Kind];
 
 /** How a document looks. */
 export async function viewOf({ kind, document, session }: Shown): Promise<View> {
