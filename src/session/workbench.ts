@@ -153,9 +153,11 @@ export function createWorkbench(
       const given = await connection.run(`DESCRIBE ${select}`);
       const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
       const columns = expressions(table, types, { ...constants, capture_id: captureId });
-      const result = await connection.run(
-        `COPY (SELECT ${columns.join(', ')} FROM (${select}))
-         TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd)`,
+      const result = await withMemory(() =>
+        connection.run(
+          `COPY (SELECT ${columns.join(', ')} FROM (${select}))
+           TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd)`,
+        ),
       );
       kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
       return result.rowsChanged;

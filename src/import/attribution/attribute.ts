@@ -7,7 +7,14 @@ import { sweepDevices } from './devices.js';
 import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
-import { dropBeforeLaunch, dropNoDevice, dropRepeated, isLaunch, nothingImpossible } from './impossible.js';
+import {
+  dropBeforeLaunch,
+  dropNoDevice,
+  dropRepeated,
+  isGraphLaunch,
+  isLaunch,
+  nothingImpossible,
+} from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
 import { callsSql, copiesSql, keeper, kernelsSql, stagesSql, writeFolded } from './kept-tables.js';
 import { keepGaps } from './keep-gaps.js';
@@ -58,11 +65,13 @@ async function attributeTables(
   const keep = keeper(workbench, context);
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
+  const classes = await operatorClasses(workbench);
   const { host, counts, folded, stages } = await sweepHost(workbench, {
     stage: await stageNames(workbench, context),
-    synchronizing: await synchronizingCodes(workbench),
+    synchronizing: await callCodes(workbench, isSynchronizing),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
-    placed: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
+    ofKernels: classes.ofKernels,
+    placed: await openRows(workbench, 'attr_calls', ['place', 'op_id', 'op_class']),
     stages: await openRows(workbench, 'attr_stages', stageColumns),
   });
   proceed(0.3);
@@ -75,13 +84,12 @@ async function attributeTables(
     impossible.noDevice += await dropNoDevice(workbench, table);
     if (await sortByStart(workbench, table)) impossible.repeated += await dropRepeated(workbench, table);
   }
-  const shared = await joinLaunches(workbench);
+  const shared = await joinLaunches(workbench, await callCodes(workbench, isGraphLaunch));
   await dropBeforeLaunch(workbench, impossible);
   const launches = await unansweredLaunches(workbench);
   for (const used of ['attr_api', 'trace_kernels', 'trace_copies']) await workbench.run(`DROP TABLE ${used}`);
   const orphans = await attributeOrphans(workbench);
   const unique = await kernelNames(workbench);
-  await operatorClasses(workbench);
   proceed(0.6);
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
@@ -105,7 +113,7 @@ async function attributeTables(
   await writeFolded(workbench, folded);
   await keep('stages', stagesSql);
   await rollUpOps(workbench);
-  await keepOps(workbench, context);
+  await keepOps(workbench, context, classes.own);
   await workbench.written();
 
   const device = await deviceCounts(workbench);
@@ -138,11 +146,14 @@ async function stageNames(workbench: Workbench, context: ImportContext) {
   return (code: number) => labels.get(code) ?? unnamed;
 }
 
-async function synchronizingCodes(workbench: Workbench): Promise<ReadonlySet<number>> {
+async function callCodes(
+  workbench: Workbench,
+  wanted: (name: string) => boolean,
+): Promise<ReadonlySet<number>> {
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text::VARCHAR AS text FROM attr_call_names',
   );
-  return new Set(names.filter(({ text }) => isSynchronizing(text)).map(({ code }) => code));
+  return new Set(names.filter(({ text }) => wanted(text)).map(({ code }) => code));
 }
 
 const scratchTables = [
@@ -163,7 +174,6 @@ const scratchTables = [
     'attr_sorted',
   ],
   ['attr_kernel_labels', 'attr_short', 'attr_folded', 'attr_taken'],
-  ['attr_op_class', 'attr_climb', 'attr_climbed', 'attr_op_labels'],
 );
 const textTables = ['attr_kernel_names', 'attr_call_names', 'attr_short_names', 'attr_dims'].concat([
   'attr_copy_texts',

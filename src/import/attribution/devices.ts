@@ -2,6 +2,7 @@ import type { Batch, Workbench } from '../../model/workbench.js';
 import { deviceSweep, type DeviceSweep } from './device-sweep.js';
 import type { Host } from './host-threads.js';
 import { latencySamples, type LatencyEstimate } from './launch-latency.js';
+import { kernelClassSql } from './names.js';
 import { openRows } from './row-writer.js';
 import { sliceRows } from './slices.js';
 import type { Waiting } from './waiting.js';
@@ -17,10 +18,9 @@ export interface DeviceTimes {
 /** Activities of both tables under one number: copies are −1, −2, … */
 const activities = `
   SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream, 
-    CASE WHEN c.class = 'other' AND k.graph_node IS NULL AND o.class = 'communication' THEN 1 ELSE c.priority END AS priority,
+    coalesce(${kernelClassSql} = 'communication', false)::INTEGER AS priority,
     k.api_start_ns, k.api_dur_ns, k.tid, k.correlation, k.graph_node
-  FROM attr_kernels k JOIN attr_kernel_names c ON c.code IS NOT DISTINCT FROM k.name
-  LEFT JOIN attr_op_class o ON o.op_id = k.op_id
+  FROM attr_kernels k LEFT JOIN attr_kernel_names n ON n.code = k.name
   UNION ALL
   SELECT -1 - activity, start_ns, dur_ns, rank, device, pid, context, stream, 2,
     api_start_ns, api_dur_ns, tid, correlation, graph_node

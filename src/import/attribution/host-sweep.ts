@@ -32,18 +32,20 @@ export interface HostInput {
   synchronizing: ReadonlySet<number>;
   /** start_ns, dur_ns, pid, tid, name; sorted by start_ns. */
   calls: AsyncIterable<Batch>;
+  /** Of a code of an operator's name, as OperatorClasses.ofKernels. */
+  ofKernels: Float64Array;
   /**
-   * Told of each call in turn: place = stage_id × attributions.length + attribution, NaN outside all stages; and the
-   * operator around it or NaN.
+   * Called for each call in turn: place = stage_id × attributions.length + attribution, NaN outside all stages; the
+   * operator around it and what that says of its kernels (OpenOp.ofKernels), or NaN.
    */
-  placed: { add(place: number, op: number): void; close(): void };
+  placed: { add(place: number, op: number, opClass: number): void; close(): void };
   /** Takes the ranges as stages, in the order of stageColumns, numbered from 1 in order of their start. */
   stages: RowWriter;
 }
 
 /**
  * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Writes
- * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
+ * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth, of_kernels).
  * The host that comes back knows how long each thread waited when; `stages` counts all.
  */
 export async function sweepHost(
@@ -72,7 +74,7 @@ export async function sweepHost(
   const ranges = await openCursor(workbench.scan(rangeScan(counts.unclosedRanges > 0)));
   const ops = await openCursor(
     workbench.scan(
-      'SELECT start_ns, dur_ns, pid, tid, op_id FROM trace_ops ORDER BY start_ns, dur_ns DESC, op_id',
+      'SELECT start_ns, dur_ns, pid, tid, op_id, name FROM trace_ops ORDER BY start_ns, dur_ns DESC, op_id',
     ),
   );
   const calls = await openCursor(input.calls);
@@ -121,7 +123,7 @@ export const stageColumns = [
   'warmup',
 ] as const;
 
-const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth'] as const;
+const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth', 'of_kernels'] as const;
 
 interface Sweep {
   host: Host;
@@ -194,6 +196,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   if (parent) parent.selfNs -= durNs;
   const stage = around(sweep, thread, startNs, endNs);
   const depth = parent ? parent.depth + 1 : 0;
+  const said = sweep.names.ofKernels[columns['name']![row]!] ?? Number.NaN;
   open.push({
     id: columns['op_id']![row]!,
     parent,
@@ -201,11 +204,12 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
     endNs,
     selfNs: durNs,
     stage: stage?.id ?? Number.NaN,
+    ofKernels: Number.isNaN(said) && parent ? parent.ofKernels : said,
   });
 }
 
 function writeOp(sweep: Sweep, op: OpenOp): void {
-  sweep.ops.add(op.id, op.parent?.id ?? Number.NaN, op.stage, op.selfNs, op.depth);
+  sweep.ops.add(op.id, op.parent?.id ?? Number.NaN, op.stage, op.selfNs, op.depth, op.ofKernels);
 }
 
 function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
@@ -224,7 +228,8 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
     if (op) op.selfNs -= endNs - startNs;
     thread.callEndNs = endNs;
   }
-  sweep.calls.add(stage ? stage.id * attributions.length + sweep.found.by : Number.NaN, op?.id ?? Number.NaN);
+  const place = stage ? stage.id * attributions.length + sweep.found.by : Number.NaN;
+  sweep.calls.add(place, op?.id ?? Number.NaN, op?.ofKernels ?? Number.NaN);
 }
 
 /** Ranges that ended before go first: what is left on the stack is open, or overlaps what is. */

@@ -9,6 +9,8 @@ export interface OpenOp {
   endNs: number;
   selfNs: number;
   stage: number;
+  /** What it, or else the nearest operator around it that does, says of kernels launched inside; NaN: nothing. */
+  ofKernels: number;
 }
 
 export interface Thread {

@@ -45,6 +45,8 @@ const launchCall = /^(?:cuda|cu|hip)(?:\w*Launch\w*Kernel|GraphLaunch)/;
 
 export const isLaunch = (name: string): boolean => launchCall.test(name);
 
+export const isGraphLaunch = (name: string): boolean => /^(?:cuda|cu|hip)GraphLaunch/.test(name);
+
 /**
  * Leaves rows out of a trace table that are there more than once: two activities of one stream that are the same in
  * everything did not both run.

@@ -1,21 +1,18 @@
 import { opClasses } from '../../model/classes.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { opClassOf } from '../kernel-classes/op-classes.js';
 import { keepScanned, textsByCode } from './keep-scanned.js';
 import { slicesOf, within } from './slices.js';
 
 /**
  * Operators: most of what a trace of the PyTorch profiler holds. Needs trace_ops, attr_ops and attr_op_device.
- * Each distinct name is classified once.
+ * @param classes as OperatorClasses.own
  */
-export async function keepOps(workbench: Workbench, context: ImportContext): Promise<void> {
-  const names = await workbench.query<{ code: number; text: string }>(
-    `SELECT code, text::VARCHAR AS text FROM trace_names
-     SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code ORDER BY code`,
-  );
-  const classes = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
-  for (const { code, text } of names) classes[code] = opClasses.indexOf(opClassOf(text));
+export async function keepOps(
+  workbench: Workbench,
+  context: ImportContext,
+  classes: Float64Array,
+): Promise<void> {
   const texts = await textsByCode(workbench);
   const slices = await slicesOf(workbench, 'trace_ops', 'op_id');
   const of = (column: string) => ({ sql: `o."${column}"` });

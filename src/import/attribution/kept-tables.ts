@@ -3,6 +3,7 @@ import { stageKinds } from '../../model/record.js';
 import type { ImportContext } from '../importer.js';
 import { attributions } from './host-threads.js';
 import type { FoldedStages } from './nested-stages.js';
+import { kernelClassSql } from './names.js';
 import { openRows } from './row-writer.js';
 import { integer } from './texts.js';
 
@@ -42,12 +43,10 @@ export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
   const exclusive = exclusiveOf(overlapping, 'k.activity');
   return `
   SELECT ${launchKeys}, ${exclusive.column}, n.text AS name, ${shortNames ? 's.text' : 'n.short_name'} AS short_name,
-    CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type
-      WHEN coalesce(n.class, 'other') = 'other' AND k.graph_node IS NULL THEN coalesce(o.class, n.class) ELSE n.class END AS class, n.tile, n.dtype,
+    ${kernelClassSql} AS class, n.tile, n.dtype,
     g.text AS grid, b.text AS block, k.registers, k.shared_mem_bytes, k.graph_id
   FROM attr_kernels k ${exclusive.join}
   LEFT JOIN attr_kernel_names n ON n.code = k.name
-  LEFT JOIN attr_op_class o ON o.op_id = k.op_id
   ${shortNames ? 'LEFT JOIN attr_short_names s ON s.code = k.short_name' : ''}
   LEFT JOIN attr_dims g ON g.code = k.grid
   LEFT JOIN attr_dims b ON b.code = k.block`;

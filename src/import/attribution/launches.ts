@@ -33,7 +33,7 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
        ${of('pid')} AS pid, ${of('tid')} AS tid, ${of('rank', 'INTEGER')} AS rank, ${of('correlation')} AS correlation,
        ${of('name', 'INTEGER')} AS name, ${of('api', 'INTEGER')} AS api,
        ${integer(`floor(c.place / ${n})`, 'INTEGER')} AS stage_id, ${integer(`c.place % ${n}`, 'UTINYINT')} AS attributed_by,
-       ${integer('c.op_id')} AS op_id
+       ${integer('c.op_id')} AS op_id, ${integer('c.op_class', 'UTINYINT')} AS op_class
      FROM trace_api a POSITIONAL JOIN attr_calls c`,
   );
   await workbench.run('DROP TABLE trace_api');
@@ -44,17 +44,23 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
  * Kernels and copies with the call that launched them: attr_kernels and attr_copies, whose `activity` numbers
  * the rows. Joined by (pid, correlation): a correlation id alone is unique only within a process. A runtime call and
  * the driver call inside it may share one id: the outer one, which began first, counts.
+ * A kernel's `op_class` is what its operator says of kernels (OpenOp.ofKernels); null in CUDA graphs, whose kernels are
+ * not all of the class of the operator that launched the graph.
+ * @param graphLaunches codes of calls that launch CUDA graphs
  * @returns calls that have the id of another one
  */
-export async function joinLaunches(workbench: Workbench): Promise<number> {
+export async function joinLaunches(
+  workbench: Workbench,
+  graphLaunches: ReadonlySet<number>,
+): Promise<number> {
   const shared = await sharedIds(workbench);
   if (shared > 0)
     await workbench.run(
       `CREATE TABLE attr_outer AS SELECT DISTINCT ON (pid, correlation) * FROM attr_api
        WHERE correlation IS NOT NULL ORDER BY pid, correlation, start_ns, dur_ns DESC`,
     );
-  for (const table of launchTables)
-    await joinLaunch(workbench, table, shared > 0 ? 'attr_outer' : 'attr_api');
+  const calls = shared > 0 ? 'attr_outer' : 'attr_api';
+  for (const table of launchTables) await joinLaunch(workbench, table, calls, graphLaunches);
   if (shared > 0) await workbench.run('DROP TABLE attr_outer');
   return shared;
 }
@@ -85,12 +91,17 @@ async function joinLaunch(
   workbench: Workbench,
   table: (typeof launchTables)[number],
   calls: string,
+  graphLaunches: ReadonlySet<number>,
 ): Promise<void> {
   const of = await integersOf(workbench, `trace_${table}`, 'k');
   const own = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
-  if (table === 'kernels') own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
-  else own.push(`${of('bytes')} AS bytes`);
-  const select = (among: string, candidates: string) => `SELECT k.rowid AS activity,
+  if (table === 'kernels') {
+    const inGraph = `${of('graph_node')} IS NOT NULL OR coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
+    const opClass = `CASE WHEN ${of('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
+    own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
+    own.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
+  } else own.push(`${of('bytes')} AS bytes`);
+  const select = (among: string, candidates: string, operators: string) => `SELECT k.rowid AS activity,
        ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
        ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
        ${of('context')} AS context, ${of('stream')} AS stream,
@@ -98,8 +109,13 @@ async function joinLaunch(
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
        coalesce(${of('op_id')}, a.op_id) AS op_id
      FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k
-     LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}`;
-  await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false')}`);
-  for (const slice of await slicesOf(workbench, `trace_${table}`, "nullif(correlation, 'nan'::DOUBLE)"))
-    await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, within('correlation', slice))}`);
+     LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}
+     LEFT JOIN (SELECT op_id, of_kernels FROM attr_ops WHERE ${operators}) o ON o.op_id = ${of('op_id')}`;
+  await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false', 'false')}`);
+  const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
+  const operators = await slices('op_id');
+  for (const [number, slice] of (await slices('correlation')).entries()) {
+    const ofSlice = [within('correlation', slice), within('op_id', operators[number]!)] as const;
+    await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, ...ofSlice)}`);
+  }
 }

@@ -7,8 +7,7 @@ import { asEnum, textTable } from './texts.js';
 const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) => `'${name}'`).join(', ')})`;
 
 /**
- * Table attr_kernel_names: code (null: a kernel without a name), text, class, tile, dtype, priority (0 compute,
- * 1 communication). Each distinct name is classified once.
+ * Table attr_kernel_names: code text, short_name, class, tile, dtype. Each distinct name is classified once.
  * @returns whether each name has one short name: then it is the column short_name
  */
 export async function kernelNames(workbench: Workbench): Promise<boolean> {
@@ -26,7 +25,7 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
   const rows = await openRows(workbench, 'attr_kernel_labels', ['code', 'class', 'tile', 'dtype']);
   for (const { code, text } of names) {
     const label = kernelLabel(text);
-    rows.add(code, opClasses.indexOf(label.class) + 1, labelCode(label.tile), labelCode(label.dtype));
+    rows.add(code, opClasses.indexOf(label.class), labelCode(label.tile), labelCode(label.dtype));
   }
   rows.close();
   await workbench.createNames('attr_labels', labels.keys());
@@ -38,12 +37,11 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
   await textTable(workbench, 'attr_short_names', 'SELECT DISTINCT short_name AS code FROM attr_kernels');
   await workbench.run(
     `CREATE OR REPLACE TABLE attr_kernel_names AS
-     SELECT n.code, n.text, s.text AS short_name, (${classList})[l.class::INTEGER]::attr_class_type AS class,
-       t.text AS tile, d.text AS dtype, (l.class = ${opClasses.indexOf('communication') + 1})::INTEGER AS priority
+     SELECT n.code, n.text, s.text AS short_name, ${classOf('l.class')} AS class,
+       t.text AS tile, d.text AS dtype
      FROM attr_kernel_names n JOIN attr_kernel_labels l USING (code)
      LEFT JOIN attr_short o ON o.code = n.code LEFT JOIN attr_short_names s ON s.code = o.short
-     LEFT JOIN attr_labels t ON t.code = l.tile LEFT JOIN attr_labels d ON d.code = l.dtype
-     UNION ALL SELECT NULL, NULL, NULL, 'other'::attr_class_type, NULL, NULL, 0`,
+     LEFT JOIN attr_labels t ON t.code = l.tile LEFT JOIN attr_labels d ON d.code = l.dtype`,
   );
   const [several] = await workbench.query<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name ORDER BY n DESC LIMIT 1',
@@ -51,4 +49,11 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
   return (several?.n ?? 0) <= 1;
 }
 
-const classList = `[${opClasses.map((name) => `'${name}'`).join(', ')}]`;
+/** SQL: index in opClasses as a text. */
+function classOf(index: string): string {
+  return `([${opClasses.map((name) => `'${name}'`).join(', ')}])[${index}::INTEGER + 1]::attr_class_type`;
+}
+
+/** SQL: the class of row `k` of attr_kernels with its name's row `n` of attr_kernel_names. */
+export const kernelClassSql = `CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type
+  WHEN coalesce(n.class, 'other') = 'other' AND k.op_class IS NOT NULL THEN ${classOf('k.op_class')} ELSE n.class END`;

@@ -29,15 +29,12 @@ export function labelShapes({ shapes }: HeldEvents, names: readonly string[]): S
     if (!known.has(name)) known.set(name, kernelLabel(names[name]!));
     return known.get(name)!;
   });
-  const graph = opClasses.indexOf('graph');
+  const classes = labels.map((label, shape) => (opaque[shape] === 1 ? 'graph' : label?.class));
   return {
-    class: Float64Array.from(labels, (label, shape) => {
-      if (opaque[shape] === 1) return graph;
-      return label ? opClasses.indexOf(label.class) : Number.NaN;
-    }),
+    class: Float64Array.from(classes, (one) => (one ? opClasses.indexOf(one) : Number.NaN)),
     tile: Float64Array.from(labels, (label) => code(label?.tile)),
     dtype: Float64Array.from(labels, (label) => code(label?.dtype)),
-    priority: Uint8Array.from(labels, (label) => Number(label?.class === 'communication')),
+    priority: Uint8Array.from(classes, (one) => Number(one === 'communication')),
     texts: [...codes.keys()],
   };
 }
