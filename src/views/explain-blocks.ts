@@ -182,19 +182,27 @@ function meaningOf({ label, note, parts }: StageWaterfall['bars'][number]): Text
   ];
 }
 
+/** A node of eight GPUs is listed whole, of more the first ones and what the others take. */
+const mostRanks = 8;
+
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const { ranks } = stage;
   if (ranks.length < 2) return [];
+  const listed = ranks.length <= mostRanks ? ranks : ranks.slice(0, mostRanks / 2);
+  const others = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
+  const shortest = { n: Math.min(...others), unit: 'ms' } as const;
+  const longest = { n: Math.max(...others), unit: 'ms' } as const;
   return [
     {
       t: 'text',
       level,
       text: [
         `The bars are of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length}: `,
-        ...ranks.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
+        ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'}, GPU ${device ?? '–'} `,
           { n: ms, unit: 'ms' },
         ]),
+        ...(others.length === 0 ? [] : [`; the other ${others.length} take `, shortest, ' to ', longest]),
         '.',
       ],
     },

@@ -52,6 +52,24 @@ describe('explain in the terminal', () => {
     expect(widest(said)).toBeLessThanOrEqual(80);
   });
 
+  test('of many ranks the first are listed, and what the others take', () => {
+    const ranksOf = (count: number): string => {
+      const explain = testExplain();
+      const [stage] = explain.data.stages;
+      stage!.ranks = Array.from({ length: count }, (_, rank) => ({
+        rank,
+        device: 0,
+        measured_ms: 23.25 - rank / 100,
+      }));
+      return /The bars are of[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
+    };
+    expect(ranksOf(8)).toContain('rank 7, GPU 0 23.2 ms.');
+    const many = ranksOf(922);
+    expect(many).toContain('of 922: rank 0, GPU 0 23.3 ms, rank 1');
+    expect(many).toContain('rank 3, GPU 0 23.2 ms; the other 918 take 14.0 ms to 23.2 ms.');
+    expect(many.length).toBeLessThan(200);
+  });
+
   test('only one stage, only so many findings; nothing to find is said', () => {
     const one = explainText(testExplain(), { limit: 1 });
     expect(one).toContain('… and 1 more (--limit)');
