@@ -61,7 +61,9 @@ describe('explain in the terminal', () => {
         device: 0,
         measured_ms: 23.25 - rank / 100,
       }));
-      return /The bars are of[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
+      return /The bars are of[^.]*?(?:\d\.\d[^.]*)*\.\n/
+        .exec(explainText(explain))![0]
+        .replaceAll(/\s+/g, ' ');
     };
     expect(ranksOf(8)).toContain('rank 7, GPU 0 23.2 ms.');
     const many = ranksOf(922);

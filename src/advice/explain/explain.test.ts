@@ -209,6 +209,22 @@ describe('a timeline', () => {
     expect(other.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
   });
 
+  // Each costs some 20 queries: a capture of 922 devices took half a minute.
+  test('of many ranks the 64 with the most kernel time are compared', async () => {
+    const rows = Array.from({ length: 66 }, (_, rank) => ({
+      stages: [stage(rank + 1, 'decode', 0, 200, { step_index: 0, rank })],
+      kernels: [kernel(rank + 1, 0, 50 + rank, { rank, device: rank })],
+      gaps: [],
+    }));
+    const session = await traceSessionOf(
+      rows.reduce<RankRows>(together, { stages: [], kernels: [], gaps: [] }),
+    );
+    const { ranks } = (await explainSession(session)).data.stages[0]!;
+    expect(ranks.map(({ rank }) => rank).toSorted((a, b) => a! - b!)).toEqual(
+      Array.from({ length: 64 }, (_, nth) => nth + 2),
+    );
+  });
+
   test('of ranks that take as long the one that the others wait for', async () => {
     // Steps of 100 µs: rank 0 is there after 50 µs, rank 1 after 88; both are done after 98, rank 0 with its step after 102.
     const ofRank = (rank: number, host: number, end: number) => ({

@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { testFolder } from '../../src/session/test-folder.js';
+
+test('the first lines of the demo are ours: its build prints nothing', () => {
+  const root = packageRoot();
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: { demo: string; build: string };
+  };
+  expect(scripts.demo).toMatch(/^npm run --silent build && node dist\/cli\.js profile /);
+  // Into another folder: the other tests run what is in dist.
+  const out = testFolder();
+  const elsewhere = scripts.build.replace('build({ ', `build({ outDir: '${out}', `);
+  const ran = spawnSync(elsewhere, { cwd: root, shell: true, encoding: 'utf8' });
+  expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, '', '']);
+  expect(existsSync(join(out, 'cli.js'))).toBe(true);
+});
