@@ -1,4 +1,5 @@
 import type { Issue } from '../model/document.js';
+import { said } from '../model/said.js';
 import type { Row } from '../model/tables.js';
 import type { HostReading } from './host.js';
 import { nsPerTick } from './proc-text.js';
@@ -164,6 +165,8 @@ export interface Circumstances {
   samples?: number;
 }
 
+const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
+
 /** What makes the figures of this recording doubtful. */
 export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
   const issues: Issue[] = [];
@@ -174,7 +177,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      text: `The machine was not idle: other processes used ${mean.toFixed(2)} of ${cores} cores (peak ${max!.toFixed(2)}).`,
+      ...said`The machine was not idle: other processes used ${rounded(mean, 2)} of ${cores} cores (peak ${rounded(max!, 2)}).`,
     });
   }
   const first = samples[0];
@@ -184,7 +187,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'cpu_steal',
       severity: 'warning',
-      text: `The hypervisor gave ${steal.toFixed(1)} % of this machine's CPU time to other machines.`,
+      ...said`The hypervisor gave ${rounded(steal, 1)} % of this machine's CPU time to other machines.`,
     });
   }
   if (about.missedSamples > 0) {
@@ -192,7 +195,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      text: `${(100 * share).toFixed(1)} % of the host samples were not taken in time: the sampling process was busy.`,
+      ...said`${about.missedSamples} host samples (${rounded(100 * share, 1)} %) were not taken in time: the sampling process was busy.`,
       count: about.missedSamples,
     });
   }
@@ -200,14 +203,14 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'sampling_cost',
       severity: 'warning',
-      text: `A host sample takes ${about.costUs.mean.toFixed(0)} µs, more than 5 % of the sampling period of one core.`,
+      ...said`A host sample takes ${rounded(about.costUs.mean, 0)} µs, more than 5 % of the sampling period of one core.`,
     });
   }
   if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {
     issues.push({
       code: 'process_unreadable',
       severity: 'warning',
-      text: `Process ${about.pid} could not be read.`,
+      ...said`Process ${about.pid} could not be read.`,
     });
   }
   return issues;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { InferscopeError } from './errors.js';
+import { saidSchema } from './said.js';
 import { toolVersion } from './version.js';
 
 /** Something lost, doubtful or degraded, shown wherever it changes a conclusion. */
@@ -8,6 +9,8 @@ export const issueSchema = z.object({
   severity: z.enum(['info', 'warning', 'error']),
   text: z.string(),
   count: z.number().int().optional(),
+  /** Of a text with numbers, by which the same notices of several launches or ranks are shown as one. */
+  said: saidSchema.optional(),
 });
 export type Issue = z.infer<typeof issueSchema>;
 

@@ -5,6 +5,7 @@ import type { Issue } from '../model/document.js';
 import type { Capture, Execution, Workload } from '../model/manifest.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import type { Row } from '../model/tables.js';
+import { retold } from '../model/said.js';
 import { createSession, type NewSession, type SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import type { SessionFiles } from '../session/session-files.js';
@@ -116,7 +117,7 @@ export async function openRecording(plan: RecordingPlan): Promise<OpenRecording>
           executions: recorded.executions ?? [],
           captures: recorded.captures ?? [],
         },
-        [...issues, ...(here?.issues ?? [])].map((issue) => ({ ...issue, text: redact(issue.text) })),
+        [...issues, ...(here?.issues ?? [])].map((issue) => retold(issue, redact(issue.text))),
       );
     },
     abandon: () => writer.abandon(),

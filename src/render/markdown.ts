@@ -62,9 +62,7 @@ function blockText(
     case 'notes':
       return list(block.items.map((item) => `- ${words(item)}`));
     case 'issues':
-      return list(
-        collapsed([...block.issues]).map(({ severity, text }) => `- **${severity}**: ${plain(text)}`),
-      );
+      return list(collapsed(block.issues).map(({ severity, text }) => `- **${severity}**: ${plain(text)}`));
     case 'missing':
       return [`${plain(block.what)} ${plain(block.why)}`];
     case 'commands':

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Issue } from '../model/document.js';
+import { said } from '../model/said.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { collapsed } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from './test-profile.js';
@@ -17,15 +18,36 @@ describe('test profile', () => {
 
 describe('notices', () => {
   it('say the same of several launches once, with their number and the range of what differs', () => {
-    const busy = (mean: string, peak: string): Issue => ({
+    const busy = (mean: number, peak: number): Issue => ({
       code: 'machine_not_idle',
       severity: 'warning',
-      text: `other processes used ${mean} of 2 cores (peak ${peak}).`,
+      ...said`other processes used ${mean} of ${2} cores (peak ${peak}).`,
     });
     const other: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
-    expect(collapsed([busy('1.05', '1.12'), other, busy('0.98', '10.2'), busy('1.01', '1.12')])).toEqual([
-      { ...busy('0.98 to 1.05', '1.12 to 10.2'), count: 3 },
+    expect(collapsed([busy(1.05, 1.12), other, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
+      {
+        code: 'machine_not_idle',
+        severity: 'warning',
+        text: 'other processes used 0.98 to 1.05 of 2 cores (peak 1.12 to 10.2).',
+        count: 3,
+      },
       other,
+    ]);
+  });
+
+  it('keep apart what differs in a name, and in numbers that are no arguments (archives from before)', () => {
+    const of = (scope: string, count: number): Issue => ({
+      code: 'orphans',
+      severity: 'info',
+      count,
+      ...said`${scope}: ${count} kernels have no API call.`,
+    });
+    const old = (count: number): Issue => ({ code: 'old', severity: 'info', text: `${count} ranges`, count });
+    expect(collapsed([of('gpu0', 3), of('gpu1', 4), of('gpu0', 7), old(2), old(3)])).toEqual([
+      { code: 'orphans', severity: 'info', text: 'gpu0: 3 to 7 kernels have no API call.' },
+      { code: 'orphans', severity: 'info', text: 'gpu1: 4 kernels have no API call.' },
+      old(2),
+      old(3),
     ]);
   });
 });

@@ -7,7 +7,7 @@ import type {
   BenchVariant,
 } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
-import { rangedText, withoutNumbers } from '../model/ranged-text.js';
+import { rangedText, sayingKey } from '../model/said.js';
 import { thinned } from '../model/thinned.js';
 import { answerLabels } from '../vocabulary/bench.js';
 import { factOf } from '../vocabulary/facts.js';
@@ -181,7 +181,7 @@ export function flags({ variants }: BenchResult): ShownFlag[] {
   const groups = new Map<string, (typeof all)[number][]>();
   for (const one of all) {
     const { prefix, flag } = one;
-    const key = [flag.severity, prefix, flag.code, withoutNumbers(flag.text)].join('\n');
+    const key = [flag.severity, prefix, flag.code, sayingKey(flag)].join('\n');
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()]
@@ -189,7 +189,7 @@ export function flags({ variants }: BenchResult): ShownFlag[] {
       const { prefix, flag } = group[0]!;
       const at = group.flatMap(({ point }) => (point === null ? [] : [point]));
       const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
-      const text = rangedText(group.map((one) => one.flag.text));
+      const text = rangedText(group.map((one) => one.flag));
       return {
         severity: flag.severity,
         code: flag.code,

@@ -1,5 +1,6 @@
 import { environmentFacts } from '../environment.js';
 import { document, type Document, type Issue } from '../../model/document.js';
+import { said } from '../../model/said.js';
 import {
   type BenchPlan,
   type BenchResult,
@@ -195,7 +196,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'points_missing',
       severity: 'warning',
-      text: `${points.length - measured} of ${points.length} points were not measured${session.status === 'interrupted' ? ': the run was stopped' : ''}.`,
+      ...said`${points.length - measured} of ${points.length} points were not measured${session.status === 'interrupted' ? ': the run was stopped' : ''}.`,
       count: points.length - measured,
     });
   }

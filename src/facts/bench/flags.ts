@@ -1,7 +1,7 @@
 import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
+import { said } from '../../model/said.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
-import { formatShare } from '../trace/words.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
@@ -44,30 +44,35 @@ export function pointFlags(point: BenchPointResult, { workload, telemetry }: Poi
   ];
 }
 
-const flag = (code: string, severity: BenchFlag['severity'], text: string): BenchFlag => ({
-  code,
-  severity,
-  text,
-});
+const flag = (
+  code: string,
+  severity: BenchFlag['severity'],
+  text: string | ReturnType<typeof said>,
+): BenchFlag => ({ code, severity, ...(typeof text === 'string' ? { text } : text) });
+
+const digits = (value: number, count = 2): number => Number(value.toPrecision(count));
 
 function utilization(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
   const gpu = point.machine.gpu_utilization_percent.value;
   const cores = point.machine.cpu_cores_busy.value;
   const percent = gpu ?? (device === 'cpu' && threads && cores !== null ? (100 * cores) / threads : null);
   if (percent === null) return [];
-  const what =
-    gpu === null
-      ? `${number(cores!, 2)} of ${threads} thread${threads === 1 ? '' : 's'} busy`
-      : `GPU utilisation ${Math.round(percent)} %`;
-  if (percent > goodUtilization) return [flag('good_utilization', 'good', what)];
+  if (percent > goodUtilization) {
+    const text =
+      gpu === null
+        ? said`${digits(cores!)} of ${threads!} threads busy`
+        : said`GPU utilisation ${Math.round(percent)} %`;
+    return [flag('good_utilization', 'good', text)];
+  }
   if (percent >= lowUtilization) return [];
-  const under = `${what}, under ${lowUtilization} %`;
-  const why =
+  const severity = point.batch_size > 1 ? 'warning' : 'info';
+  const text =
     gpu === null
-      ? 'the threads wait, for other programs on this machine or for each other'
-      : 'the GPU waits for the host';
-  if (point.batch_size > 1) return [flag('low_utilization', 'warning', `${under}: ${why}`)];
-  return [flag('low_utilization', 'info', gpu === null ? under : `${under}, as is usual for one sequence`)];
+      ? said`${digits(cores!)} of ${threads!} threads busy: they wait for other programs on this machine or for each other`
+      : point.batch_size > 1
+        ? said`GPU utilisation ${Math.round(percent)} %: the GPU waits for the host`
+        : said`GPU utilisation ${Math.round(percent)} %, as is usual for one sequence`;
+  return [flag('low_utilization', severity, text)];
 }
 
 function variance(point: BenchPointResult): BenchFlag[] {
@@ -82,7 +87,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
         flag(
           'high_variance',
           'warning',
-          `launches differ by ${formatShare(between)}, standard deviation of their end-to-end means`,
+          said`launches differ by ${digits(100 * between)} %, standard deviation of their end-to-end means`,
         ),
       );
     }
@@ -94,7 +99,11 @@ function variance(point: BenchPointResult): BenchFlag[] {
   const pooled = Math.sqrt(mean(within.map((one) => one * one)));
   if (within.length > 0 && pooled > largeVariation) {
     found.push(
-      flag('high_variance', 'warning', `repeats of one launch differ by ${formatShare(pooled)} end to end`),
+      flag(
+        'high_variance',
+        'warning',
+        said`repeats of one launch differ by ${digits(100 * pooled)} % end to end`,
+      ),
     );
   }
   return found;
@@ -102,21 +111,18 @@ function variance(point: BenchPointResult): BenchFlag[] {
 
 function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {
   if (stable !== false) return [];
-  const after = iterations.value === null ? '' : ` after ${number(iterations.value, 2)} repeats`;
-  return [
-    flag(
-      'unstable_warmup',
-      'warning',
-      `warm-up had not settled${after} in some launch: the first repeats may be slow`,
-    ),
-  ];
+  const text =
+    iterations.value === null
+      ? 'warm-up had not settled in some launch: the first repeats may be slow'
+      : said`warm-up had not settled after ${digits(iterations.value)} repeats in some launch: the first repeats may be slow`;
+  return [flag('unstable_warmup', 'warning', text)];
 }
 
 function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
   return telemetry.throttled
     .filter((row) => row.point === point && row.share >= someThrottling)
     .map(({ scope, text, share }) =>
-      flag('throttling', 'warning', `${scope}: ${text} in ${formatShare(share)} of the samples`),
+      flag('throttling', 'warning', said`${scope}: ${text} in ${digits(100 * share)} % of the samples`),
     );
 }
 
@@ -133,7 +139,7 @@ function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
       flag(
         'other_process',
         'warning',
-        `${scope} had ${largest} compute processes: something else may have used it`,
+        said`${scope} had ${largest} compute processes: something else may have used it`,
       ),
     );
 }

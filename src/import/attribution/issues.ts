@@ -1,4 +1,5 @@
 import type { Issue } from '../../model/document.js';
+import { said } from '../../model/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
@@ -44,66 +45,65 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
   const { counts, orphans, shared, impossible, times, stages, launches } = found;
-  const of = ` of ${activities} kernels and copies`;
   const issues: (Issue & { count: number })[] = [
     issue(
       noKernelsIssue,
       'warning',
       launches ?? 0,
-      (n) => `${n} API calls launch kernels, and the capture has no kernel: its kernels were lost.`,
+      (n) => said`${n} API calls launch kernels, and the capture has no kernel: its kernels were lost.`,
     ),
     issue(
       'activities_repeated',
       'warning',
       impossible.repeated,
-      (n) => `${n} kernels and copies were recorded more than once; each counts once.`,
+      (n) => said`${n} kernels and copies were recorded more than once; each counts once.`,
     ),
     issue(
       'activities_without_device',
       'warning',
       impossible.noDevice,
-      (n) => `${n} kernels and copies ran on a device whose number no machine has; they are left out.`,
+      (n) => said`${n} kernels and copies ran on a device whose number no machine has; they are left out.`,
     ),
     issue(
       'activities_before_launch',
       'warning',
       impossible.beforeLaunch,
       (n) =>
-        `${n} kernels and copies begin more than a second before the call that launched them; they are left out.`,
+        said`${n} kernels and copies begin more than a second before the call that launched them; they are left out.`,
     ),
     issue(
       'activities_after_launch',
       'warning',
       impossible.afterLaunch,
       (n) =>
-        `${n}${of} begin more than a minute after the call that launched them: the times of one of both are wrong.`,
+        said`${n} of ${activities} kernels and copies begin more than a minute after the call that launched them: the times of one of both are wrong.`,
     ),
     issue(
       'clocks_disagree',
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        `${n}${of} begin before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: the clocks of host and device disagree, so causes of idle time are uncertain.`,
+        said`${n} of ${activities} kernels and copies begin before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: the clocks of host and device disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',
       'warning',
       counts.unclosedRanges,
-      (n) => `${n} ranges were never closed; they end with the last event of their thread.`,
+      (n) => said`${n} ranges were never closed; they end with the last event of their thread.`,
     ),
     issue(
       'ranges_overlapping',
       'warning',
       counts.overlappingRanges,
       (n) =>
-        `${n} ranges of one thread overlap without holding each other; work inside both belongs to the later one.`,
+        said`${n} ranges of one thread overlap without holding each other; work inside both belongs to the later one.`,
     ),
     issue(
       'calls_clipped',
       'info',
       counts.clippedCalls,
       (n) =>
-        `${n} API calls begin in a range and end after it; they belong to the range around it that holds all of the call, if any.`,
+        said`${n} API calls begin in a range and end after it; they belong to the range around it that holds all of the call, if any.`,
     ),
     issue(
       'correlation_shared',
@@ -111,42 +111,48 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       shared > activities ? 'warning' : 'info',
       shared,
       (n) =>
-        `${n} API calls have the correlation id of another one (a runtime call and the driver call inside it); the first one counts.`,
+        said`${n} API calls have the correlation id of another one (a runtime call and the driver call inside it); the first one counts.`,
     ),
     issue(
       'orphans',
       orphans.orphans * 10 > activities ? 'warning' : 'info',
       orphans.orphans,
       (n) =>
-        `${n}${of} have no API call in the capture; ${orphans.byTime} were given to a stage by their time, idle time before them has no cause.`,
+        said`${n} of ${activities} kernels and copies have no API call in the capture; ${orphans.byTime} were given to a stage by their time, idle time before them has no cause.`,
     ),
     issue(
       'graphs_opaque',
       'warning',
       opaque,
       (n) =>
-        `${n} CUDA graph launches were recorded as one row each: what ran inside is not known. Capture with --cuda-graph-trace=node.`,
+        said`${n} CUDA graph launches were recorded as one row each: what ran inside is not known. Capture with --cuda-graph-trace=node.`,
     ),
     issue(
       'attributed_by_process_range',
       'info',
       byProcess,
       (n) =>
-        `${n}${of} were launched outside the ranges of their thread and belong to a start/end range of the process.`,
+        said`${n} of ${activities} kernels and copies were launched outside the ranges of their thread and belong to a start/end range of the process.`,
     ),
     issue(
       'attributed_by_thread',
       'info',
       byThread,
       (n) =>
-        `${n}${of} were launched by threads without ranges and belong to the range another thread of the process was in.`,
+        said`${n} of ${activities} kernels and copies were launched by threads without ranges and belong to the range another thread of the process was in.`,
     ),
-    issue('outside_stages', 'info', stages > 0 ? unstaged : 0, (n) => `${n}${of} belong to no range.`),
+    issue(
+      'outside_stages',
+      'info',
+      stages > 0 ? unstaged : 0,
+      (n) => said`${n} of ${activities} kernels and copies belong to no range.`,
+    ),
     issue(
       'stages_missing',
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
-      () => 'The capture has no NVTX or record_function ranges: nothing tells prefill from decode.',
+      (n) =>
+        said`The capture has no NVTX or record_function ranges: ${n} kernels and copies belong to no stage.`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
@@ -156,9 +162,9 @@ function issue(
   code: string,
   severity: Issue['severity'],
   count: number,
-  text: (count: number) => string,
+  text: (count: number) => ReturnType<typeof said>,
 ): Issue & { count: number } {
-  return { code, severity, count, text: text(count) };
+  return { code, severity, count, ...text(count) };
 }
 
 function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
@@ -168,10 +174,9 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'launch_latency',
       severity: 'info',
       count: launch.launches,
-      text:
-        launch.launches > 0
-          ? `Launch latency is taken as ${launch.latencyNs} ns: return of the call to begin of the kernel on an idle device, ${how} of ${launch.launches} launches.`
-          : `No kernel was launched onto an idle device; a launch latency of ${launch.latencyNs} ns is assumed.`,
+      ...(launch.launches > 0
+        ? said`Launch latency is taken as ${launch.latencyNs} ns: return of the call to begin of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+        : said`No kernel was launched onto an idle device; a launch latency of ${launch.latencyNs} ns is assumed.`),
     },
   ];
   if (graphNode.launches > 0) {
@@ -179,7 +184,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      text: `Between nodes of a CUDA graph ${graphNode.latencyNs} ns are latency: ${how} of ${graphNode.launches} pairs.`,
+      ...said`Between nodes of a CUDA graph ${graphNode.latencyNs} ns are latency: ${how} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

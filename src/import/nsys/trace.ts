@@ -1,4 +1,5 @@
 import type { Issue } from '../../model/document.js';
+import { said } from '../../model/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import { mostCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
@@ -99,8 +100,8 @@ export async function unsoundRows(workbench: Workbench, rows: Partial<NsysTables
 
 export function impossibleTimes(count: number): Issue[] {
   if (count === 0) return [];
-  const text = `${count} events end before they begin, or have times that no capture has; they are left out.`;
-  return [{ code: 'impossible_times', severity: 'warning', text, count }];
+  const text = said`${count} events end before they begin, or have times that no capture has; they are left out.`;
+  return [{ code: 'impossible_times', severity: 'warning', ...text, count }];
 }
 
 const possibleBytes = `bytes BETWEEN 0 AND ${mostCopyBytes}`;

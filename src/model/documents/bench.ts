@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { benchParts, pointOutcomes } from '../bench.js';
 import { documentSchema } from '../document.js';
+import { saidSchema } from '../said.js';
 import { figureSchema, missingFigureSchema } from '../figure.js';
 
 /** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
@@ -34,6 +35,7 @@ export const benchFlagSchema = z.object({
   code: z.string(),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
+  said: saidSchema.optional(),
 });
 
 /** What the roofline leads one to expect: the lower bound, and what eager programs commonly reach of it. */

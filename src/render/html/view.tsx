@@ -222,7 +222,7 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
         </ul>
       );
     case 'issues': {
-      const issues = collapsed([...block.issues]);
+      const issues = collapsed(block.issues);
       return (
         <>
           <LoudNotices issues={issues.filter(({ severity }) => severity !== 'info')} />

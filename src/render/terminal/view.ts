@@ -148,7 +148,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
 const briefIssues = 3;
 
 function issueLines(issues: readonly Issue[], width: number, level: Level): string[] {
-  const due = collapsed([...issues]).filter(({ severity }) => level > 1 || severity !== 'info');
+  const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
   const shown = level === 1 ? due.slice(0, briefIssues) : due;
   return [
     ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
