@@ -38,10 +38,8 @@ const allowed = [
   ['llm/read-attention.ts', "family.name === 'Gemma 3n'"],
   ['llm/read-mixers.ts', "form === 'gated DeltaNet'"],
   ['model/metric-source.ts', 'source.startsWith('], // The code that the column begins with.
-  ['report/notices.ts', 'withoutNumbers(issue.text)'], // Until issues carry their arguments.
   ['session/session-files.ts', 'source.startsWith(scratch'], // A path.
   ['session/sql-check.ts', "'not implemented'"], // DuckDB's error.
-  ['views/bench.ts', 'withoutNumbers(flag.text)'], // Until flags carry their arguments.
 ];
 
 const src = join(import.meta.dirname, '../src');
