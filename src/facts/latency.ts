@@ -1,48 +1,25 @@
 import type { LatencyResult } from '../model/documents/profile.js';
-import { mapFigure, missing } from '../model/figure.js';
+import { missing } from '../model/figure.js';
 import { mean, percentile } from '../model/statistics.js';
 import type { SessionDatabase } from '../session/query.js';
-import { decodeSteps } from './steps.js';
-import { meanOverLaunches, outlierTest, type Repeat } from './statistics.js';
+import { latencies, meanOf, throughput } from './bench/point.js';
+import { repeatRows } from './bench/rows.js';
+import { outlierTest } from './statistics.js';
+import { decodeSteps } from './utilization/steps.js';
 
-interface IterationRow {
-  iteration: number;
-  launch: number;
-  warmup: boolean;
-  batch_size: number;
-  input_len: number;
-  output_len: number;
-  ttft_ns: number;
-  tpot_ns: number | null;
-  e2e_ns: number;
-}
-
-/** How long one request or batch takes, from the clean execution: TTFT, TPOT, end to end, tokens a second. */
+/** How long one request or batch takes, from the clean execution, as a benchmark has it: TTFT, TPOT, end to end, tokens per second. */
 export async function latency(database: SessionDatabase): Promise<LatencyResult> {
-  const all = await database.query<IterationRow>(
-    `SELECT iteration, launch, warmup, batch_size, input_len, output_len, ttft_ns, tpot_ns,
-            end_ns - start_ns AS e2e_ns
-     FROM iterations WHERE execution_id = 'clean' ORDER BY iteration`,
-  );
-  const rows = all.filter((row) => !row.warmup);
-  const over = (value: (row: IterationRow) => number | null, unit: string, source: string) => {
-    const repeats = rows.flatMap((row): Repeat[] => {
-      const v = value(row);
-      return v === null ? [] : [{ launch: row.launch, value: v }];
-    });
-    return meanOverLaunches(repeats, unit, source);
-  };
+  const all = await repeatRows(database, 'clean');
+  const rows = all.filter(({ warmup }) => !warmup);
   const steps = await decodeSteps(database, 'clean');
-  const sorted = steps.map((step) => step.period_ms).sort((x, y) => x - y);
+  const absent = missing('no_repeats', 'no timed repeat was completed');
+  const spread = latencies(rows, { steps, prefills: [] }, absent);
+  const [ttft, tpot, e2e] = [meanOf(spread.ttft_ms), meanOf(spread.tpot_ms), meanOf(spread.e2e_ms)];
+  const sizes = rows[0] ?? { batch_size: 0, input_len: 0, output_len: 0 };
+  const rates = throughput(sizes, rows, ttft, tpot, absent);
   const isOutlier = outlierTest(rows.map((row) => row.e2e_ns));
-  const tokens = (count: (row: IterationRow) => number) => (rows[0] ? count(rows[0]) : 0);
-  const ttft = over((row) => row.ttft_ns / 1e6, 'ms', 'iterations.ttft_ns');
-  const anyTpot = rows.length === 0 || rows.some((row) => row.tpot_ns !== null);
-  const tpot = anyTpot
-    ? over((row) => row.tpot_ns && row.tpot_ns / 1e6, 'ms', 'iterations.tpot_ns')
-    : missing('one_token', 'TPOT needs at least two output tokens');
-  const e2e = over((row) => row.e2e_ns / 1e6, 'ms', 'iterations.end_ns − start_ns');
-  const batch = tokens((row) => row.batch_size);
+  const periods = steps.map(({ wall_ns }) => wall_ns / 1e6).toSorted((x, y) => x - y);
+  const { itl_ms: step } = spread;
   return {
     repeats: rows.length,
     launches: new Set(rows.map((row) => row.launch)).size,
@@ -50,18 +27,9 @@ export async function latency(database: SessionDatabase): Promise<LatencyResult>
     ttft_ms: ttft,
     tpot_ms: tpot,
     e2e_ms: e2e,
-    decode_tokens_per_s: mapFigure(tpot, 'tok/s', 'batch / TPOT', (ms) => (1000 * batch) / ms),
-    prefill_tokens_per_s: mapFigure(
-      ttft,
-      'tok/s',
-      'batch × input length / TTFT',
-      (ms) => (1000 * batch * tokens((row) => row.input_len)) / ms,
-    ),
-    output_tokens_per_s: over(
-      (row) => (row.batch_size * row.output_len * 1e9) / row.e2e_ns,
-      'tok/s',
-      'batch × output length / end to end',
-    ),
+    decode_tokens_per_s: rates.decode_tokens_per_s,
+    prefill_tokens_per_s: rates.prefill_tokens_per_s,
+    output_tokens_per_s: rates.output_tokens_per_s,
     per_repeat: rows.map((row) => ({
       iteration: row.iteration,
       launch: row.launch,
@@ -71,22 +39,22 @@ export async function latency(database: SessionDatabase): Promise<LatencyResult>
       outlier: isOutlier(row.e2e_ns),
     })),
     decode_step_percentiles_ms:
-      sorted.length === 0
-        ? null
-        : {
-            p5: percentile(sorted, 0.05),
-            p50: percentile(sorted, 0.5),
-            p90: percentile(sorted, 0.9),
-            p95: percentile(sorted, 0.95),
-            p99: percentile(sorted, 0.99),
-            max: sorted.at(-1)!,
-          },
+      'p50' in step
+        ? {
+            p5: percentile(periods, 0.05),
+            p50: step.p50,
+            p90: step.p90,
+            p95: step.p95,
+            p99: step.p99,
+            max: step.max,
+          }
+        : null,
     decode_step_by_index_ms: byIndex(steps),
   };
 }
 
-function byIndex(steps: { step_index: number; period_ms: number }[]): number[] {
+function byIndex(steps: readonly { step_index: number; wall_ns: number }[]): number[] {
   const groups: number[][] = [];
-  for (const step of steps) (groups[step.step_index] ??= []).push(step.period_ms);
+  for (const { step_index: index, wall_ns } of steps) (groups[index] ??= []).push(wall_ns / 1e6);
   return groups.map(mean);
 }

@@ -29,6 +29,20 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
   });
 }
 
+/** Mean of each group of values with the same key. */
+export function meansBy<T>(rows: readonly T[], key: (row: T) => unknown, of: (row: T) => Repeat): Repeat[] {
+  const groups = new Map<unknown, Repeat[]>();
+  for (const row of rows) {
+    const group = groups.get(key(row));
+    if (group) group.push(of(row));
+    else groups.set(key(row), [of(row)]);
+  }
+  return [...groups.values()].map((group) => ({
+    launch: group[0]!.launch,
+    value: mean(group.map(({ value }) => value)),
+  }));
+}
+
 /** What every distribution tells beside its mean; percentiles are linear (type 7). At least one value. */
 export function orderStatistics(values: readonly number[]) {
   const sorted = [...values].sort((x, y) => x - y);

@@ -135,6 +135,23 @@ describe('a benchmark counted by hand', async () => {
     expect(data.engine).toMatchObject({ device_name: 'NVIDIA H200', model: 'tiny', dtype: 'float16' });
   });
 
+  test('of several ranks the first speaks: steps of the others are no tokens more', async () => {
+    const made = rows();
+    const { stages = [], iterations = [] } = made;
+    const ofRank1 = <T extends { pid?: number | null }>(row: T) => ({
+      ...row,
+      rank: 1,
+      pid: row.pid! + 1000,
+    });
+    const both = {
+      ...made,
+      stages: [...stages, ...stages.map((row) => ({ ...ofRank1(row), stage_id: row.stage_id! + 1000 }))],
+      iterations: [...iterations, ...iterations.map(ofRank1)],
+    };
+    const [other] = (await analyzeBench(await gpuSession({}, both))).data.variants;
+    expect(other!.points[0]!.latency).toEqual(first.latency);
+  });
+
   test('latency: warm-up and other points are left out, launches are the unit', () => {
     const { latency } = first;
     expect(latency.ttft_ms).toMatchObject({

@@ -34,21 +34,3 @@ export function benchDistribution(
     source,
   };
 }
-
-/** Mean of each group of consecutive values with the same key. */
-export function meansBy<T>(
-  rows: readonly T[],
-  key: (row: T) => string | number,
-  of: (row: T) => Repeat,
-): Repeat[] {
-  const groups = new Map<string | number, Repeat[]>();
-  for (const row of rows) {
-    const group = groups.get(key(row));
-    if (group) group.push(of(row));
-    else groups.set(key(row), [of(row)]);
-  }
-  return [...groups.values()].map((group) => ({
-    launch: group[0]!.launch,
-    value: group.reduce((sum, { value }) => sum + value, 0) / group.length,
-  }));
-}

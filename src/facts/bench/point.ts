@@ -5,14 +5,14 @@ import type { Workload } from '../../model/manifest.js';
 import { mean } from '../../model/statistics.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
-import { meanOverLaunches, type Repeat } from '../statistics.js';
-import { benchDistribution, meansBy } from './distribution.js';
+import { meanOverLaunches, meansBy, type Repeat } from '../statistics.js';
+import { benchDistribution } from './distribution.js';
 import { pointFlags } from './flags.js';
 import { machineFigures } from './machine.js';
 import { type Because, reasons } from './plan.js';
 import { pointRoof } from './roof.js';
 import type { Telemetry } from './sampled.js';
-import type { BenchRows, DeviceWorkRow, IterationRow, PointRow } from './rows.js';
+import type { BenchRows, DeviceWorkRow, IterationRow, PointRow, RepeatRow } from './rows.js';
 
 export interface PointContext {
   workload: Workload;
@@ -145,21 +145,17 @@ function warmupOf(
   };
 }
 
-function latencies(
-  timed: readonly IterationRow[],
+/** Of timed repeats, their decode steps and the device time of their prefills. */
+export function latencies(
+  timed: readonly RepeatRow[],
   { steps, prefills }: Pick<BenchRows, 'steps' | 'prefills'>,
   absent: MissingFigure,
-  cannot: BenchPlan['cannot'],
+  cannot: BenchPlan['cannot'] = [],
 ): BenchPointResult['latency'] {
   const none = timed.length === 0;
   const because = reasons(cannot);
   const processes = !cannot.some((one) => one.figure === 'launches');
-  const spread = (
-    name: string,
-    ns: (row: IterationRow) => number | null,
-    source: string,
-    otherwise = absent,
-  ) =>
+  const spread = (name: string, ns: (row: RepeatRow) => number | null, source: string, otherwise = absent) =>
     benchDistribution(
       timed.flatMap((row): Repeat[] => {
         const value = ns(row);
@@ -198,7 +194,7 @@ function latencies(
     itl_ms: overSteps(
       ['itl', 'itl_ms'],
       'stages: start of a decode step to the start of the next, the last to the end of the repeat; every token',
-      ({ period_ms }) => period_ms,
+      ({ wall_ns }) => wall_ns / 1e6,
       several ? missing('no_steps', 'the engine does not record its decode steps') : oneToken,
     ),
     e2e_ms: spread('e2e', (row) => row.e2e_ns, 'iterations.end_ns − start_ns'),
@@ -219,9 +215,13 @@ function latencies(
   };
 }
 
-function throughput(
-  { batch_size: batch, input_len: input, output_len: output }: BenchPoint,
-  timed: readonly IterationRow[],
+export function throughput(
+  {
+    batch_size: batch,
+    input_len: input,
+    output_len: output,
+  }: Pick<BenchPoint, 'batch_size' | 'input_len' | 'output_len'>,
+  timed: readonly RepeatRow[],
   ttft: Figure,
   tpot: Figure,
   absent: MissingFigure,

@@ -1,9 +1,9 @@
 import type { PointOutcome } from '../../model/bench.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { decodeSteps, type StepRow } from '../steps.js';
+import { decodeSteps } from '../utilization/steps.js';
 
-export interface IterationRow {
-  point: string;
+/** A repeat of one request or batch. */
+export interface RepeatRow {
   iteration: number;
   launch: number;
   warmup: boolean;
@@ -13,6 +13,10 @@ export interface IterationRow {
   ttft_ns: number;
   tpot_ns: number | null;
   e2e_ns: number;
+}
+
+export interface IterationRow extends RepeatRow {
+  point: string;
 }
 
 export interface PointRow {
@@ -56,20 +60,30 @@ export interface MemoryRow {
 export interface BenchRows {
   iterations: IterationRow[];
   points: PointRow[];
-  steps: StepRow[];
+  steps: Awaited<ReturnType<typeof decodeSteps>>;
   prefills: PrefillRow[];
   work: DeviceWorkRow[];
   memory: MemoryRow[];
 }
 
+/** Repeats of an execution in order; of several ranks the first speaks. */
+export const repeatRows = (
+  database: SessionDatabase,
+  executionId: string,
+): Promise<(RepeatRow & { point: string | null })[]> =>
+  database.query(
+    `SELECT point, iteration, launch, coalesce(warmup, false) AS warmup, batch_size, input_len, output_len, ttft_ns, tpot_ns,
+            end_ns - start_ns AS e2e_ns
+     FROM iterations WHERE execution_id = $1 AND coalesce(rank, 0) = 0 ORDER BY start_ns`,
+    [executionId],
+  );
+
 export async function benchRows(database: SessionDatabase, executionId: string): Promise<BenchRows> {
   const of = <T extends object>(sql: string) => database.query<T>(sql, [executionId]);
   const firstRank = `execution_id = $1 AND coalesce(rank, 0) = 0`;
   return {
-    iterations: await of(
-      `SELECT point, iteration, launch, coalesce(warmup, false) AS warmup, batch_size, input_len, output_len, ttft_ns, tpot_ns,
-              end_ns - start_ns AS e2e_ns
-       FROM iterations WHERE ${firstRank} AND point IS NOT NULL ORDER BY start_ns`,
+    iterations: (await repeatRows(database, executionId)).flatMap((row) =>
+      row.point === null ? [] : [{ ...row, point: row.point }],
     ),
     points: await of(
       `SELECT point, launch, outcome, text, warmup_iterations, stable, interleaved, memory_bytes, memory_source

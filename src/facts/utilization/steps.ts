@@ -23,33 +23,61 @@ export interface Step {
   steps_elsewhere: number | null;
 }
 
+/** A step that an engine recorded itself. */
+export interface RecordedStep extends Step {
+  /** Launch of its process; null where its repeat did not come to an end. */
+  launch: number | null;
+  /** Between device events around the step; null where the engine sets none. */
+  device_ms: number | null;
+}
+
+const stepKinds: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
+
 /**
  * Timed steps of an execution in order, by host ranges: a decode or mixed step runs from its start to the start of the next one
  * of its thread and iteration, the last one to its own end, or with `toIterationEnd` to the end of the iteration, where
- * the table `iterations` has it (docs/measurement.md, W).
+ * the table `iterations` has it (docs/measurement.md, W). Stages of other `kinds` end with themselves.
  */
 export async function recordedSteps(
   database: SessionDatabase,
   executionId: string,
-  { rank = null, toIterationEnd = false }: { rank?: number | null; toIterationEnd?: boolean } = {},
-): Promise<Step[]> {
+  {
+    rank = null,
+    toIterationEnd = false,
+    kinds = stepKinds,
+  }: { rank?: number | null; toIterationEnd?: boolean; kinds?: readonly PhaseKind[] } = {},
+): Promise<RecordedStep[]> {
   await makeStageSizes(database);
-  return database.query<Step>(
+  return database.query<RecordedStep>(
     `WITH own AS (
        SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
               lead(iteration) OVER thread AS next_iteration
-       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
+       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
-     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns},
+     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms,
             CASE WHEN s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
                    AND next_iteration IS NOT DISTINCT FROM s.iteration THEN next_ns
                  WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns)
                  ELSE s.end_ns END - s.start_ns AS wall_ns
      FROM own s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
-     LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, max(end_ns) AS end_ns FROM iterations
+     LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, any_value(launch) AS launch, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = $1 GROUP BY ALL) i ON i.pid = s.pid AND i.iteration = s.iteration
      ORDER BY s.pid, s.start_ns`,
     [executionId],
   );
+}
+
+/** Decode steps of repeats that came to their end, of the first rank. */
+export async function decodeSteps(
+  database: SessionDatabase,
+  executionId: string,
+): Promise<(RecordedStep & { launch: number; step_index: number })[]> {
+  const steps = await recordedSteps(database, executionId, { rank: 0, toIterationEnd: true });
+  return steps.flatMap((step) => {
+    const { kind, launch, step_index } = step;
+    return kind === 'decode' && launch !== null && step_index !== null
+      ? [{ ...step, launch, step_index }]
+      : [];
+  });
 }

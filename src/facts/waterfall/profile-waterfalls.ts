@@ -5,10 +5,12 @@ import { hasRows } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { missing } from '../../model/figure.js';
+import { percentile } from '../../model/statistics.js';
 import { workloadModel } from '../model-work.js';
 import { storedRoofline } from '../artifact.js';
 import { traceScope } from '../derived/scope.js';
 import { stages } from '../stages.js';
+import { recordedSteps } from '../utilization/steps.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { figureOfNeed, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
@@ -26,13 +28,15 @@ export async function profileWaterfalls(
   const all = await stages(session, database, await storedRoofline(session));
   const found = all.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
-  const quantiles = await quantilesOf(database);
+  const clean = await recordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
   const steps: StageWaterfall[] = [];
   for (const stage of found) {
     const own = profiled.find(({ kind }) => kind === stage.kind);
     if (!own || stage.roofline_ms.value === null) continue;
-    const clean = ofCleanTime(own, stage, await hostTimesOf(database, stage.kind));
-    steps.push({ ...clean, ...quantiles.get(stage.kind) });
+    const times = clean.flatMap(({ kind, wall_ns }) => (kind === stage.kind ? [wall_ns / 1e6] : []));
+    times.sort((a, b) => a - b);
+    const timed = ofCleanTime(own, stage, await hostTimesOf(database, stage.kind));
+    steps.push({ ...timed, median_ms: percentile(times, 0.5), p10_ms: percentile(times, 0.1) });
   }
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
     steps.find((stage) => stage.kind === kind),
@@ -146,17 +150,6 @@ const withConstant = (sql: string | null, ms: number): string | null =>
   sql === null || Math.abs(ms) < 1e-9
     ? sql
     : `SELECT * FROM (${sql}) UNION ALL SELECT '(of the execution without a profiler)', NULL, ${ms}`;
-
-/** Of the timed stages of the clean execution, ms. */
-async function quantilesOf(
-  database: SessionDatabase,
-): Promise<Map<string, Pick<StageWaterfall, 'median_ms' | 'p10_ms'>>> {
-  const rows = await database.query<{ kind: string; median_ms: number; p10_ms: number }>(
-    `SELECT kind, median((end_ns - start_ns) / 1e6) AS median_ms, quantile_cont((end_ns - start_ns) / 1e6, 0.1) AS p10_ms
-     FROM stages WHERE execution_id = 'clean' AND NOT coalesce(warmup, false) GROUP BY kind`,
-  );
-  return new Map(rows.map(({ kind, ...quantiles }) => [kind, quantiles]));
-}
 
 /** The logits read once at what this machine's memory gives the step around it; the rest is the host's. */
 function samplingOf(
