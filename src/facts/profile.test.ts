@@ -213,6 +213,7 @@ test('memory: three points of the first launch; a negative residual is shown', (
 test('memory of the software: file-backed pages at the largest sample, and what was allocated at the baseline', async () => {
   const rows = wholeRows();
   const sample = (t_ms: number, kind: string, bytes: number): Row<'memory'> => ({
+    capture_id: 'clean-host',
     pid: 100,
     t_ns: t_ms * 1e6,
     kind,

@@ -104,6 +104,7 @@ export function wholeRows(): Rows {
     kind: name === 'peak' ? 'peak_rss' : 'rss',
     point: name,
     source: 'VmRSS',
+    ...(name === null ? { capture_id: 'clean-host' } : {}),
   });
   const sample = (t_ms: number, scope: string, metric: string, value: number): Row<'telemetry'> => ({
     pid: 100,

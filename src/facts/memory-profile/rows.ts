@@ -51,14 +51,19 @@ interface TableRow {
   blocks: number | null;
 }
 
-/** Everything that the session knows of memory, sorted by time. */
+/**
+ * Everything that the session knows of memory, sorted by time.
+ * @param pid one process; null takes all
+ */
 export async function memoryRows(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,
+  pid: number | null = null,
 ): Promise<MemoryRows> {
+  const own = pid === null ? '' : `AND pid = ${pid}`;
   const rows = await database.query<TableRow>(
     `SELECT capture_id, device, pid, rank, t_ns, kind, bytes, point, source, blocks FROM memory
-     WHERE execution_id = $1 ORDER BY t_ns`,
+     WHERE execution_id = $1 ${own} ORDER BY t_ns`,
     [execution_id],
   );
   const found: MemoryRows = {
@@ -69,7 +74,7 @@ export async function memoryRows(
     file: [],
     anonymous: [],
     told: [],
-    phases: await phases(database, execution_id),
+    phases: await phases(database, execution_id, own),
   };
   for (const row of rows) put(row, found, `${execution_id}-host`);
   return found;
@@ -106,13 +111,13 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
   }
 }
 
-function phases(database: SessionDatabase, execution: string): Promise<MemoryRows['phases']> {
+function phases(database: SessionDatabase, execution: string, own: string): Promise<MemoryRows['phases']> {
   return database.query(
     `SELECT 'load' AS label, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM stages
-       WHERE execution_id = $1 AND kind = 'load' HAVING count(*) > 0
+       WHERE execution_id = $1 AND kind = 'load' ${own} HAVING count(*) > 0
      UNION ALL
      SELECT CASE WHEN warmup THEN 'warm-up' ELSE 'timed' END, min(start_ns), max(end_ns) FROM iterations
-       WHERE execution_id = $1 GROUP BY warmup
+       WHERE execution_id = $1 ${own} GROUP BY warmup
      ORDER BY start_ns`,
     [execution],
   );
