@@ -16,9 +16,10 @@ import {
   nothingImpossible,
 } from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, keeper, kernelsSql, stagesSql, writeFolded } from './kept-tables.js';
+import { callsSql, copiesSql, keeper, kernelsSql } from './kept-tables.js';
 import { keepGaps } from './keep-gaps.js';
 import { keepOps } from './keep-ops.js';
+import { keepStages } from './keep-stages.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames } from './names.js';
 import { operatorClasses } from './operator-classes.js';
@@ -27,7 +28,7 @@ import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
 import { isSynchronizing } from './synchronizing-calls.js';
 import { openRows } from './row-writer.js';
-import { dropTextTable, textTable } from './texts.js';
+import { textTable } from './texts.js';
 
 /**
  * Turns what a reader of a timeline put into the trace tables (../trace-tables.ts) into the model's tables kernels,
@@ -94,8 +95,7 @@ async function attributeTables(
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
 
-  const latency = { launchNs: times.launch.latencyNs, graphNodeNs: times.graphNode.latencyNs };
-  await keepGaps(workbench, context, latency);
+  await keepGaps(workbench, context, times);
   await textTable(
     workbench,
     'attr_dims',
@@ -110,8 +110,7 @@ async function attributeTables(
   await keep('copies', copiesSql(times.overlapping));
   proceed(0.9);
   await rollUpStages(workbench);
-  await writeFolded(workbench, folded);
-  await keep('stages', stagesSql);
+  await keepStages(workbench, context, folded);
   await rollUpOps(workbench);
   await keepOps(workbench, context, classes.own);
   await workbench.written();
@@ -156,34 +155,14 @@ async function callCodes(
   return new Set(names.filter(({ text }) => wanted(text)).map(({ code }) => code));
 }
 
-const scratchTables = [
-  'attr_api',
-  'attr_calls',
-  'attr_stages',
-  'attr_ops',
-  'attr_kernels',
-  'attr_copies',
-].concat(
-  [
-    'attr_exclusive',
-    'attr_gaps',
-    'attr_stage_device',
-    'attr_op_device',
-    'attr_by_time',
-    'attr_outer',
-    'attr_sorted',
-  ],
-  ['attr_kernel_labels', 'attr_short', 'attr_folded', 'attr_taken'],
-);
-const textTables = ['attr_kernel_names', 'attr_call_names', 'attr_short_names', 'attr_dims'].concat([
-  'attr_copy_texts',
-  'attr_labels',
-]);
-
+/** All of attribution's own tables and types begin with attr_. */
 async function dropScratch(workbench: Workbench): Promise<void> {
-  for (const table of scratchTables) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
-  for (const table of textTables) await dropTextTable(workbench, table);
-  await workbench.run('DROP TYPE IF EXISTS attr_class_type');
+  for (const kind of ['table', 'type']) {
+    const names = await workbench.query<{ name: string }>(
+      `SELECT ${kind}_name AS name FROM duckdb_${kind}s() WHERE starts_with(${kind}_name, 'attr_')`,
+    );
+    for (const { name } of names) await workbench.run(`DROP ${kind} IF EXISTS ${name}`);
+  }
 }
 
 function interrupted(): InferscopeError {

@@ -1,3 +1,6 @@
+/** At each instant the first of them that runs counts. */
+export const priorities = { compute: 0, communication: 1, copy: 2 } as const;
+
 /**
  * Exclusive time and idle intervals of one device (the waterfall's "Splitting W on the device's timeline"): at each
  * instant the first that holds of compute kernels, communication kernels, copies; on one stream the activity that

@@ -1,16 +1,12 @@
 import type { Batch, Workbench } from '../../model/workbench.js';
-import { deviceSweep, type DeviceSweep } from './device-sweep.js';
+import { deviceSweep, type DeviceSweep, priorities } from './device-sweep.js';
 import type { Host } from './host-threads.js';
-import { latencySamples, type LatencyEstimate } from './launch-latency.js';
+import { type GapLatency, gapSamples } from './launch-latency.js';
 import { kernelClassSql } from './names.js';
 import { openRows } from './row-writer.js';
 import { sliceRows } from './slices.js';
-import type { Waiting } from './waiting.js';
 
-export interface DeviceTimes {
-  launch: LatencyEstimate;
-  /** Between the nodes of one CUDA graph. */
-  graphNode: LatencyEstimate;
+export interface DeviceTimes extends GapLatency {
   /** Whether any activity has less exclusive time than duration. */
   overlapping: boolean;
 }
@@ -18,11 +14,11 @@ export interface DeviceTimes {
 /** Activities of both tables under one number: copies are −1, −2, … */
 const activities = `
   SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream, 
-    coalesce(${kernelClassSql} = 'communication', false)::INTEGER AS priority,
+    CASE WHEN ${kernelClassSql} = 'communication' THEN ${priorities.communication} ELSE ${priorities.compute} END AS priority,
     k.api_start_ns, k.api_dur_ns, k.tid, k.correlation, k.graph_node
   FROM attr_kernels k LEFT JOIN attr_kernel_names n ON n.code = k.name
   UNION ALL
-  SELECT -1 - activity, start_ns, dur_ns, rank, device, pid, context, stream, 2,
+  SELECT -1 - activity, start_ns, dur_ns, rank, device, pid, context, stream, ${priorities.copy},
     api_start_ns, api_dur_ns, tid, correlation, graph_node
   FROM attr_copies`;
 
@@ -35,8 +31,7 @@ const activities = `
 export async function sweepDevices(workbench: Workbench, host: Host): Promise<DeviceTimes> {
   const exclusive = await openRows(workbench, 'attr_exclusive', ['activity', 'exclusive_ns']);
   const gaps = await openRows(workbench, 'attr_gaps', ['activity', 'idle_ns', 'waiting_ns', 'in_graph']);
-  const launch = latencySamples();
-  const graphNode = latencySamples();
+  const samples = gapSamples();
   const now = { callStart: 0, callEnd: 0, pid: 0, tid: 0, graph: Number.NaN, kernel: true };
   let graphBefore = Number.NaN;
   let overlapping = false;
@@ -48,13 +43,10 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
       overlapping = true;
     },
     idle(activity: number, fromNs: number, toNs: number) {
-      const inGraph = now.graph === graphBefore;
-      if (inGraph) graphNode.add(toNs - fromNs);
-      else if (now.kernel && now.callStart >= fromNs && now.callEnd <= toNs) launch.add(toNs - now.callEnd);
-      const waited =
-        !inGraph && now.callStart > fromNs
-          ? (waitingOf(host, now.pid, now.tid)?.within(fromNs, Math.min(now.callStart, toNs)) ?? 0)
-          : 0;
+      const { pid, tid, graph, kernel, callStart, callEnd } = now;
+      const inGraph = graph === graphBefore;
+      const waiting = host.processes.get(pid)?.threads.get(tid)?.waiting;
+      const waited = samples.take(inGraph, kernel, callStart, callEnd, waiting, fromNs, toNs);
       gaps.add(activity, fromNs, waited, Number(inGraph));
     },
   };
@@ -82,7 +74,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
       now.pid = columns['pid']![r]!;
       now.tid = columns['tid']![r]!;
       now.graph = graph[r]!;
-      now.kernel = priority[r]! < 2;
+      now.kernel = priority[r]! < priorities.copy;
       sweep.add(activity[r]!, start[r]!, start[r]! + dur[r]!, priority[r]!, stream[r]!);
       graphBefore = graph[r]!;
     }
@@ -90,7 +82,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   sweep?.finish();
   exclusive.close();
   gaps.close();
-  return { launch: launch.estimate(), graphNode: graphNode.estimate(), overlapping };
+  return { ...samples.estimate(), overlapping };
 }
 
 /** All activities, rank by rank and device by device, by their begin; in slices of time that are sorted one by one. */
@@ -119,8 +111,4 @@ async function* inOrder(workbench: Workbench): AsyncGenerator<Batch> {
       );
     }
   }
-}
-
-function waitingOf(host: Host, pid: number, tid: number): Waiting | undefined {
-  return host.processes.get(pid)?.threads.get(tid)?.waiting;
 }

@@ -1,3 +1,5 @@
+import type { GapLatency } from './launch-latency.js';
+
 /** Bar ids of the parts of a gap, in the order in which they follow each other (waterfall: splitting idle time). */
 export const gapParts = [
   'synchronization',
@@ -8,29 +10,52 @@ export const gapParts = [
   'unattributed',
 ] as const;
 
-/**
- * Parts of the idle interval [idle_ns, start_ns] as SQL. The API call that launched the activity ending it runs
- * from api_start_ns to api_end_ns (null for an orphan); its thread waits for `waiting_ns` of the part before the call;
- * what comes after its return is launch latency up to `latency_ns` and dependency beyond. All are integers, so the
- * parts sum to the gap exactly.
- */
-export function gapPartsSql(): string {
-  const begin = 'greatest(least(api_start_ns, start_ns), idle_ns)';
-  const end = 'greatest(least(api_end_ns, start_ns), idle_ns)';
-  const known = (expression: string) => `CASE WHEN api_start_ns IS NULL THEN 0 ELSE ${expression} END`;
-  return [
-    `${known('waiting_ns')} AS synchronization_ns`,
-    `${known(`${begin} - idle_ns - waiting_ns`)} AS host_ns`,
-    `${known(`${end} - ${begin}`)} AS launch_overhead_ns`,
-    `${known(`least(start_ns - ${end}, latency_ns)`)} AS launch_latency_ns`,
-    `${known(`greatest(start_ns - ${end} - latency_ns, 0)`)} AS device_dependency_ns`,
-    'CASE WHEN api_start_ns IS NULL THEN start_ns - idle_ns ELSE 0 END AS unattributed_ns',
-  ].join(', ');
+/** Idle intervals, with the API call that launched the activity ending each; NaN: an orphan. */
+export interface GapTimes {
+  start_ns: Float64Array;
+  dur_ns: Float64Array;
+  called_ns: Float64Array;
+  returned_ns: Float64Array;
+  /** For how much of the part before the call its thread waited. */
+  waiting_ns: Float64Array;
+  /** 1: between nodes of one CUDA graph, whose launch call is over, whatever the host does. */
+  in_graph: Float64Array | Uint8Array;
 }
 
-/** The largest part, as an index into gapParts; of equal ones the earlier. */
-export function causeSql(): string {
-  const columns = gapParts.map((part) => `${part}_ns`);
-  const largest = `greatest(${columns.join(', ')})`;
-  return `CASE ${gapParts.map((part, index) => `WHEN ${part}_ns = ${largest} THEN ${index}`).join(' ')} END`;
+/**
+ * Cuts the first `rows` gaps. All times are integers, so the parts sum to the gap exactly.
+ * @param usual the time after the call's return is latency up to it and dependency beyond
+ * @param parts filled, in the order of gapParts
+ * @param cause filled with the largest part as an index into gapParts; of equal ones the earlier
+ */
+export function splitGaps(
+  rows: number,
+  gaps: GapTimes,
+  usual: GapLatency,
+  parts: readonly Float64Array[],
+  cause: Float64Array,
+): void {
+  for (let i = 0; i < rows; i++) {
+    const idle = gaps.start_ns[i]!;
+    const start = idle + gaps.dur_ns[i]!;
+    const node = gaps.in_graph[i] === 1;
+    const known = node || !Number.isNaN(gaps.called_ns[i]!);
+    // Nothing of an orphan's gap is before a call, in it or after it.
+    const from = known ? idle : start;
+    const called = node || !known ? from : gaps.called_ns[i]!;
+    const returned = node || !known ? from : gaps.returned_ns[i]!;
+    const begin = Math.max(Math.min(called, start), from);
+    const end = Math.max(Math.min(returned, start), from);
+    const { latencyNs } = node ? usual.graphNode : usual.launch;
+    const waited = gaps.waiting_ns[i]!;
+    parts[0]![i] = waited;
+    parts[1]![i] = begin - from - waited;
+    parts[2]![i] = end - begin;
+    parts[3]![i] = Math.min(start - end, latencyNs);
+    parts[4]![i] = Math.max(start - end - latencyNs, 0);
+    parts[5]![i] = from - idle;
+    let most = 0;
+    for (let part = 1; part < 6; part++) if (parts[part]![i]! > parts[most]![i]!) most = part;
+    cause[i] = most;
+  }
 }

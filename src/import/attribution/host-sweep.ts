@@ -3,20 +3,19 @@ import { stageKinds } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
 import { openCursor, refill, step, type Cursor } from './cursor.js';
 import {
-  attributions,
   containing,
   type Found,
   type Host,
   hostThreads,
   type OpenOp,
+  placeOf,
   processOf,
-  stageAround,
+  stageAt,
   type Thread,
   threadOf,
 } from './host-threads.js';
 import { type FoldedStages, foldStages } from './nested-stages.js';
 import { openRange, type OpenedRanges } from './open-range.js';
-import type { OpenStage } from './open-stage.js';
 import { openRows, type RowWriter } from './row-writer.js';
 
 export interface HostCounts {
@@ -35,7 +34,7 @@ export interface HostInput {
   /** Of a code of an operator's name, as OperatorClasses.ofKernels. */
   ofKernels: Float64Array;
   /**
-   * Called for each call in turn: place = stage_id × attributions.length + attribution, NaN outside all stages; the
+   * Called for each call in turn: its place (placeOf); the
    * operator around it and what that says of its kernels (OpenOp.ofKernels), or NaN.
    */
   placed: { add(place: number, op: number, opClass: number): void; close(): void };
@@ -194,7 +193,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
   const parent = containing(open, endNs);
   if (parent) parent.selfNs -= durNs;
-  const stage = around(sweep, thread, startNs, endNs);
+  stageAt(thread, startNs, endNs, sweep.found);
   const depth = parent ? parent.depth + 1 : 0;
   const said = sweep.names.ofKernels[columns['name']![row]!] ?? Number.NaN;
   open.push({
@@ -203,7 +202,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
     depth,
     endNs,
     selfNs: durNs,
-    stage: stage?.id ?? Number.NaN,
+    stage: sweep.found.stage?.id ?? Number.NaN,
     ofKernels: Number.isNaN(said) && parent ? parent.ofKernels : said,
   });
 }
@@ -219,25 +218,14 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
   const { ops } = thread;
   while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
-  const stage = around(sweep, thread, startNs, endNs);
-  const { ranges } = thread;
-  if (ranges.length > 0 && stage !== ranges.at(-1)) sweep.counts.clippedCalls++;
+  if (stageAt(thread, startNs, endNs, sweep.found)) sweep.counts.clippedCalls++;
   const op = containing(ops, endNs);
   // A driver call inside a runtime call is part of it.
   if (startNs >= thread.callEndNs) {
     if (op) op.selfNs -= endNs - startNs;
     thread.callEndNs = endNs;
   }
-  const place = stage ? stage.id * attributions.length + sweep.found.by : Number.NaN;
-  sweep.calls.add(place, op?.id ?? Number.NaN, op?.ofKernels ?? Number.NaN);
-}
-
-/** Ranges that ended before go first: what is left on the stack is open, or overlaps what is. */
-function around(sweep: Sweep, thread: Thread, startNs: number, endNs: number): OpenStage | null {
-  const { ranges } = thread;
-  while (ranges.length > 0 && ranges[ranges.length - 1]!.endNs < startNs) ranges.pop();
-  stageAround(thread, endNs, sweep.found);
-  return sweep.found.stage;
+  sweep.calls.add(placeOf(sweep.found), op?.id ?? Number.NaN, op?.ofKernels ?? Number.NaN);
 }
 
 /** Mostly the thread of the event before. */

@@ -85,6 +85,9 @@ export function containing<T extends { endNs: number }>(open: readonly T[], endN
 /** How a stage was found; the codes of kernels.attributed_by. */
 export const attributions = ['api', 'process_range', 'thread', 'time'] as const;
 
+/** What the sweep of the host found for a call: stage × attributions + how; 0: no stage. */
+export const placeOf = ({ stage, by }: Found): number => (stage ? stage.id * attributions.length + by : 0);
+
 export interface Found {
   stage: OpenStage | null;
   /** Index in `attributions`. */
@@ -92,10 +95,22 @@ export interface Found {
 }
 
 /**
+ * As stageAround, of something that begins at startNs. Ranges that ended before go first: what is left on the stack is
+ * open, or overlaps what is.
+ * @returns whether it begins in a range of its thread and ends after it
+ */
+export function stageAt(thread: Thread, startNs: number, endNs: number, found: Found): boolean {
+  const { ranges } = thread;
+  while (ranges.length > 0 && ranges[ranges.length - 1]!.endNs < startNs) ranges.pop();
+  stageAround(thread, endNs, found);
+  return ranges.length > 0 && found.stage !== ranges[ranges.length - 1];
+}
+
+/**
  * Stage of something a thread does: its own innermost range around it, else a start/end range of the process, else,
  * for a thread nobody marked (a worker of the framework), the range that another thread of the process is in.
  */
-export function stageAround(thread: Thread, endNs: number, found: Found): void {
+function stageAround(thread: Thread, endNs: number, found: Found): void {
   const { process } = thread;
   found.by = 0;
   found.stage = containing(thread.ranges, endNs);

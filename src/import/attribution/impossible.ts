@@ -18,11 +18,11 @@ export interface ImpossibleCounts {
 }
 
 /** Clocks of host and device are aligned to some µs; less than this is no news. */
-export const skewNs = 20_000;
+const skewNs = 20_000;
 /** A kernel that begins this long before its launch says that its time is wrong, whatever clocks do. */
-export const impossibleLeadNs = 1_000_000_000;
+const impossibleLeadNs = 1_000_000_000;
 /** Queues hold about a thousand launches: one that waits longer than this was recorded by another clock, or not here. */
-export const impossibleWaitNs = 60_000_000_000;
+const impossibleWaitNs = 60_000_000_000;
 
 /** More GPUs than any machine has. */
 const mostDevices = 1024;
@@ -86,21 +86,34 @@ async function keepRows(workbench: Workbench, table: string, where: string): Pro
   await workbench.run(`ALTER TABLE attr_kept RENAME TO ${table}`);
 }
 
-/** Of attr_kernels and attr_copies: leaves out what begins long before its launch, and counts what begins before it or long after. */
+/**
+ * Counts an activity that begins before its launch or long after it.
+ * @param leadNs how long before; negative: after
+ * @returns whether it is to be left out
+ */
+export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {
+  if (leadNs < -impossibleWaitNs) counts.afterLaunch++;
+  if (leadNs <= skewNs) return false;
+  if (leadNs > impossibleLeadNs) {
+    counts.beforeLaunch++;
+    return true;
+  }
+  counts.skewed++;
+  counts.mostSkewNs = Math.max(counts.mostSkewNs, leadNs);
+  return false;
+}
+
+/** As judgeLead, of attr_kernels and attr_copies. */
 export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
   const lead = 'api_start_ns - start_ns';
   for (const table of ['attr_kernels', 'attr_copies']) {
-    const [found] = await workbench.query<{ far: number; late: number; near: number; most: number | null }>(
-      `SELECT count(*) FILTER (${lead} > ${impossibleLeadNs}) AS far,
-         count(*) FILTER (${lead} < ${-impossibleWaitNs}) AS late,
-         count(*) FILTER (${lead} > ${skewNs} AND ${lead} <= ${impossibleLeadNs}) AS near,
-         max(${lead}) FILTER (${lead} <= ${impossibleLeadNs}) AS most FROM ${table}`,
+    const before = counts.beforeLaunch;
+    const scan = workbench.scan(
+      `SELECT ${lead} AS lead FROM ${table} WHERE ${lead} > ${skewNs} OR ${lead} < ${-impossibleWaitNs}`,
     );
-    const { far, late, near, most } = found!;
-    counts.beforeLaunch += far;
-    counts.afterLaunch += late;
-    counts.skewed += near;
-    if (near > 0) counts.mostSkewNs = Math.max(counts.mostSkewNs, most ?? 0);
-    if (far > 0) await workbench.run(`DELETE FROM ${table} WHERE ${lead} > ${impossibleLeadNs}`);
+    for await (const { rows, columns } of scan)
+      for (let row = 0; row < rows; row++) judgeLead(columns['lead']![row]!, counts);
+    if (counts.beforeLaunch > before)
+      await workbench.run(`DELETE FROM ${table} WHERE ${lead} > ${impossibleLeadNs}`);
   }
 }

@@ -1,52 +1,49 @@
-import type { Workbench } from '../../model/workbench.js';
+import type { Columns, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { causeSql, gapParts, gapPartsSql } from './gap-parts.js';
+import { gapParts, type GapTimes, splitGaps } from './gap-parts.js';
 import { keepScanned } from './keep-scanned.js';
+import type { GapLatency } from './launch-latency.js';
 import { type Slice, slicesOf, within } from './slices.js';
 
 const own = ['start_ns', 'dur_ns', 'pid', 'tid', 'rank', 'device', 'context', 'stage_id', 'correlation'];
+const partColumns = gapParts.map((part) => `${part}_ns`);
 
 /** Idle intervals of the devices, with their parts. Needs attr_gaps, attr_kernels and attr_copies. */
 export async function keepGaps(
   workbench: Workbench,
   context: ImportContext,
-  latency: { launchNs: number; graphNodeNs: number },
+  latency: GapLatency,
 ): Promise<void> {
   const kernels = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity >= 0 THEN activity END');
   const copies = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity < 0 THEN -1 - activity END');
-  const columns = [...own, ...gapParts.map((part) => `${part}_ns`)];
   await keepScanned(
     workbench,
     context,
     'gaps',
     {
-      ...Object.fromEntries(columns.map((column) => [column, { sql: column }])),
+      ...Object.fromEntries(own.map((column) => [column, { sql: column }])),
       before_op_id: { sql: 'op_id' },
-      cause: { sql: causeSql(), texts: gapParts },
+      ...Object.fromEntries(partColumns.map((column) => [column, {}])),
+      cause: { texts: gapParts },
     },
-    kernels.map((slice, number) => `(${gapsSql(slice, copies[number]!, latency)})`),
+    kernels.map((slice, number) => `(${gapsSql(slice, copies[number]!)})`),
+    {
+      of: ['called_ns', 'returned_ns', 'waiting_ns', 'in_graph'],
+      fill(rows, columns) {
+        const parts = partColumns.map((name) => (columns[name] = new Float64Array(rows)));
+        columns['cause'] = new Float64Array(rows);
+        splitGaps(rows, columns as Columns & GapTimes, latency, parts, columns['cause']);
+      },
+    },
   );
 }
 
-/**
- * Between the nodes of one graph the launch call is over, whatever the host does: such gaps are node latency, and
- * dependency beyond it.
- */
-function gapsSql(
-  kernels: Slice,
-  copies: Slice,
-  { launchNs, graphNodeNs }: { launchNs: number; graphNodeNs: number },
-): string {
+function gapsSql(kernels: Slice, copies: Slice): string {
   const from = (table: string, slice: Slice, activity: string) => `
-    SELECT g.idle_ns::BIGINT AS idle_ns, g.waiting_ns::BIGINT AS waiting_ns, k.start_ns,
-      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns END AS api_start_ns,
-      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns + k.api_dur_ns END AS api_end_ns,
-      CASE WHEN g.in_graph = 1 THEN ${graphNodeNs} ELSE ${launchNs} END AS latency_ns,
+    SELECT g.idle_ns::BIGINT AS start_ns, k.start_ns - g.idle_ns::BIGINT AS dur_ns, g.waiting_ns, g.in_graph,
+      k.api_start_ns AS called_ns, k.api_start_ns + k.api_dur_ns AS returned_ns,
       k.pid, k.tid, k.rank, k.device, k.context, k.stage_id, k.op_id, k.correlation
     FROM (SELECT * FROM attr_gaps WHERE ${slice.rows}) g
     JOIN (SELECT * FROM ${table} WHERE ${within('activity', slice)}) k ON k.activity = ${activity}`;
-  return `
-    SELECT idle_ns AS start_ns, start_ns - idle_ns AS dur_ns, pid, tid, rank, device, context, stage_id, op_id, correlation,
-      ${gapPartsSql()}
-    FROM (${from('attr_kernels', kernels, 'g.activity')} UNION ALL ${from('attr_copies', copies, '-1 - g.activity')})`;
+  return `${from('attr_kernels', kernels, 'g.activity')} UNION ALL ${from('attr_copies', copies, '-1 - g.activity')}`;
 }

@@ -1,11 +1,7 @@
 import type { Workbench } from '../../model/workbench.js';
-import { stageKinds } from '../../model/record.js';
 import type { ImportContext } from '../importer.js';
 import { attributions } from './host-threads.js';
-import type { FoldedStages } from './nested-stages.js';
 import { kernelClassSql } from './names.js';
-import { openRows } from './row-writer.js';
-import { integer } from './texts.js';
 
 type Keep = (table: Parameters<Workbench['keep']>[0], select: string) => Promise<number>;
 
@@ -72,39 +68,3 @@ export function callsSql(apis: readonly { code: number; text: string }[]): strin
     ${cases.length > 0 ? `CASE a.api ${cases.join(' ')} END` : 'NULL'} AS api
   FROM attr_api a LEFT JOIN attr_call_names n ON n.code = a.name`;
 }
-
-const takenColumns = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
-
-/** For stagesSql: attr_folded (stage_id, phase_id) and attr_taken. */
-export async function writeFolded(workbench: Workbench, { phases, taken }: FoldedStages): Promise<void> {
-  const folded = await openRows(workbench, 'attr_folded', ['stage_id', 'phase_id']);
-  for (const [stage, phase] of phases) folded.add(stage, phase ?? Number.NaN);
-  folded.close();
-  const fields = await openRows(workbench, 'attr_taken', ['stage_id', 'kind', ...takenColumns]);
-  for (const [stage, values] of taken)
-    fields.add(
-      stage,
-      stageKinds.indexOf(values.kind),
-      ...takenColumns.map((column) => values[column] ?? Number.NaN),
-    );
-  fields.close();
-}
-
-const own = (column: (typeof takenColumns)[number]) =>
-  integer(`CASE WHEN t.stage_id IS NULL THEN s.${column} ELSE t.${column} END`);
-
-export const stagesSql = `
-  SELECT s.stage_id, ${integer('s.parent_id')} AS parent_id,
-    ${integer('CASE WHEN phase.stage_id IS NULL THEN s.phase_id ELSE phase.phase_id END')} AS phase_id,
-    ${named(`CASE WHEN f.stage_id IS NULL THEN coalesce(t.kind, s.kind) ELSE ${stageKinds.indexOf('other')} END`, stageKinds)} AS kind, n.text AS raw_name,
-    CASE WHEN f.stage_id IS NULL THEN ${own('step_index')} END AS step_index,
-    ${own('iteration')} AS iteration, s.start_ns, s.end_ns, ${integer('s.pid')} AS pid,
-    ${integer('s.tid')} AS tid, ${integer('s.rank')} AS rank, ${own('batch_size')} AS batch_size,
-    ${own('new_tokens')} AS new_tokens, ${own('context_tokens_sum')} AS context_tokens_sum,
-    s.warmup = 1 AS warmup, d.device, d.device_start_ns, d.device_end_ns
-  FROM attr_stages s
-  LEFT JOIN attr_folded f ON f.stage_id = s.stage_id
-  LEFT JOIN attr_folded phase ON phase.stage_id = s.phase_id
-  LEFT JOIN attr_taken t ON t.stage_id = s.stage_id
-  LEFT JOIN attr_stage_device d ON d.stage_id = s.stage_id
-  LEFT JOIN trace_names n ON n.code = s.name`;

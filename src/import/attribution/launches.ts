@@ -32,7 +32,7 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
     `CREATE TABLE attr_api AS SELECT ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns,
        ${of('pid')} AS pid, ${of('tid')} AS tid, ${of('rank', 'INTEGER')} AS rank, ${of('correlation')} AS correlation,
        ${of('name', 'INTEGER')} AS name, ${of('api', 'INTEGER')} AS api,
-       ${integer(`floor(c.place / ${n})`, 'INTEGER')} AS stage_id, ${integer(`c.place % ${n}`, 'UTINYINT')} AS attributed_by,
+       nullif(floor(c.place / ${n}), 0)::INTEGER AS stage_id, CASE WHEN c.place > 0 THEN c.place % ${n} END::UTINYINT AS attributed_by,
        ${integer('c.op_id')} AS op_id, ${integer('c.op_class', 'UTINYINT')} AS op_class
      FROM trace_api a POSITIONAL JOIN attr_calls c`,
   );

@@ -1,6 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { opClasses } from '../../model/classes.js';
-import { kernelLabel } from '../kernel-classes/classify.js';
+import { labelNames } from './kernel-labels.js';
 import { openRows } from './row-writer.js';
 import { asEnum, textTable } from './texts.js';
 
@@ -16,20 +16,13 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text::VARCHAR AS text FROM attr_kernel_names',
   );
-  const labels = new Map<string, number>();
-  const labelCode = (text: string | null) => {
-    if (text === null) return Number.NaN;
-    if (!labels.has(text)) labels.set(text, labels.size);
-    return labels.get(text)!;
-  };
+  const labels = labelNames(names.map(({ text }) => text));
   const rows = await openRows(workbench, 'attr_kernel_labels', ['code', 'class', 'tile', 'dtype']);
-  for (const { code, text } of names) {
-    const label = kernelLabel(text);
-    rows.add(code, opClasses.indexOf(label.class), labelCode(label.tile), labelCode(label.dtype));
-  }
+  for (const [i, { code }] of names.entries())
+    rows.add(code, labels.class[i]!, labels.tile[i]!, labels.dtype[i]!);
   rows.close();
-  await workbench.createNames('attr_labels', labels.keys());
-  if (labels.size > 0) await asEnum(workbench, 'attr_labels');
+  await workbench.createNames('attr_labels', labels.texts);
+  if (labels.texts.length > 0) await asEnum(workbench, 'attr_labels');
   await workbench.run(
     `CREATE TABLE attr_short AS SELECT name AS code, min(short_name) AS short FROM
        (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name`,

@@ -1,4 +1,4 @@
-import type { StageKind } from '../../model/record.js';
+import { type StageKind, stageKinds } from '../../model/record.js';
 import { alike, type OpenStage } from './open-stage.js';
 
 /** Phases with the phases directly inside them that they are one with, or that they only hold. Outer ones come first. */
@@ -19,6 +19,32 @@ export interface FoldedStages {
   /** Not phases after all, of kind other, with the phase that they and what is in them belong to; null: none. */
   phases: ReadonlyMap<number, number | null>;
   taken: ReadonlyMap<number, TakenFields>;
+}
+
+const takenNames = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
+
+/** Columns of stages that folding changes; `kind` is an index in stageKinds. */
+export type FoldColumns = Record<
+  'stage_id' | 'phase_id' | 'kind' | (typeof takenNames)[number],
+  Float64Array
+>;
+
+/** Writes what foldStages found into the first `rows` of the columns. */
+export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColumns): void {
+  if (folded.phases.size === 0) return;
+  for (let row = 0; row < rows; row++) {
+    const id = columns.stage_id[row]!;
+    const phase = folded.phases.get(columns.phase_id[row]!);
+    if (phase !== undefined) columns.phase_id[row] = phase ?? Number.NaN;
+    const fields = folded.taken.get(id);
+    if (fields) {
+      columns.kind[row] = stageKinds.indexOf(fields.kind);
+      for (const name of takenNames) columns[name][row] = fields[name] ?? Number.NaN;
+    }
+    if (!folded.phases.has(id)) continue;
+    columns.kind[row] = stageKinds.indexOf('other');
+    columns.step_index[row] = Number.NaN;
+  }
 }
 
 /** Whether the phase `stage` must be looked at again once all of what is in `outer` is known. */

@@ -26,11 +26,6 @@ export async function asEnum(workbench: Workbench, name: string): Promise<void> 
   await workbench.run(`ALTER TABLE ${name} ALTER text TYPE ${name}_type`);
 }
 
-export async function dropTextTable(workbench: Workbench, name: string): Promise<void> {
-  await workbench.run(`DROP TABLE IF EXISTS ${name}`);
-  await workbench.run(`DROP TYPE IF EXISTS ${name}_type`);
-}
-
 export type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
 
 /** A double as an integer; NaN, which is null in tables filled in bulk, and what the type does not hold become null. */

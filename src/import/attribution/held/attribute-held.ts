@@ -49,7 +49,7 @@ export async function attributeHeld(
   const waits = [...new Set(calls.shapes['name'])].filter(
     (code) => !Number.isNaN(code) && isSynchronizing(names[code]!),
   );
-  const { host, counts, folded, stages, places } = sweepHeldHost(
+  const { host, counts, stages, places } = sweepHeldHost(
     trace.ranges,
     calls,
     cached((code) => read(names[code] ?? '')),
@@ -77,7 +77,7 @@ export async function attributeHeld(
   gapTable.add(part('gaps', { gaps, calls, kernels, copies, launch, graphNode }));
   const { work, counts: device } = stageWork(stages.own.parent_id, [kernels, copies]);
   const stageTable = await open(workbench, context, 'stages', stages.rows);
-  stageTable.add(part('stages', { stages, folded, work, names, kinds: stageKinds }));
+  stageTable.add(part('stages', { stages, work, names, kinds: stageKinds }));
   const none = await open(workbench, context, 'ops', 0);
   for (const table of [tables.kernels, tables.copies, gapTable, stageTable, none]) table.close();
   proceed(0.7);

@@ -73,7 +73,5 @@ function put(table: CallTable, { start_ns, dur_ns }: HeldEvents, id: number, row
 
 /** Row of the call with this id, −1 when there is none. */
 export function callOf({ dense, least, sparse }: CallTable, id: number): number {
-  if (dense.length === 0) return (sparse.get(id) ?? 0) - 1;
-  const at = id - least;
-  return at >= 0 && at < dense.length ? dense[at]! - 1 : -1;
+  return ((dense.length === 0 ? sparse.get(id) : dense[id - least]) ?? 0) - 1;
 }

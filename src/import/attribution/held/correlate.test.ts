@@ -40,7 +40,7 @@ test.each([1, 1e9])('ids belong to their process, the outer of two calls counts;
   expect(found.shared).toBe(2);
 });
 
-test('of calls whose ids count up: ids left out, before the first and after the last, in any order', () => {
+test('ids left out, before the first and after the last, in any order', () => {
   const own = [3, 4, 7, 8, 9, 40, 41, 500];
   const calls = events(
     own.map((id, row) => [1, row, 1, id]),

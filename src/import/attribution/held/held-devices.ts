@@ -1,7 +1,7 @@
 import type { DeviceTimes } from '../devices.js';
-import { deviceSweep } from '../device-sweep.js';
+import { deviceSweep, priorities } from '../device-sweep.js';
 import type { Host } from '../host-threads.js';
-import { latencySamples, type LatencySamples } from '../launch-latency.js';
+import { gapSamples, type GapSamples } from '../launch-latency.js';
 import type { Waiting } from '../waiting.js';
 import {
   backwards,
@@ -45,8 +45,7 @@ interface Sweep {
   priority: Uint8Array;
   waiting: readonly (Waiting | undefined)[];
   streams: { kernels: Int32Array; copies: Int32Array };
-  launch: LatencySamples;
-  graphNode: LatencySamples;
+  samples: GapSamples;
   gaps: HeldGaps;
   exclusive: ExclusiveTimes;
 }
@@ -69,14 +68,13 @@ export function sweepHeldDevices(
     inGraph: sharedBytes(most),
   };
   const exclusive: ExclusiveTimes = { kernels: null, copies: null };
-  const launch = latencySamples();
-  const graphNode = latencySamples();
+  const samples = gapSamples();
   const waiting = threadWaits(host, calls);
   const streams = streamNumbers(kernels.events, copies.events);
-  const sweep = { calls, kernels, copies, priority, waiting, streams, launch, graphNode, gaps, exclusive };
+  const sweep = { calls, kernels, copies, priority, waiting, streams, samples, gaps, exclusive };
   for (const device of devicesOfRanks(kernels.events, copies.events)) sweepOne(sweep, device);
   const overlapping = exclusive.kernels !== null || exclusive.copies !== null;
-  return { launch: launch.estimate(), graphNode: graphNode.estimate(), overlapping, gaps, exclusive };
+  return { ...samples.estimate(), overlapping, gaps, exclusive };
 }
 
 /**
@@ -102,7 +100,7 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
     const shape = events.shape[row]!;
     const start = events.start_ns[row]!;
     const streams = isCopy ? sweep.streams.copies : sweep.streams.kernels;
-    const class_ = isCopy ? 2 : sweep.priority[shape]!;
+    const class_ = isCopy ? priorities.copy : sweep.priority[shape]!;
     shared.add(activity, start, start + events.dur_ns[row]!, class_, streams[shape]!);
   };
   const gapFound = gapWriter(sweep);
@@ -167,7 +165,7 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
 }
 
 /** Writes the gap between two activities, with what is known of the launch that ended it. */
-function gapWriter({ calls, kernels, copies, waiting, launch, graphNode, gaps }: Sweep) {
+function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
   const { activity: activityOf, idle_ns: idleOf, waiting_ns: waitingOf, inGraph: inGraphOf } = gaps;
   const kernelGraphs = graphShapes(kernels.events);
@@ -184,20 +182,16 @@ function gapWriter({ calls, kernels, copies, waiting, launch, graphNode, gaps }:
     const at = gaps.count++;
     activityOf[at] = activity;
     idleOf[at] = fromNs;
-    if (graphs && graphOf(activity) === graphOf(before)) {
-      inGraphOf[at] = 1;
-      graphNode.add(toNs - fromNs);
-      return;
-    }
+    const inGraph = graphs && graphOf(activity) === graphOf(before);
     const isKernel = activity >= 0;
     const call = isKernel ? kernels.call[activity]! : copies.call[-1 - activity]!;
-    if (call < 0) return;
-    const begin = callStart[call]!;
-    const end = begin + callDur[call]!;
-    if (isKernel && begin >= fromNs && end <= toNs) launch.add(toNs - end);
-    if (begin <= fromNs) return;
-    const waited = waiting[callShape[call]!]?.within(fromNs, begin < toNs ? begin : toNs) ?? 0;
+    if (call < 0 && !inGraph) return;
+    const begin = call < 0 ? Number.NaN : callStart[call]!;
+    const end = call < 0 ? Number.NaN : begin + callDur[call]!;
+    const ofThread = call < 0 ? undefined : waiting[callShape[call]!];
+    const waited = samples.take(inGraph, isKernel, begin, end, ofThread, fromNs, toNs);
     // Zeros are there already, and a page nobody writes takes no memory.
+    if (inGraph) inGraphOf[at] = 1;
     if (waited > 0) waitingOf[at] = waited;
   };
 }

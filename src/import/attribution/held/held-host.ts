@@ -7,16 +7,18 @@ import {
   type Found,
   type Host,
   hostThreads,
+  placeOf,
   type Process,
   processOf,
-  stageAround,
+  stageAt,
   type Thread,
   threadOf,
 } from '../host-threads.js';
-import { type FoldedStages, foldStages } from '../nested-stages.js';
+import { foldStages } from '../nested-stages.js';
 import { openRange, type OpenedRanges } from '../open-range.js';
+import type { OpenStage } from '../open-stage.js';
 import { closeRanges, type HeldRanges, rangeOrder } from './held-ranges.js';
-import { type HeldStages, heldStages } from './held-stages.js';
+import { foldHeld, type HeldStages, heldStages } from './held-stages.js';
 import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
@@ -25,7 +27,6 @@ export interface HeldHost {
   /** Knows how long each thread waited when. */
   host: Host;
   counts: HostCounts;
-  folded: FoldedStages;
   stages: HeldStages;
   /** Of each call. */
   places: Places;
@@ -66,16 +67,18 @@ export function sweepHeldHost(
   const order = rangeOrder(ranges);
   const api = attributions.indexOf('api');
 
+  function topIs(number: number, stage: OpenStage | null): void {
+    topEnd[number] = stage ? stage.endNs : Number.NEGATIVE_INFINITY;
+    topPlace[number] = placeOf({ stage, by: api });
+  }
+
   function open(row: number): void {
     const code = ranges.shape[row]!;
     const { process, thread, number, rank, name } = owners[code]!;
     const startNs = ranges.start_ns[row]!;
     const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
     const one = openRange(opened, process, thread, range, labels[code]!);
-    if (thread) {
-      topEnd[number] = one.endNs;
-      topPlace[number] = one.id * attributions.length + api;
-    }
+    if (thread) topIs(number, one);
     const { own } = stages;
     const at = stages.rows++;
     stages.shape[at] = code;
@@ -89,16 +92,11 @@ export function sweepHeldHost(
   }
 
   const found: Found = { stage: null, by: 0 };
-  function placeOf(number: number, startNs: number, endNs: number): number {
+  function lookedUp(number: number, startNs: number, endNs: number): number {
     const thread = byNumber[number]!;
-    const { ranges: stack } = thread;
-    while (stack.length > 0 && stack[stack.length - 1]!.endNs < startNs) stack.pop();
-    stageAround(thread, endNs, found);
-    const top = stack.length > 0 ? stack[stack.length - 1]! : null;
-    if (top && found.stage !== top) counts.clippedCalls++;
-    topEnd[number] = top ? top.endNs : Number.NEGATIVE_INFINITY;
-    topPlace[number] = top ? top.id * attributions.length + api : 0;
-    return found.stage ? found.stage.id * attributions.length + found.by : 0;
+    if (stageAt(thread, startNs, endNs, found)) counts.clippedCalls++;
+    topIs(number, thread.ranges.at(-1) ?? null);
+    return placeOf(found);
   }
 
   const { rows, start_ns: start, dur_ns: dur, shape } = calls;
@@ -114,7 +112,7 @@ export function sweepHeldHost(
       const number = threadOfCode[code]!;
       const end = begin + dur[i]!;
       if (waits[code] === 1) byNumber[number]!.waiting.add(begin, end);
-      places[i] = end <= topEnd[number]! ? topPlace[number]! : placeOf(number, begin, end);
+      places[i] = end <= topEnd[number]! ? topPlace[number]! : lookedUp(number, begin, end);
     }
     return i;
   }
@@ -127,7 +125,8 @@ export function sweepHeldHost(
     open(row);
   }
   placeCalls(call, Number.POSITIVE_INFINITY);
-  return { host, counts, folded: foldStages(opened.nested), stages, places };
+  foldHeld(stages, foldStages(opened.nested));
+  return { host, counts, stages, places };
 }
 
 /** What the names of combinations say that all their stages have. */

@@ -1,4 +1,5 @@
 import type { Columns } from '../../../model/workbench.js';
+import { applyFolds, type FoldedStages } from '../nested-stages.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 
 /** What differs from stage to stage. */
@@ -12,10 +13,16 @@ const ownColumns = [
   'warmup',
 ] as const;
 
+/** What the name says of all stages of a combination, until stages are folded. */
+const labelColumns = ['kind', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
+export type LabelColumn = (typeof labelColumns)[number];
+
 /** Stages as the host sweep makes them, row n is stage n + 1: what differs, and the rest once for each combination. */
 export interface HeldStages {
   rows: number;
   own: Record<(typeof ownColumns)[number], Float64Array>;
+  /** The columns of labels of each stage, where some are folded. */
+  folded: Record<LabelColumn, Float64Array> | null;
   shape: Int32Array;
   /** pid, tid, rank, name, kind, batch_size, new_tokens, context_tokens_sum by code. */
   shapes: Columns;
@@ -24,18 +31,36 @@ export interface HeldStages {
 /** @param ranges each becomes a stage */
 export function heldStages(ranges: number, shapes: Columns): HeldStages {
   const own = Object.fromEntries(ownColumns.map((name) => [name, sharedFloats(ranges)]));
-  return { rows: 0, own: own as HeldStages['own'], shape: sharedInts(ranges), shapes };
+  return { rows: 0, own: own as HeldStages['own'], folded: null, shape: sharedInts(ranges), shapes };
+}
+
+export const stageNumbers = ({ rows }: HeldStages): Float64Array =>
+  Float64Array.from({ length: rows }, (_, row) => row + 1);
+
+/** Writes what foldStages found into the stages. */
+export function foldHeld(stages: HeldStages, found: FoldedStages): void {
+  if (found.phases.size === 0) return;
+  const { rows, own, shape, shapes } = stages;
+  const ofRows = (name: LabelColumn) => {
+    const values = sharedFloats(rows);
+    for (let row = 0; row < rows; row++) values[row] = shapes[name]![shape[row]!]!;
+    return [name, values] as const;
+  };
+  const folded = Object.fromEntries(labelColumns.map(ofRows)) as Record<LabelColumn, Float64Array>;
+  applyFolds(found, rows, { ...own, ...folded, stage_id: stageNumbers(stages) });
+  stages.folded = folded;
 }
 
 /** For stagesByTime. */
 // oxlint-disable-next-line require-await
-export async function* stageBatches({ rows, own, shape, shapes }: HeldStages) {
+export async function* stageBatches(stages: HeldStages) {
+  const { rows, own, shape, shapes } = stages;
   if (rows === 0) return;
   const columns: Columns = {
     start_ns: own.start_ns,
     end_ns: own.end_ns,
     pid: Float64Array.from(shape, (code) => shapes['pid']![code]!),
-    stage_id: Float64Array.from(shape, (_, row) => row + 1),
+    stage_id: stageNumbers(stages),
   };
   yield { rows, columns };
 }

@@ -1,10 +1,4 @@
-import {
-  type ImpossibleCounts,
-  isNoDevice,
-  impossibleLeadNs,
-  impossibleWaitNs,
-  skewNs,
-} from '../impossible.js';
+import { type ImpossibleCounts, isNoDevice, judgeLead } from '../impossible.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
@@ -41,16 +35,7 @@ export function leaveOut(
       continue;
     }
     const from = call[i]!;
-    const leadNs = from < 0 ? 0 : callStart[from]! - start;
-    if (leadNs < -impossibleWaitNs) counts.afterLaunch++;
-    if (leadNs <= skewNs) continue;
-    if (leadNs > impossibleLeadNs) {
-      (out ??= new Uint8Array(rows))[i] = 1;
-      counts.beforeLaunch++;
-    } else {
-      counts.skewed++;
-      counts.mostSkewNs = Math.max(counts.mostSkewNs, leadNs);
-    }
+    if (from >= 0 && judgeLead(callStart[from]! - start, counts)) (out ??= new Uint8Array(rows))[i] = 1;
   }
   return out === null ? { events, call } : without(events, call, out);
 }

@@ -2,7 +2,7 @@ import type { HeldColumn } from '../../../model/workbench.js';
 import { attributions } from '../host-threads.js';
 import { computed, worded } from './columns.js';
 
-/** What the host sweep found for each call: place = stage_id × attributions + how; 0 is no stage. */
+/** placeOf for each call. */
 export type Places = Int32Array;
 
 /** NaN: none. */

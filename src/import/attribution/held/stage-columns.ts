@@ -1,12 +1,10 @@
 import type { HeldColumns } from '../../../model/workbench.js';
-import type { FoldedStages } from '../nested-stages.js';
-import { computed, direct, ofShapes, worded } from './columns.js';
-import type { HeldStages } from './held-stages.js';
+import { direct, ofShapes, worded } from './columns.js';
+import { type HeldStages, type LabelColumn, stageNumbers } from './held-stages.js';
 import type { StageWork } from './stage-work.js';
 
 export interface StagesInput {
   stages: HeldStages;
-  folded: FoldedStages;
   work: StageWork;
   /** By code. */
   names: readonly string[];
@@ -14,54 +12,26 @@ export interface StagesInput {
   kinds: readonly string[];
 }
 
-export function stageColumns({ stages, folded, work, names, kinds }: StagesInput): HeldColumns {
-  const { own, shape, shapes } = stages;
+export function stageColumns({ stages, work, names, kinds }: StagesInput): HeldColumns {
+  const { own, folded, shape, shapes } = stages;
   const ofShape = ofShapes(shape);
-  const { phases, taken } = folded;
-  const other = kinds.indexOf('other');
-  const sizeOf = (name: 'batch_size' | 'new_tokens' | 'context_tokens_sum') =>
-    taken.size === 0
-      ? ofShape(shapes[name])
-      : computed((row) => {
-          const fields = taken.get(row + 1);
-          return fields ? (fields[name] ?? Number.NaN) : shapes[name]![shape[row]!]!;
-        });
+  const label = (name: LabelColumn) => (folded ? direct(folded[name]) : ofShape(shapes[name]));
   return {
-    stage_id: computed((row) => row + 1),
+    stage_id: direct(stageNumbers(stages)),
     parent_id: direct(own.parent_id),
-    phase_id:
-      phases.size === 0
-        ? direct(own.phase_id)
-        : computed((row) => {
-            const phase = phases.get(own.phase_id[row]!);
-            return phase === undefined ? own.phase_id[row]! : (phase ?? Number.NaN);
-          }),
-    kind:
-      phases.size === 0
-        ? ofShape(shapes['kind'], kinds)
-        : worded(kinds, (row) => {
-            if (phases.has(row + 1)) return other;
-            const fields = taken.get(row + 1);
-            return fields ? kinds.indexOf(fields.kind) : shapes['kind']![shape[row]!]!;
-          }),
+    phase_id: direct(own.phase_id),
+    kind: folded ? worded(kinds, (row) => folded.kind[row]!) : ofShape(shapes['kind'], kinds),
     raw_name: ofShape(shapes['name'], names),
-    step_index: computed((row) => {
-      if (phases.has(row + 1)) return Number.NaN;
-      const fields = taken.get(row + 1);
-      return fields ? (fields.step_index ?? Number.NaN) : own.step_index[row]!;
-    }),
-    iteration: computed((row) => {
-      const fields = taken.get(row + 1);
-      return fields ? (fields.iteration ?? Number.NaN) : own.iteration[row]!;
-    }),
+    step_index: direct(own.step_index),
+    iteration: direct(own.iteration),
     start_ns: direct(own.start_ns),
     end_ns: direct(own.end_ns),
     pid: ofShape(shapes['pid']),
     tid: ofShape(shapes['tid']),
     rank: ofShape(shapes['rank']),
-    batch_size: sizeOf('batch_size'),
-    new_tokens: sizeOf('new_tokens'),
-    context_tokens_sum: sizeOf('context_tokens_sum'),
+    batch_size: label('batch_size'),
+    new_tokens: label('new_tokens'),
+    context_tokens_sum: label('context_tokens_sum'),
     warmup: direct(own.warmup),
     device: direct(work.device),
     device_start_ns: direct(work.device_start_ns),
