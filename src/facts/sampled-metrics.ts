@@ -22,3 +22,24 @@ export const notSeries: readonly string[] = [
   'max_sm_clock_mhz',
   'max_memory_clock_mhz',
 ];
+
+interface Series {
+  scope: string;
+  metric: string;
+  unit: string;
+  points: [number, number][];
+}
+
+/** One series for each metric of a scope, of rows in the order of time. */
+export function seriesOf(
+  rows: readonly { scope: string; metric: string; t: number; value: number }[],
+): Series[] {
+  const found = new Map<string, Series>();
+  for (const { scope, metric, t, value } of rows) {
+    const key = `${scope} ${metric}`;
+    const one = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
+    one.points.push([t, value]);
+    found.set(key, one);
+  }
+  return [...found.values()];
+}

@@ -1,7 +1,7 @@
 import type { TelemetryResult } from '../model/documents/profile.js';
 import { figure, missing, type Figure } from '../model/figure.js';
 import type { SessionDatabase } from '../session/query.js';
-import { unitOf } from './sampled-metrics.js';
+import { seriesOf } from './sampled-metrics.js';
 
 /** Series shown: more cores than this are shown as the host's mean only. */
 const maxCores = 16;
@@ -23,19 +23,12 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
     'other_processes',
     ...(cores.length <= maxCores ? cores.map((c) => c.scope) : []),
   ];
-  const rows = await database.query<{ scope: string; metric: string; t_ms: number; value: number }>(
-    `SELECT scope, metric, t_ns / 1e6 AS t_ms, value FROM telemetry
+  const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
+    `SELECT scope, metric, t_ns / 1e6 AS t, value FROM telemetry
      WHERE execution_id = 'clean' AND metric <> 'rss_bytes' AND list_contains(string_split($1, ','), scope)
      ORDER BY scope, metric, t_ns`,
     [scopes.join(',')],
   );
-  const series = new Map<string, TelemetryResult['series'][number]>();
-  for (const { scope, metric, t_ms, value } of rows) {
-    const key = `${scope} ${metric}`;
-    const one = series.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
-    one.points.push([t_ms, value]);
-    series.set(key, one);
-  }
   return {
     sample_hz: all.seconds
       ? figure(all.n / all.seconds, 'Hz', 'samples / sampled time of each launch')
@@ -43,7 +36,7 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
     cpu_percent: await timedMean(database, 'host', 'utilization_percent', '%'),
     other_processes_cpu_percent: await timedMean(database, 'other_processes', 'cores_busy', '%', 100),
     clock_mhz: await timedMean(database, 'cpu%', 'clock_mhz', 'MHz'),
-    series: [...series.values()],
+    series: seriesOf(rows),
   };
 }
 

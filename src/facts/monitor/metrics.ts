@@ -1,6 +1,6 @@
 import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { notSeries, unitOf } from '../sampled-metrics.js';
+import { notSeries, seriesOf, unitOf } from '../sampled-metrics.js';
 
 const pointsShown = 600;
 
@@ -22,19 +22,13 @@ export async function metricsOf(database: SessionDatabase): Promise<Map<string, 
 }
 
 /** Series for charts, thinned to means of equal spans. */
-export async function seriesOf(database: SessionDatabase): Promise<MonitorResult['series']> {
-  const rows = await database.query<{ scope: string; metric: string; t_ns: number; value: number }>(
+export async function monitorSeries(database: SessionDatabase): Promise<MonitorResult['series']> {
+  const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM monitor_samples)
-     SELECT scope, metric, (avg(t_ns))::BIGINT AS t_ns, avg(value) AS value FROM monitor_samples, span
-     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
+     SELECT scope, metric, (avg(t_ns))::BIGINT AS t, avg(value) AS value FROM monitor_samples, span
+     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t`,
   );
-  const found = new Map<string, MonitorResult['series'][number]>();
-  for (const { scope, metric, t_ns, value } of rows) {
-    if (notSeries.includes(metric)) continue;
-    const key = `${scope} ${metric}`;
-    const one = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
-    one.points.push([t_ns, value]);
-    found.set(key, one);
-  }
-  return [...found.values()].filter(({ points }) => points.length > 1);
+  return seriesOf(rows.filter(({ metric }) => !notSeries.includes(metric))).filter(
+    ({ points }) => points.length > 1,
+  );
 }

@@ -16,7 +16,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { deviceHeadline, headlines } from './headlines.js';
 import { idleOf } from './idle.js';
 import { memoryOf, processesOf } from './memory.js';
-import { metricsOf, seriesOf } from './metrics.js';
+import { metricsOf, monitorSeries } from './metrics.js';
 import { powerOf } from './power.js';
 import { gpuScope, layOutSamples } from './samples.js';
 import { clockOf, throttlingOf } from './throttling.js';
@@ -64,7 +64,7 @@ export async function analyzeMonitor(
           .filter(([scope]) => !scope.startsWith('gpu'))
           .flatMap(([scope, list]) => list.map((metric) => ({ scope, ...metric }))),
       },
-      series: await seriesOf(database),
+      series: await monitorSeries(database),
     };
     data.headlines = headlines(data);
     return document('monitor', monitorVersion, data, session.issues);
