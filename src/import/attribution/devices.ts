@@ -107,7 +107,7 @@ async function* inOrder(workbench: Workbench): AsyncGenerator<Batch> {
            CASE WHEN graph_node IS NOT NULL THEN correlation END AS graph
          FROM (${activities})
          WHERE ${[`coalesce(rank, -1) = ${rank}`, `coalesce(device, -1) = ${device}`, ...bounds].join(' AND ')}
-         ORDER BY start_ns, priority, activity`,
+         ORDER BY start_ns, priority, abs(activity)`,
       );
     }
   }

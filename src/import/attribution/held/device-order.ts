@@ -48,10 +48,3 @@ export function byPriority(
   for (let row = from; row < to; row++) if (mine[shape[row]!] === 1) rows.push(row);
   return rows.sort((a, b) => priority[shape[a]!]! - priority[shape[b]!]! || a - b);
 }
-
-/** Copies that begin together: the last first. */
-export function backwards({ shape }: HeldEvents, mine: Uint8Array, from: number, to: number): number[] {
-  const activities: number[] = [];
-  for (let row = to - 1; row >= from; row--) if (mine[shape[row]!] === 1) activities.push(-1 - row);
-  return activities;
-}

@@ -111,7 +111,7 @@ test('devices are swept each on its own, in their order', () => {
   ]);
 });
 
-test('what begins together: compute, communication, then copies, the last of a table first', () => {
+test('what begins together: compute, communication, then copies, in the order of their table', () => {
   const { exclusive, copies, gaps } = swept({
     kernels: [
       [0, 2, 1],
@@ -125,8 +125,8 @@ test('what begins together: compute, communication, then copies, the last of a t
     communication: [2],
   });
   expect(exclusive).toEqual([2, 2, 6]);
-  // Of an odd nanosecond the last copy, which comes first, has it.
-  expect(copies).toEqual([0, 2]);
+  // The first copy has the odd nanosecond.
+  expect(copies).toEqual([1, 1]);
   // The device was idle until compute began.
   expect(gaps).toEqual([[2, 2, 0]]);
 });

@@ -3,13 +3,7 @@ import { deviceSweep, priorities } from '../device-sweep.js';
 import type { Host } from '../host-threads.js';
 import { gapSamples, type GapSamples } from '../launch-latency.js';
 import type { Waiting } from '../waiting.js';
-import {
-  backwards,
-  byPriority,
-  type DeviceOfRank,
-  devicesOfRanks,
-  endOfEqualStarts,
-} from './device-order.js';
+import { byPriority, type DeviceOfRank, devicesOfRanks, endOfEqualStarts } from './device-order.js';
 import type { Launched } from './launched.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
@@ -110,7 +104,7 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
   const copyShape = copies.events.shape;
   const ofKernels = device.kernels;
   const ofCopies = device.copies;
-  // What is next of each table; and of activities that begin together, where their order is not that of the rows.
+  // What is next of each table; and kernels that begin together, whose order is not that of the rows.
   let kernel = 0;
   let copy = 0;
   let copyNext = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
@@ -134,15 +128,9 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
       activity = kernel++;
       if (ofKernels[kernelShape[activity]!] === 0) continue;
     } else if (copy < copyRows) {
-      const to = endOfEqualStarts(copies.events, copy);
-      activity = -1 - copy;
-      if (to > copy + 1) {
-        together = backwards(copies.events, ofCopies, copy, to);
-        taken = 0;
-      }
-      copy = to;
+      activity = -1 - copy++;
       copyNext = copy < copyRows ? copyStart[copy]! : Number.POSITIVE_INFINITY;
-      if (taken < together.length || ofCopies[copyShape[-1 - activity]!] === 0) continue;
+      if (ofCopies[copyShape[-1 - activity]!] === 0) continue;
     } else break;
     const isCopy = activity < 0;
     const start = isCopy ? copyStart[-1 - activity]! : kernelStart[activity]!;
