@@ -31,7 +31,7 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
     files: benchFiles(document),
     page: (parts: PageParts) => pageOfView(view, { ...parts, explain }),
     text: () =>
-      Promise.resolve(`${terminalView(view, { width: terminalWidth(), explain })}\n\n  session ${kept.id}`),
+      Promise.resolve(`${terminalView(view, { width: terminalWidth(), explain })}\n  session ${kept.id}`),
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });
 }

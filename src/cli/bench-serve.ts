@@ -179,7 +179,7 @@ export function defineServe(command: Command): void {
         const { terminalView } = await import('../render/terminal/view.js');
         const view = await viewOf({ kind: 'serving', document });
         print(
-          `${terminalView(view, { width: terminalWidth(), explain })}\n\n  session ${document.data.session.id}`,
+          `${terminalView(view, { width: terminalWidth(), explain })}\n  session ${document.data.session.id}`,
         );
       }
       if (!typed.quiet) talk(`report: ${report}`);

@@ -1,11 +1,5 @@
-import type { Document } from '../model/document.js';
-import type {
-  BenchAnswer,
-  BenchFlag,
-  BenchPointResult,
-  BenchResult,
-  BenchVariant,
-} from '../model/documents/bench.js';
+import type { Document, Issue } from '../model/document.js';
+import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
 import { rangedText, sayingKey } from '../model/said.js';
 import { thinned } from '../model/thinned.js';
@@ -41,11 +35,10 @@ export function benchView(whole: Document<BenchResult>): View {
     lead: [
       { t: 'text', level: 2, text: identity(data) },
       ...unfinished(data),
-      { t: 'facts', items: leadingFacts(data).slice(0, 2) },
-      { t: 'facts', level: 2, items: leadingFacts(data).slice(2) },
+      { t: 'facts', items: leadingFacts(data).slice(0, 1) },
+      { t: 'facts', level: 2, items: leadingFacts(data).slice(1) },
       { t: 'cards', level: 3, cards: cards(data) },
-      { t: 'issues', issues },
-      ...health(data),
+      { t: 'issues', issues: [...issues, ...flags(data)] },
     ],
     sections: [
       pointsSection(data),
@@ -102,7 +95,9 @@ export function leadingAnswers({ variants, answers }: BenchResult): BenchAnswer[
 }
 
 function leadingFacts(data: BenchResult): { name: string; text: Text }[] {
-  const answers = leadingAnswers(data);
+  // The table of points says how fast it is.
+  const isSpeed = ({ id }: BenchAnswer): number => Number(id === 'latency');
+  const answers = leadingAnswers(data).toSorted((a, b) => isSpeed(a) - isSpeed(b));
   if (answers.length > 0) return answers.map(({ id, answer }) => ({ name: answerLabels[id], text: answer }));
   const points = data.variants.reduce((sum, variant) => sum + variant.points.length, 0);
   return [
@@ -156,21 +151,10 @@ function intervalText(figure: Figure): (string | { n: number; unit: string })[] 
   return ['; 95 % interval ', { n: ci95[0], unit }, ' to ', { n: ci95[1], unit }];
 }
 
-interface ShownFlag {
-  severity: BenchFlag['severity'];
-  code: string;
-  text: Text;
-}
-
-const severities: readonly BenchFlag['severity'][] = ['warning', 'info', 'good'];
-const severityWords = {
-  warning: { text: 'warning', tone: 'fault' },
-  info: { text: 'note' },
-  good: { text: 'good' },
-} as const;
+const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 
 /** Health of the measurement, warnings first: flags that differ in numbers only as one, with the points that have them. */
-export function flags({ variants }: BenchResult): ShownFlag[] {
+export function flags({ variants }: BenchResult): Issue[] {
   const all = variants.flatMap(({ label, flags: own, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';
     return [
@@ -185,28 +169,18 @@ export function flags({ variants }: BenchResult): ShownFlag[] {
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()]
-    .map((group): ShownFlag => {
+    .map((group): Issue => {
       const { prefix, flag } = group[0]!;
       const at = group.flatMap(({ point }) => (point === null ? [] : [point]));
       const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
       const text = rangedText(group.map((one) => one.flag));
       return {
-        severity: flag.severity,
+        severity: flag.severity === 'good' ? 'info' : flag.severity,
         code: flag.code,
-        text: [severityWords[flag.severity], `: ${prefix}${text}${where === '' ? '' : ` (${where})`}`],
+        text: `${prefix}${text}${where === '' ? '' : ` (${where})`}`,
       };
     })
     .toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
-}
-
-function health(data: BenchResult): Block[] {
-  const all = flags(data);
-  const texts = (warns: boolean): Text[] =>
-    all.filter(({ severity }) => (severity === 'warning') === warns).map(({ text }) => text);
-  return [
-    { t: 'notes', items: texts(true), brief: 3 },
-    { t: 'notes', level: 2, items: texts(false) },
-  ];
 }
 
 /** Every question with its answer, those between variants first. */

@@ -63,13 +63,12 @@ const meaning: Block = {
   text: 'From the time that the hardware allows (roofline) to the time that was measured, for a mean instance of each stage. Each bar starts where the one before it ends, and they sum to the measured time; parts under 1 % are drawn as one.',
 };
 
-/** "Decode step: 4.45 ms ± 0.12 (95 %, n = 7082) under the profiler; the roofline allows 0.51 ms" */
+/** "Decode step: 4.45 ms ± 0.12 (95 %, n = 7082) under the profiler": the first bar is the roofline. */
 function headOf(stage: StageWaterfall): Text {
   return [
     `${stageHead(stage)}: `,
     { figure: headlineTime(stage), spread: true },
     ...(isProfiled(stage) ? [' under the profiler'] : []),
-    ...(stage.roofline_ms.value === null ? [] : ['; the roofline allows ', { figure: stage.roofline_ms }]),
   ];
 }
 

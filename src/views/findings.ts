@@ -41,7 +41,9 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
           } satisfies Block,
         ]
       : []),
-    ...(withheld === null ? [] : [{ t: 'text', text: withheld } satisfies Block]),
+    ...(withheld === null
+      ? []
+      : [{ t: 'text', level: more === undefined ? 1 : 2, text: withheld } satisfies Block]),
     ...(queries.length > 0 && more === undefined
       ? [
           {

@@ -60,7 +60,7 @@ function busySentence({ signs }: MachineLoad): string {
     return `medians of launches lie ${percentText(value)} apart`;
   });
   const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
-  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; causes that noise can produce are withheld.`;
+  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; noisy causes are withheld.`;
 }
 
 function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy: boolean): string {

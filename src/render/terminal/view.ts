@@ -38,10 +38,50 @@ export interface TerminalOptions {
   explain?: Document<ExplainResult> | null;
 }
 
+/** 0: a summary with little room: warnings take a line each, tables are without notes; −1: and of three rows. */
+type Detail = -1 | 0 | Level;
+
+/** Lines of a summary that an explanation leads; a line after it may name a file. */
+const summaryLines = 29;
+
 /** A view as text of at most `width` columns; nothing is lost without colour. */
-export function terminalView(
+export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
+  const fits = (text: string) => text.split('\n').length <= summaryLines;
+  const whole = viewText(view, { width, level, explain });
+  if (explain === null || level > 1 || fits(whole)) return whole;
+  let left: Less | null = { view, level: 0 };
+  let text = whole;
+  for (; left !== null && !fits(text); left = less(left))
+    text = viewText(left.view, { width, explain, level: left.level });
+  return text;
+}
+
+interface Less {
+  view: View;
+  level: Detail;
+}
+
+/** Without its last section, then what leads them, then rows of the first, then that; the report has all. */
+function less({ view, level }: Less): Less | null {
+  const { lead, sections } = view;
+  const isShown = shownAt(level);
+  const other = lead.findLastIndex((block) => block.t !== 'issues' && isShown(block));
+  const shown = sections.filter(isShown);
+  const last = shown.at(-1);
+  if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };
+  if (!last) return null;
+  return shown.length === 1 && level === 0
+    ? { level: -1, view }
+    : { level, view: { ...view, sections: sections.slice(0, sections.indexOf(last)) } };
+}
+
+function viewText(
   view: View,
-  { width: columns, level = 1, explain = null }: TerminalOptions,
+  {
+    width: columns,
+    level,
+    explain,
+  }: { width: number; level: Detail; explain: Document<ExplainResult> | null },
 ): string {
   const width = readingWidth(columns);
   const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
@@ -61,25 +101,25 @@ export function terminalView(
 export const terminalBlocks = (blocks: readonly Block[], columns: number): string =>
   withPlainSpaces(blocksLines(blocks, readingWidth(columns), 1).slice(1).join('\n'));
 
-const viewLines = ({ lead, sections }: View, width: number, level: Level): string[] => [
+const viewLines = ({ lead, sections }: View, width: number, level: Detail): string[] => [
   ...blocksLines(lead, width, level),
   ...sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
 ];
 
 const shownAt =
-  (level: Level) =>
+  (level: Detail) =>
   ({ level: own = 1, terminal = true }: { level?: Level; terminal?: boolean }): boolean =>
-    terminal && own <= level;
+    terminal && own <= Math.max(1, level);
 
-function sectionLines(section: Section, width: number, level: Level): string[] {
+function sectionLines(section: Section, width: number, level: Detail): string[] {
   const body = blocksLines(section.blocks, width, level);
   if (body.length === 0) return [];
   // In a summary a table follows its title without a gap.
-  const rows = level === 1 && body[0] === '' ? body.slice(1) : body;
+  const rows = level < 2 && body[0] === '' ? body.slice(1) : body;
   return section.untitled ? ['', ...rows] : ['', `  ${colour.bold(inert(section.title))}`, ...rows];
 }
 
-const blocksLines = (blocks: readonly Block[], width: number, level: Level): string[] => {
+const blocksLines = (blocks: readonly Block[], width: number, level: Detail): string[] => {
   const drawn = blocks
     .filter(shownAt(level))
     .map((block) => ({ t: block.t, lines: blockLines(block, width, level) }))
@@ -93,7 +133,7 @@ const blocksLines = (blocks: readonly Block[], width: number, level: Level): str
 /** Blocks that follow one another, or a title, without a gap. */
 const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 
-function blockLines(block: Block, width: number, level: Level): string[] {
+function blockLines(block: Block, width: number, level: Detail): string[] {
   switch (block.t) {
     case 'headline':
       return block.sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
@@ -127,7 +167,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
         ...blockLines(block.behind, width, level),
       ];
     case 'notes':
-      return noteLines(block.items, level === 1 ? block.brief : undefined, width);
+      return noteLines(block.items, level < 2 ? block.brief : undefined, width);
     case 'issues':
       return issueLines(block.issues, width, level);
     case 'missing':
@@ -137,7 +177,9 @@ function blockLines(block: Block, width: number, level: Level): string[] {
         const line = `    ${inert(command)}  ${inert(why)}`;
         return textWidth(line) <= width
           ? [line]
-          : [`    ${inert(command)}`, ...hanging('        ', inert(why), width)];
+          : level < 2
+            ? [`    ${inert(command)}`]
+            : [`    ${inert(command)}`, ...hanging('        ', inert(why), width)];
       });
     case 'fold':
       return [`  ${inert(block.title)}`, ...blocksLines(block.blocks, width, level)];
@@ -147,11 +189,16 @@ function blockLines(block: Block, width: number, level: Level): string[] {
 /** Issues of a summary: without notes; the rest is counted. */
 const briefIssues = 3;
 
-function issueLines(issues: readonly Issue[], width: number, level: Level): string[] {
+function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {
   const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
-  const shown = level === 1 ? due.slice(0, briefIssues) : due;
+  const shown = level < 2 ? due.slice(0, level < 1 ? briefIssues - 1 : briefIssues) : due;
   return [
-    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
+    ...shown.flatMap(({ severity, text }) => {
+      const first = `  ${severityWord[severity]} `;
+      return level < 1
+        ? [`${first}${cutTo(inert(text), width - textWidth(first))}`]
+        : hanging(first, inert(text), width);
+    }),
     ...moreLine(due.length - shown.length),
   ];
 }
@@ -184,7 +231,10 @@ function factLines(items: readonly { name: string; text: Text }[], width: number
   );
 }
 
-function tableLines(table: Table, width: number, level: Level): string[] {
+/** Rows of a table in a summary with little room. */
+const tightRows = 6;
+
+function tableLines(table: Table, width: number, level: Detail): string[] {
   const { brief } = table;
   const due = table.rows.filter(shownAt(level));
   const {
@@ -193,9 +243,14 @@ function tableLines(table: Table, width: number, level: Level): string[] {
     reasons,
   } = explained({
     ...table,
-    rows: level === 1 && brief !== undefined ? due.slice(0, brief) : due,
+    rows:
+      level < 1
+        ? due.slice(0, level < 0 ? tightRows / 2 : tightRows)
+        : level < 2 && brief !== undefined
+          ? due.slice(0, brief)
+          : due,
   });
-  const why = reasons.flatMap((reason) => hanging('  ', inert(reason), width));
+  const why = level < 1 ? [] : reasons.flatMap((reason) => hanging('  ', inert(reason), width));
   if (shown.length === 0) return why;
   const text = textTable(
     columns.map(({ head, numeric, wraps, drop }) => ({
@@ -205,7 +260,7 @@ function tableLines(table: Table, width: number, level: Level): string[] {
       ...(drop === undefined ? {} : { leaveOut: drop }),
     })),
     shown.map(({ cells }) => cells.map(painted)),
-    { width },
+    { width, named: level > 0 },
   );
   return [...text.split('\n'), ...moreLine(due.length - shown.length), ...why];
 }
@@ -217,7 +272,7 @@ const leastBar = 4;
 const leastNote = 8;
 
 /** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table. */
-function barLines(block: Bars, width: number, level: Level): string[] {
+function barLines(block: Bars, width: number, level: Detail): string[] {
   const { title, sides, missing, behind } = block;
   const [first, second] = sides;
   if (!first) return [];
@@ -230,12 +285,12 @@ function barLines(block: Bars, width: number, level: Level): string[] {
         ? pairLines(first, second, width)
         : blockLines(behind, width, level)),
     // In a summary the first sentence says it.
-    ...(missing === undefined || level === 1 ? [] : hanging('    ', inert(missing), width)),
+    ...(missing === undefined || level < 2 ? [] : hanging('    ', inert(missing), width)),
   ];
 }
 
-function sideLines({ totals, ...all }: BarSide, width: number, level: Level): string[] {
-  const bars = (level === 1 && all.brief) || all.bars;
+function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): string[] {
+  const bars = (level < 2 && all.brief) || all.bars;
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal takes the gap before the numbers first, then the bars, then the notes.
@@ -300,11 +355,11 @@ const plainMs =
 function findingLines(
   { items, brief }: { items: readonly FindingItem[]; brief: number },
   width: number,
-  level: Level,
+  level: Detail,
 ): string[] {
   const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
   return shown.flatMap((item, index) => [
-    ...(index === 0 || level === 1 ? [] : ['']),
+    ...(index === 0 || level < 2 ? [] : ['']),
     ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
@@ -324,7 +379,7 @@ function titleLines({ severity, title, gain }: FindingItem, index: number, width
   return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
 }
 
-const factsOf = (facts: readonly Fact[], level: Level): readonly Fact[] => facts.filter(shownAt(level));
+const factsOf = (facts: readonly Fact[], level: Detail): readonly Fact[] => facts.filter(shownAt(level));
 
 function findingFact(fact: Fact, width: number): string[] {
   if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);

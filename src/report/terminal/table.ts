@@ -40,6 +40,8 @@ function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] 
 interface Room {
   width?: number;
   indent?: number;
+  /** Whether columns for which there was no room are named below. */
+  named?: boolean;
   /** Heads of columns for which there was no room. */
   leftOut?: readonly string[];
 }
@@ -51,7 +53,7 @@ interface Room {
 export function textTable(
   columns: TextColumn[],
   rows: string[][],
-  { width = 80, indent = 2, leftOut = [] }: Room = {},
+  { width = 80, indent = 2, named = true, leftOut = [] }: Room = {},
 ): string {
   const headed = columns.some(({ head }) => head !== '');
   const lines = headed ? [columns.map(({ head }) => head), ...rows] : rows;
@@ -63,6 +65,7 @@ export function textTable(
     return textTable(fewer.columns, cells, {
       width,
       indent,
+      named,
       leftOut: [...leftOut, columns[fewer.gone]!.head],
     });
   }
@@ -81,7 +84,7 @@ export function textTable(
     ...withPlainSpaces(table.toString())
       .split('\n')
       .map((line) => `${margin}${line}`.trimEnd()),
-    ...(leftOut.length > 0
+    ...(named && leftOut.length > 0
       ? hanging(margin, `(no room at ${width} columns: ${leftOut.join(', ')})`, width)
       : []),
   ].join('\n');

@@ -1,0 +1,52 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import type { Document, Issue } from '../../model/document.js';
+import { testBench } from '../../report/test-bench.js';
+import { testExplain } from '../../report/test-explain.js';
+import { kernelsDocument } from '../../report/test-kernels.js';
+import { testMemory } from '../../report/test-memory.js';
+import { testProfile } from '../../report/test-profile.js';
+import { testServing } from '../../report/test-serving.js';
+import { textWidth } from '../../report/terminal/text.js';
+import { viewOf } from '../../views/registry.js';
+import { terminalView } from './view.js';
+
+const warnings = Array.from({ length: 5 }, (_, index): Issue => ({
+  code: `warning_${index}`,
+  severity: 'warning',
+  text: `Warning ${index}: ${'the machine was busy with something else, '.repeat(4)}`,
+}));
+const warned = <T>(document: Document<T>): Document<T> => ({ ...document, issues: warnings });
+
+const shown = [
+  { kind: 'bench', document: warned(testBench()) },
+  { kind: 'kernels', document: warned(kernelsDocument()) },
+  { kind: 'memory', document: warned(testMemory()) },
+  { kind: 'profile', document: warned(testProfile()) },
+  { kind: 'serving', document: warned(testServing()) },
+] as const;
+
+const busy =
+  'This machine was busy (other processes kept 1.8 cores busy; medians of launches lie 103 % apart): times are upper bounds; noisy causes are withheld.';
+
+test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those of 120', async (one) => {
+  const view = await viewOf(one);
+  const explain = testExplain();
+  explain.data.sentences.unshift(busy);
+  for (const width of [80, 120]) {
+    const lines = stripVTControlCharacters(terminalView(view, { width, explain })).split('\n');
+    // A line is left for the session or the report.
+    expect(lines.length).toBeLessThan(30);
+    const widest = Math.max(...lines.map(textWidth));
+    expect(widest).toBeLessThanOrEqual(width);
+    expect(widest).toBeGreaterThan(width - 20);
+    const text = lines.join('\n');
+    expect(text).toContain('warning: Warning 0');
+    expect(text).toMatch(/ … and \d+ more/);
+    expect(text).toMatch(/^ {2}1 {2}/m);
+    expect(text).toContain('inferscope explain ');
+    if (view.explains !== 'findings') expect(text).toMatch(/^ +measured +[\d.]+ ms/m);
+  }
+  const details = terminalView(view, { width: 80, level: 2, explain });
+  expect(details).toContain('Warning 4');
+});
