@@ -32,9 +32,10 @@ export async function breakdown(
      WHERE execution_id = 'profiled' AND kind = $1 AND NOT warmup`,
     [kind],
   );
-  const [operators] = await database.query<{ ns: number | null }>(`SELECT sum(o.dur_ns) AS ns FROM ${from}`);
-  if (!stage || stage.instances === 0 || stage.ns === null || !operators || operators.ns === null)
-    return null;
+  const classes = await database.query<ClassCount>(
+    `SELECT o.class, o.layer, count(*) AS calls, sum(o.dur_ns) AS ns FROM ${from} GROUP BY ALL`,
+  );
+  if (!stage || stage.instances === 0 || stage.ns === null || classes.length === 0) return null;
   const gaps = await database.query<{ cause: string; ns: number }>(
     `SELECT g.cause, sum(g.dur_ns) AS ns FROM stages s JOIN gaps g USING (execution_id, stage_id)
      WHERE s.execution_id = 'profiled' AND s.kind = $1 AND NOT s.warmup GROUP BY g.cause`,
@@ -44,13 +45,10 @@ export async function breakdown(
   const ms = (ns: number) => ns / n / 1e6;
   const gapMs = (cause: string) => ms(gaps.find((gap) => gap.cause === cause)?.ns ?? 0);
   const stage_ms = stage.ns / 1e6;
-  const operators_ms = ms(operators.ns);
+  const operators_ms = ms(classes.reduce((sum, { ns }) => sum + ns, 0));
   const between = gapMs('host.runtime_dispatch');
   const edges = gapMs('host.runtime_call');
 
-  const classes = await database.query<{ class: OpClass; layer: number | null; calls: number; ns: number }>(
-    `SELECT o.class, o.layer, count(*) AS calls, sum(o.dur_ns) AS ns FROM ${from} GROUP BY ALL`,
-  );
   const top = await database.query<{
     name: string;
     op_type: string;

@@ -11,7 +11,7 @@ import { stages } from './stages.js';
 import { telemetry } from './telemetry.js';
 import { traceScope } from './derived/scope.js';
 import { timeline } from './trace/timeline.js';
-import { overTheRoof } from './utilization/utilization.js';
+import { utilizationIssues } from './utilization/utilization.js';
 
 /**
  * The answer of `inferscope profile`: where time and memory of a transformer go on this machine, and how far that is
@@ -51,20 +51,13 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
     };
     return document('profile', profileVersion, result, [
       ...session.issues,
-      ...accountingFaults(found),
+      ...utilizationIssues(found),
       ...attributionIssues(found),
     ]);
   } finally {
     await database.close();
   }
 }
-
-/** An MFU or MBU that no hardware can reach. */
-const accountingFaults = (found: readonly StageResult[]): Issue[] =>
-  found.flatMap(({ kind, mfu, mbu }) => {
-    const over = [...((mfu.value ?? 0) > 1 ? ['MFU'] : []), ...((mbu.value ?? 0) > 1 ? ['MBU'] : [])];
-    return over.length > 0 ? [overTheRoof(kind, over)] : [];
-  });
 
 /** Of a stage, from which on the profiled pass and the clean one are not the same run. */
 const doubtful = 0.1;

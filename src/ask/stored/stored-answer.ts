@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../advice/explain/explain.js';
 import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
-import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { askedQuestion } from './asked-question.js';
 import type { AskedWorkload } from './changes-asked.js';
@@ -43,8 +42,6 @@ export async function answerer(session: Session): Promise<{
   const explained = (await rememberedExplanation(session)).data;
   const database = await session.connect();
   const captures = once<Awaited<ReturnType<StoredFacts['captures']>>>(async () => {
-    // Operators of the embedded engine are no capture of another tool.
-    if (holds(session.manifest, 'profile')) return { trace: null, counters: null };
     const { analyzeCaptures } = await import('../../facts/captures.js');
     return analyzeCaptures(session);
   });

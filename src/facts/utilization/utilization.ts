@@ -8,7 +8,7 @@ import {
 } from '../../model/documents/utilization.js';
 import type { DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
-import type { MissingFigure } from '../../model/figure.js';
+import type { Figure, MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { firstHeld, holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
@@ -241,26 +241,27 @@ async function ofRecords(database: SessionDatabase, manifest: ManifestData, run:
 const faultNames = { mfu: 'MFU', mbu: 'MBU', roof_share: 'share of the measured roof' } as const;
 
 /** Values over 100 %: shown as they are, and said to be wrong. */
-export function utilizationIssues(stages: readonly UtilizationStage[]): Issue[] {
+export function utilizationIssues(
+  stages: readonly (Record<'mfu' | 'mbu', Figure> & {
+    kind: string;
+    roof_share?: Figure;
+    executed?: { mfu: Figure };
+  })[],
+): Issue[] {
   return stages.flatMap((stage): Issue[] => {
-    const over = (['mfu', 'mbu', 'roof_share'] as const).filter((name) => (stage[name].value ?? 0) > 1);
-    if ((stage.executed.mfu.value ?? 0) > 1 && !over.includes('mfu')) over.push('mfu');
+    const over = (['mfu', 'mbu', 'roof_share'] as const).filter((name) => (stage[name]?.value ?? 0) > 1);
+    if ((stage.executed?.mfu.value ?? 0) > 1 && !over.includes('mfu')) over.push('mfu');
     if (over.length === 0) return [];
+    const names = over.map((name) => faultNames[name]).join(' and ');
     return [
-      overTheRoof(
-        stage.kind,
-        over.map((name) => faultNames[name]),
-      ),
+      {
+        code: 'over_the_roof',
+        severity: 'warning',
+        text: `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured during other work is too low) or the time is not that of what ran.`,
+      },
     ];
   });
 }
-
-/** @param names what is over 100 %, in words */
-export const overTheRoof = (stage: string, names: readonly string[]): Issue => ({
-  code: 'over_the_roof',
-  severity: 'warning',
-  text: `${stage}: ${names.join(' and ')} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured during other work is too low) or the time is not that of what ran.`,
-});
 
 function noStages(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
