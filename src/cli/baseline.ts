@@ -93,14 +93,6 @@ function defineCheck(command: Command): void {
     .action(async (selectors: string[], options: CheckCommandOptions) => {
       const baseline = await baselineOf(options.baseline);
       const current = await sampleOf(selectors.length > 0 ? selectors : ['@last']);
-      const own = current.sessions.find(({ id }) => baseline.sessions.some((one) => one.id === id));
-      if (own) {
-        throw new InferscopeError('E_USAGE', {
-          what: `session ${own.id} is part of the baseline ${baseline.name}`,
-          why: 'A session does not differ from itself.',
-          fix: 'Run the program again and check that session: inferscope baseline check @last',
-        });
-      }
       const { checkBaseline } = await import('../compare/metrics/check.js');
       const { document } = await import('../model/document.js');
       const found = document(

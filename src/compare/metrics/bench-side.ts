@@ -1,4 +1,5 @@
 import type { SideData } from './compare.js';
+import { refuseShared } from './pairs.js';
 import { comparable, sampleSessions } from './sample.js';
 import { benchPlanOf } from '../../facts/bench/plan.js';
 import type { ComparedSide } from '../../model/documents/bench-compare.js';
@@ -66,12 +67,9 @@ function isUnknown(error: unknown): boolean {
 
 /** @throws E_USAGE for a session (or one variant of it) against itself */
 export function refuseSame(base: ComparedSide, now: ComparedSide): void {
-  const shared = base.sessions.find(({ id }) => now.sessions.some((one) => one.id === id));
-  const apart = base.variant !== null && now.variant !== null && base.variant !== now.variant;
-  if (!shared || apart) return;
-  throw new InferscopeError('E_USAGE', {
-    what: `${base.selector} and ${now.selector} share session ${shared.id}`,
-    why: 'A session does not differ from itself.',
+  if (base.variant !== null && now.variant !== null && base.variant !== now.variant) return;
+  refuseShared([base.sessions, now.sessions], (id) => ({
+    what: `${base.selector} and ${now.selector} share session ${id}`,
     fix: 'Take two sessions, or two variants of one: inferscope bench compare @last:mode=eager @last:mode=cudagraph',
-  });
+  }));
 }

@@ -6,7 +6,7 @@ import type {
 } from '../../model/documents/baseline.js';
 import { realDifferences } from '../../facts/difference/ratio-test.js';
 import { change as signed, percent } from './comparison-text.js';
-import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, toldOf } from './pairs.js';
+import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, toldOf } from './pairs.js';
 import type { Sampled } from './sample.js';
 
 export interface CheckOptions {
@@ -22,13 +22,17 @@ type Decision = ReturnType<typeof realDifferences>[number];
  * Later sessions against a stored baseline. A change is real when Welch's test says so after Holm's correction, and the
  * permutation test, where it has enough values, does not disagree. A scatter that is known within one process only says
  * nothing of the next process, and no spread at all says nothing: both are told and claim nothing.
- * @throws E_USAGE when the two have no metric in common
+ * @throws E_USAGE when the two share a session, or have no metric in common
  */
 export function checkBaseline(
   baseline: Baseline,
   current: Sampled,
   { tolerance, withinProcess }: CheckOptions,
 ): BaselineCheck {
+  refuseShared([baseline.sessions, current.sessions], (id) => ({
+    what: `session ${id} is part of the baseline ${baseline.name}`,
+    fix: 'Run the program again and check that session: inferscope baseline check @last',
+  }));
   const pairs = pairsOf(baseline.metrics, current.metrics, ([its, theirs]) => ({
     what: `the baseline ${baseline.name} and these sessions have no metric in common`,
     why: `It has ${its}; they have ${theirs}.`,

@@ -89,6 +89,16 @@ export function toldOf({ id, base, now }: MetricPair) {
   };
 }
 
+/** @throws E_USAGE where a session is on both sides */
+export function refuseShared(
+  [base, now]: readonly [Baseline['sessions'], Baseline['sessions']],
+  words: (id: string) => { what: string; fix: string },
+): void {
+  const shared = base.find(({ id }) => now.some((one) => one.id === id));
+  const why = 'A session does not differ from itself.';
+  if (shared) throw new InferscopeError('E_USAGE', { ...words(shared.id), why });
+}
+
 /** Facts of machine, software and workload that are not the same on both sides. */
 export function differencesOf(
   baseline: Baseline['identity'],

@@ -22,10 +22,10 @@ test('a timeline: phases under the profiler have a name of their own, and one pr
   const { value } = (await traceSide(session)).stages.find(({ phase }) => phase === 'decode')!;
   expect(decode.value).toBe(value.duration_ms.value);
   expect(decode).toMatchObject({ basis: 'interval', interval: { n: value.instances, over_launches: false } });
-  const found = checkBaseline({ name: 'main', set_at: '2026-11-21T00:00:00.000Z', ...sampled }, sampled, {
-    tolerance: 0.05,
-    withinProcess: false,
-  });
+  const baseline = { name: 'main', set_at: '2026-11-21T00:00:00.000Z', ...sampled };
+  const options = { tolerance: 0.05, withinProcess: false };
+  expect(() => checkBaseline(baseline, sampled, options)).toThrow('is part of the baseline main');
+  const found = checkBaseline({ ...baseline, sessions: [] }, sampled, options);
   expect(found.result).toBe('undecided');
   expect(found.comparisons.find(({ id }) => id === decode.id)!.verdict).toBe('within_process');
 });
