@@ -60,16 +60,34 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
 const headline = ({ sentences, findings }: ExplainResult): string[] =>
   findings.some((one) => !isMinor(one)) ? sentences.slice(0, -1) : sentences;
 
-/** What of a view's own lead is before waterfall and findings: warnings, answers and figures; the rest follows them. */
+/** A row of them. */
+const firstCards = 4;
+
+/**
+ * What of a view's own lead is before waterfall and findings, which are to be on the first screen: a row of figures, or facts
+ * where there are none, errors, and warnings, folded where there are several; the rest follows them.
+ */
 function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } {
-  const isQuiet = ({ severity }: Issue): boolean => severity === 'info';
   const first: Block[] = [];
   const rest: Block[] = [];
+  const hasCards = lead.some(({ t }) => t === 'cards');
   for (const block of lead) {
     if (block.t === 'issues') {
-      first.push({ ...block, issues: block.issues.filter((one) => !isQuiet(one)) });
-      rest.push({ ...block, issues: block.issues.filter(isQuiet) });
-    } else (block.t === 'cards' || block.t === 'facts' ? first : rest).push(block);
+      const of = (which: Issue['severity']) => block.issues.filter(({ severity }) => severity === which);
+      const warnings = of('warning');
+      const many = {
+        t: 'fold',
+        title: `${warnings.length} warnings`,
+        blocks: [{ t: 'issues', issues: warnings }],
+      };
+      first.push({ ...block, issues: [...of('error'), ...(warnings.length > 1 ? [] : warnings)] });
+      if (warnings.length > 1) first.push(many as Block);
+      if (of('info').length > 0) rest.push({ ...block, issues: of('info') });
+    } else if (block.t === 'cards') {
+      first.push({ ...block, cards: block.cards.slice(0, firstCards) });
+      const more = block.cards.slice(firstCards);
+      if (more.length > 0) rest.push({ ...block, cards: more });
+    } else (block.t === 'facts' && !hasCards ? first : rest).push(block);
   }
   return { first, rest };
 }

@@ -136,7 +136,7 @@ it('the tables behind the charts hold the means of the JSON document', async () 
       `${cell} in ${JSON.stringify(own)}`,
     ).toBe(true);
   }
-  const summary = await page.locator('#summary').innerText();
+  const summary = await page.locator('#overview').innerText();
   expect(summary).toContain(
     bench.variants[0]!.answers.find(({ id }) => id === 'latency')!.answer.slice(0, 20),
   );
@@ -150,7 +150,7 @@ it('the load table holds the percentiles of the JSON document, the verdict stand
     if ('value' in latency.tpot) throw new Error('no TPOT');
     expect(rows[index]).toContain(unbroken(formatMs(latency.tpot.p99)));
   }
-  expect(await page.locator('#summary').innerText()).toContain('Client-bound');
+  expect(await page.locator('#overview').innerText()).toContain('Client-bound');
   await page.close();
 });
 

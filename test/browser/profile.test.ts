@@ -64,6 +64,16 @@ describe('the report that `inferscope profile` writes', () => {
     await page.close();
   });
 
+  it('shows headline figures, waterfall and the first finding on the first screen', async () => {
+    const { page } = await open(browser, report, { viewport: { width: 1280, height: 800 } });
+    const below = async (selector: string): Promise<number> =>
+      (await page.locator(selector).first().boundingBox())!.y;
+    expect(await below('.cards')).toBeLessThan(400);
+    expect(await below('[data-chart=waterfall]')).toBeLessThan(600);
+    expect(await below('#findings li, #findings p')).toBeLessThan(600);
+    await page.close();
+  });
+
   it('shows the figures of the JSON document', async () => {
     const { page } = await open(browser, report);
     const summary = await page.locator('#summary').innerText();

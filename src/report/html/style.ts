@@ -29,14 +29,14 @@ a { color: var(--link); text-underline-offset: 2px; }
 main { min-width: 0; }
 nav.contents { font-size: .875rem; }
 nav.contents p { display: none; }
-nav.contents ul { list-style: none; margin: 0 0 1rem; padding: 0; display: flex; flex-wrap: wrap; gap: 0 1rem; }
+nav.contents ul { list-style: none; margin: 0 0 1rem; padding: 0; display: flex; gap: 0 1rem; overflow-x: auto; white-space: nowrap; }
 nav.contents a { color: var(--muted); text-decoration: none; display: inline-block; padding: .2rem 0; }
 nav.contents a:hover { color: var(--ink); text-decoration: underline; }
 @media screen and (min-width: 1120px) {
   .layout { display: grid; grid-template-columns: 190px minmax(0, 1fr); gap: 2.5rem; padding: 1rem 2rem 4rem; }
   nav.contents { position: sticky; top: 1rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; }
   nav.contents p { display: block; margin: 0 0 .5rem; font-weight: 600; }
-  nav.contents ul { display: block; border-left: 1px solid var(--line); }
+  nav.contents ul { display: block; white-space: normal; border-left: 1px solid var(--line); }
   nav.contents a { display: block; padding: .25rem .75rem; margin-left: -1px; border-left: 2px solid transparent; }
   nav.contents a[aria-current] { color: var(--ink); border-left-color: var(--link); font-weight: 600; }
 }
