@@ -33,7 +33,6 @@ const rooms = {
   'report/charts': ['model', 'vocabulary', 'report', 'views'],
   'report/client': ['model', 'report', 'report/charts'],
   'report/terminal': ['model', 'vocabulary', 'report'],
-  'report/markdown': ['model', 'vocabulary', 'report'],
   'report/html': ['model', 'vocabulary', 'report', 'report/charts'],
   vocabulary: ['model'],
   views: ['model', 'vocabulary'],

@@ -5,7 +5,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { Page } from '../../report/html/page.js';
 import { ColorKey, LineKey } from '../../report/html/line-key.js';
 import { Absent, Behind, ChartFrame, DataTable } from '../../report/html/parts.js';
-import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
+import { Notices } from '../../report/html/summary-notices.js';
 import type { KeyEntry } from '../../report/charts/chart.js';
 import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
@@ -45,6 +45,9 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
         </p>
         <h1>{title}</h1>
         <Blocks blocks={lead} page={page} />
+        <noscript>
+          <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
+        </noscript>
         <Sources sources={sources} />
       </header>
       {halves.length > 0 && (
@@ -221,15 +224,8 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
           ))}
         </ul>
       );
-    case 'issues': {
-      const issues = collapsed(block.issues);
-      return (
-        <>
-          <LoudNotices issues={issues.filter(({ severity }) => severity !== 'info')} />
-          <QuietNotes issues={issues.filter(({ severity }) => severity === 'info')} />
-        </>
-      );
-    }
+    case 'issues':
+      return <Notices issues={collapsed(block.issues)} />;
     case 'missing':
       return <Absent what={block.what} why={block.why} />;
     case 'commands':

@@ -1,30 +1,26 @@
 import type { Issue } from '../../model/document.js';
 import { Behind, Notice } from './parts.js';
 
-/** What stands at the top of a page: the issues that change a conclusion. */
-export const LoudNotices = ({ issues }: { issues: readonly Issue[] }) =>
-  issues.length > 0 ? (
-    <ul class="notices" aria-label="What to know before trusting these figures">
-      {issues.map((issue) => (
-        <Notice issue={issue} />
-      ))}
-    </ul>
-  ) : null;
-
-/** The rest, folded away, and what a page says where scripts do not run. */
-export const QuietNotes = ({ issues }: { issues: readonly Issue[] }) => (
-  <>
-    {issues.length > 0 && (
-      <Behind title={`${issues.length} ${issues.length === 1 ? 'note' : 'notes'}`}>
-        <ul class="notices" aria-label="Notes">
-          {issues.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      </Behind>
-    )}
-    <noscript>
-      <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
-    </noscript>
-  </>
+const list = (issues: readonly Issue[], label: string) => (
+  <ul class="notices" aria-label={label}>
+    {issues.map((issue) => (
+      <Notice issue={issue} />
+    ))}
+  </ul>
 );
+
+/** What changes a conclusion, and notes, folded. */
+export const Notices = ({ issues }: { issues: readonly Issue[] }) => {
+  const loud = issues.filter(({ severity }) => severity !== 'info');
+  const notes = issues.filter(({ severity }) => severity === 'info');
+  return (
+    <>
+      {loud.length > 0 && list(loud, 'What to know before trusting these figures')}
+      {notes.length > 0 && (
+        <Behind title={`${notes.length} ${notes.length === 1 ? 'note' : 'notes'}`}>
+          {list(notes, 'Notes')}
+        </Behind>
+      )}
+    </>
+  );
+};
