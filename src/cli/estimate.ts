@@ -11,6 +11,7 @@ import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 import { findGpu } from './estimate-gpu.js';
+import { refuseUnused } from './unused-options.js';
 
 export interface EstimateAsked extends EstimateOptions {
   model: string;
@@ -72,7 +73,7 @@ export function define(command: Command): void {
         ['inferscope estimate --gpu A10G --fits', 'which models fit this GPU, before anything is downloaded'],
       ),
     )
-    .action(run);
+    .action((typed: Typed) => run(typed, command));
 }
 
 /** Name of this machine's first GPU; null where no driver shows one. */
@@ -84,7 +85,29 @@ async function ownGpu(): Promise<string | null> {
   return name;
 }
 
-async function run(typed: Typed): Promise<void> {
+/** What the engine or the form of the answer leaves out. */
+function refuseLeftOut(command: Command, { engine, fits, layers }: Typed): void {
+  if (engine !== 'vllm')
+    refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
+      why: `Only vLLM has it; the estimate is of ${engine}.`,
+      fix: 'Add --engine vllm.',
+    });
+  if (engine === 'onnx')
+    refuseUnused(command, ['gpu'], {
+      why: 'The embedded engine computes in main memory.',
+      fix: 'Leave it out, or choose --engine vllm or --engine transformers.',
+    });
+  if (!layers)
+    refuseUnused(command, ['phase'], { why: 'It is of the table of --layers.', fix: 'Add --layers.' });
+  if (fits)
+    refuseUnused(command, ['model', 'layers'], {
+      why: '--fits compares all bundled models.',
+      fix: 'Leave it out, or leave --fits out.',
+    });
+}
+
+async function run(typed: Typed, command: Command): Promise<void> {
+  refuseLeftOut(command, typed);
   const { json, fits, layers, gpu, model } = typed;
   const options = {
     ...typed,

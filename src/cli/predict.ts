@@ -5,6 +5,7 @@ import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { PredictTyped } from './predict-device.js';
+import { refuseUnused } from './unused-options.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
@@ -73,6 +74,11 @@ export function define(command: Command): void {
       ),
     )
     .action(async (typed: PredictTyped) => {
+      if (typed.gpu !== undefined)
+        refuseUnused(command, ['threads'], {
+          why: 'It is of a CPU, and --gpu predicts a GPU.',
+          fix: 'Leave --gpu out to predict this CPU.',
+        });
       const { runPredict } = await import('./predict-run.js');
       await runPredict(typed);
     });

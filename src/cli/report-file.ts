@@ -41,7 +41,7 @@ export interface PageParts {
 
 /**
  * Writes an HTML report, whole or not at all.
- * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ * @throws as writeReport
  */
 export async function writePage(path: string, render: (parts: PageParts) => string): Promise<void> {
   const script = (entry: string) => readFile(childEntry(entry), 'utf8');
@@ -49,10 +49,18 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
     clientScript: await script('report-client'),
     readingScript: await script('report-reading'),
   };
+  await writeReport(path, () => render(parts));
+}
+
+/**
+ * Writes a report, whole or not at all.
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function writeReport(path: string, render: () => string): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     makeFolder(dirname(resolve(path)));
-    await writeFile(temporary, render(parts));
+    await writeFile(temporary, render());
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});

@@ -3,7 +3,8 @@ import { type Command, Option } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk } from './output.js';
-import { reportPath } from './report-file.js';
+import { reportPath, writeReport } from './report-file.js';
+import { refuseUnused } from './unused-options.js';
 
 const formats = ['html', 'text', 'md'] as const;
 
@@ -36,6 +37,11 @@ export function define(command: Command): void {
       ),
     )
     .action(async (selector: string | undefined, options: Options) => {
+      if (options.json)
+        refuseUnused(command, ['output', 'format'], {
+          why: '--json prints the document instead of a report.',
+          fix: 'Redirect it: inferscope report --json > report.json',
+        });
       const { openSession } = await import('../session/open.js');
       const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalysed }] =
         await Promise.all([
@@ -54,8 +60,10 @@ export function define(command: Command): void {
         return;
       }
       if (options.format !== 'html') {
-        print(await reportText(analysed, explain, options.format));
-        return;
+        const text = await reportText(analysed, explain, options.format);
+        if (options.output === undefined) return print(text);
+        await writeReport(resolve(options.output), () => `${text}\n`);
+        return print(resolve(options.output));
       }
       const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
       await writeAnalysed(analysed, path, explain);

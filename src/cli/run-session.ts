@@ -4,6 +4,7 @@ import { withRows } from '../session/select.js';
 import { openSession } from '../session/open.js';
 import { basename } from 'node:path';
 import process from 'node:process';
+import type { Command } from 'commander';
 import { defaultEvaluators, parseEvaluators } from '../capture/run/choose-evaluators.js';
 import { runEvaluators } from '../capture/run/run-evaluators.js';
 import type { KernelChoice, RunCapture, RunOptions, RunProgress } from '../capture/run/run-options.js';
@@ -18,6 +19,7 @@ import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
 import { showSession } from './session-summary.js';
+import { refuseUnused } from './unused-options.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 
 export type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
@@ -47,12 +49,34 @@ export interface RunCommandOptions {
   quiet?: boolean;
 }
 
+const optionsOf: Readonly<Record<string, readonly string[]>> = {
+  nsys: ['captureRange', 'nsysTrace', 'nsysArg'],
+  ncu: ['ncuSet', 'ncuKernel', 'ncuNvtx', 'ncuLaunchCount', 'ncuSession', 'ncuArg'],
+  torch: ['torchShapes', 'torchMemory', 'torchStack', 'torchFlops'],
+};
+
+/** An option of an evaluator that does not run. */
+function refuseOthersOptions(typed: Command, evaluators: readonly string[]): void {
+  const running = evaluators.length === 0 ? 'none' : evaluators.join(',');
+  for (const [evaluator, names] of Object.entries(optionsOf))
+    if (!evaluators.includes(evaluator))
+      refuseUnused(typed, names, {
+        why: `It belongs to the evaluator ${evaluator}; this command runs under: ${running}.`,
+        fix: `Add it: --evaluator ${[...evaluators.filter((one) => one !== 'none'), evaluator].join(',')}`,
+      });
+}
+
 /** `inferscope run`: the command under each evaluator → session → summary. Sets the exit code. */
-export async function runCommand(command: string[], options: RunCommandOptions): Promise<void> {
+export async function runCommand(
+  command: string[],
+  options: RunCommandOptions,
+  typed: Command,
+): Promise<void> {
   const asked = parseEvaluators(options.evaluator);
   const chosen = asked.length > 0 ? { evaluators: asked, because: null } : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
+  refuseOthersOptions(typed, chosen.evaluators);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const kept = await interruptibleRun((interrupts) =>
     recordAndKeep(command, options, { ...chosen, kernels }, interrupts),

@@ -84,7 +84,7 @@ export function define(command: Command): void {
     .action(async (words: string[], options: RunCommandOptions) => {
       requireDashes(words);
       const { runCommand } = await import('./run-session.js');
-      await runCommand(words, options);
+      await runCommand(words, options, command);
     });
 }
 

@@ -38,6 +38,9 @@ test('wrong options say what is right', () => {
   expectFailure(inferscope(at, ['run', '--json', '--evaluator', 'foo', '--', 'true']), 2, 'E_USAGE');
   expectFailure(inferscope(at, [...plain, '--json', '--timeout', 'soon', '--', 'true']), 2, 'E_USAGE');
   expectFailure(inferscope(at, [...plain, '--json', '--capture-range', 'x', '--', 'true']), 2, 'E_USAGE');
+  // An option of an evaluator that does not run.
+  for (const unused of [['--ncu-kernel', 'gemm'], ['--torch-stack'], ['--nsys-trace', 'osrt']])
+    expectFailure(inferscope(at, [...plain, '--json', ...unused, '--', 'true']), 2, 'E_USAGE');
 });
 
 test('a token in the environment and on the command line is in no file of the session', () => {

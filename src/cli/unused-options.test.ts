@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterEach, expect, test, vi } from 'vitest';
+import { testFolder } from '../session/test-folder.js';
+import { commands } from './commands.js';
+import { runImport } from './import-run.js';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+async function ran(name: string, ...args: string[]): Promise<unknown> {
+  const command = new Command(name);
+  (await commands.find((one) => one.name === name)!.load()).define(command);
+  return command.exitOverride().parseAsync(args, { from: 'user' });
+}
+
+const model = ['--model', 'llama-3.1-8b'];
+
+test.each([
+  ['estimate', [...model, '--gpu-memory-utilization', '0.5'], '--gpu-memory-utilization'],
+  ['estimate', [...model, '--max-model-len', '4096'], '--max-model-len'],
+  ['estimate', ['--model', 'llama-24m', '--engine', 'onnx', '--gpu', 'H100'], '--gpu'],
+  ['estimate', [...model, '--phase', 'decode'], '--phase'],
+  ['estimate', ['--fits', '--gpu', 'A10G', ...model], '--model'],
+  ['predict', [...model, '--gpu', 'H100', '--threads', '4'], '--threads'],
+  ['report', ['--json', '--output', 'x.html'], '--output'],
+])('%s refuses an option that nothing would read: %j', async (name, args, option) => {
+  await expect(ran(name, ...args)).rejects.toMatchObject({
+    code: 'E_USAGE',
+    parts: { what: `${option} would not be used here` },
+  });
+});
+
+test('a report in text goes to --output, too', async () => {
+  const home = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', home);
+  const log = 'test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv';
+  await runImport([log], { tag: [], raw: false, quiet: true }, new AbortController().signal);
+  const said: string[] = [];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const file = join(home, 'report.md');
+  await ran('report', '--format', 'md', '--output', file);
+  expect(said.join('').trim()).toBe(file);
+  expect(readFileSync(file, 'utf8')).toContain('# ');
+});

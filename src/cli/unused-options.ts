@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+
+/**
+ * Refuses options that were typed where nothing reads them: left out without a word they look as if they had been used.
+ * @param names their attributes, as in the parsed options
+ * @throws E_USAGE
+ */
+export function refuseUnused(
+  command: Command,
+  names: readonly string[],
+  { why, fix }: { why: string; fix: string },
+): void {
+  const typed = command.options
+    .filter((option) => names.includes(option.attributeName()))
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map(({ long }) => long);
+  if (typed.length === 0) return;
+  throw new InferscopeError('E_USAGE', { what: `${typed.join(', ')} would not be used here`, why, fix });
+}
