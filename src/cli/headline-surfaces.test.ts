@@ -74,7 +74,7 @@ test('every surface leads with the time without the profiler, and shares are of 
   expect(ms).toBeCloseTo(0.06, 9);
   expect(bars.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
   expect(bars.find(({ id }) => id.startsWith('host'))!.share).toBeCloseTo(15 / 60, 6);
-  expect(texts.sentence).toContain('0.10 ms under the profiler');
+  expect(texts.sentence).toContain('0.100 ms under the profiler');
   expect(texts.terminal.replaceAll('\u00a0', ' ')).toMatch(
     /measured +0\.060 ms\n +profiler_overhead +0\.040 ms\n +under the profiler +0\.100 ms/,
   );
@@ -85,7 +85,7 @@ test('without a clean execution the first sentence says that the time is the pro
   const { shown, waterfall, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(100, 0);
   expect(explainedBars(waterfall.bars).profiler).toBeNull();
-  expect(texts.sentence).toMatch(/takes 0\.10 ms under the profiler/);
+  expect(texts.sentence).toMatch(/takes 0\.100 ms under the profiler/);
   const utilization = await utilizationOf(session);
   expect(utilization.data.stages).toMatchObject([
     { kind: 'decode', profiled: true, time_ms: { value: 0.1 } },

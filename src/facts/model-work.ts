@@ -11,6 +11,7 @@ import { bytesPerElement, type DType, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { missing, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
+import { formatNumber } from '../vocabulary/format.js';
 
 export interface WorkloadModel {
   architecture: Architecture;
@@ -91,7 +92,7 @@ export function embeddedStorage(
   return {
     ...float32,
     weights: {
-      name: `${model.dtype} (${bytesPerWeight.toFixed(2)} bytes a weight, from the file)`,
+      name: `${model.dtype} (${formatNumber(bytesPerWeight)} bytes a weight, from the file)`,
       linear: format,
       lmHead: format,
       embedding: format,

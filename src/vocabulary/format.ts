@@ -105,19 +105,32 @@ export function formatCount(count: number): string {
   return fixed(count, whole ? 0 : 1);
 }
 
+/** What was set, not measured: as short as it was typed, up to four digits: 4, 0.5, 12.25. */
+export const formatSetting = (value: number): string => String(Number(value.toPrecision(4)));
+
 /** How many times as much: 26.0×, 1.85×, 0.990×. */
 export const formatFactor = (factor: number): string =>
   Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;
 
-/** By the magnitude as it is shown: 999.9 ms are 1.00 s. */
+/** By the magnitude as it is shown: 999.9 ms are 1.00 s, 1023.9 MiB are 1.00 GiB. */
 function rungOf(value: number, unit: string, digits = 3): Rung {
-  const shown = Math.abs(Number(value.toPrecision(digits)));
-  const rung = shown === 0 ? undefined : ladders[unit]?.findLast(({ from }) => shown >= from);
-  return rung ?? { from: 0, factor: 1, unit };
+  const size = Math.abs(value);
+  const ladder = size === 0 ? [] : (ladders[unit] ?? []);
+  const at = ladder.findLastIndex(({ from }) => size >= from);
+  const [own, next] = [ladder[at], ladder[at + 1]];
+  if (own && next && size < next.from) {
+    const shown = fixed(size / own.factor, decimalsFor(size / own.factor, digitsOf(own, digits)));
+    if (Number(shown.replaceAll(nbsp, '')) >= next.from / own.factor) return next;
+  }
+  return own ?? { from: 0, factor: 1, unit };
 }
 
 /** No clock here ticks faster than 1 ns: two digits of it say enough. */
 const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
+
+/** Bytes, operations and parameters below the first prefix are whole. */
+const isCounted = ({ factor, unit }: Rung, value: number): boolean =>
+  factor === 1 && ['B', 'FLOP', 'parameters'].includes(unit) && Number.isInteger(value);
 
 /** A number with its unit, in the prefix that reads best: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
 export function formatQuantity(value: number, unit: string, digits = 3): string {
@@ -129,6 +142,7 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   const rung = rungOf(value, name, digits);
   // The rounding of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
+  if (isCounted(rung, value)) return `${fixed(value, 0)} ${rung.unit}`;
   return `${formatNumber(value / rung.factor, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
@@ -142,6 +156,8 @@ export function formatSigned(value: number, unit: string, digits = 3): string {
 }
 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
+/** Bytes of a memory profile, whose unit is 10^9; four digits, so that components and total can be summed. */
+export const formatGb = (bytes: number): string => formatQuantity(bytes / 1e9, 'GB', 4);
 export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
 

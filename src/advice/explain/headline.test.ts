@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { testBench } from '../../report/test-bench.js';
 import { testExplain } from '../../report/test-explain.js';
+import { formatNumber } from '../../vocabulary/format.js';
 import { headlineOf } from './headline.js';
 
 test('a benchmark’s list line has time and throughput', () => {
@@ -13,12 +14,12 @@ test('a benchmark’s list line has time and throughput', () => {
   const best = rates.toSorted((one, other) => other.rate - one.rate)[0]!;
   const explain = testExplain().data;
   const alone = headlineOf(explain)!;
-  expect(alone).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?x roofline$/);
+  expect(alone).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);
   const many = headlineOf(explain, data)!;
-  expect(many).toMatch(/^decode 23\.3 ms\/step, up to \d+(\.\d+)? tok\/s at batch \d+, [\d.]+x roofline$/);
-  const [, rate, batch] = /up to ([\d.]+) tok\/s at batch (\d+)/.exec(many)!;
+  expect(many).toMatch(/^decode 23\.3 ms\/step, up to [\d.\u00a0]+ tok\/s at batch \d+, [\d.]+× roofline$/);
+  const [, rate, batch] = /up to ([\d.\u00a0]+) tok\/s at batch (\d+)/.exec(many)!;
   expect(Number(batch)).toBe(best.batch);
-  expect(Math.abs(Number(rate) / best.rate - 1)).toBeLessThan(0.005);
+  expect(Math.abs(Number(rate!.replaceAll('\u00a0', '')) / best.rate - 1)).toBeLessThan(0.005);
   const one = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };
-  expect(headlineOf(explain, one)).toContain(`/step, ${Number(rates[0]!.rate.toPrecision(3))} tok/s, `);
+  expect(headlineOf(explain, one)).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s, `);
 });

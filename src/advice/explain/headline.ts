@@ -2,9 +2,10 @@ import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { leadStage } from './sentences.js';
+import { formatFactor, formatMs, formatQuantity } from '../../vocabulary/format.js';
 
 /**
- * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.1x roofline": the time of the first stage, per instance, without the
+ * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.10× roofline": the time of the first stage, per instance, without the
  * profiler where that is known, and a benchmark's best output throughput.
  */
 export function headlineOf(
@@ -16,8 +17,8 @@ export function headlineOf(
   const { kind, roofline_ms: roofline } = stage;
   const ms = headlineTime(stage).value;
   if (ms === null) return null;
-  const times = roofline.value ? `, ${digits(ms / roofline.value)}x roofline` : '';
-  return `${kind === 'outside' ? 'capture' : kind} ${timeText(ms)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
+  const times = roofline.value ? `, ${formatFactor(ms / roofline.value)} roofline` : '';
+  return `${kind === 'outside' ? 'capture' : kind} ${formatMs(ms)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
 }
 
 function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
@@ -28,17 +29,8 @@ function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
     );
   const best = rates.toSorted((one, other) => other.rate - one.rate)[0];
   if (!best) return '';
-  const text = `${digits(best.rate)} tok/s`;
+  const text = formatQuantity(best.rate, 'tok/s');
   return rates.length === 1 ? `, ${text}` : `, up to ${text} at batch ${best.batch}`;
 }
 
 const per: Partial<Record<StageWaterfall['kind'], string>> = { decode: '/step', mixed: '/step' };
-
-function timeText(ms: number): string {
-  if (ms >= 1000) return `${digits(ms / 1000)} s`;
-  return ms >= 0.1 ? `${digits(ms)} ms` : `${digits(1000 * ms)} µs`;
-}
-
-/** Three significant digits; a list has no room for an interval. */
-const digits = (value: number): string =>
-  value >= 100 ? Math.round(value).toString() : Number(value.toPrecision(3)).toString();

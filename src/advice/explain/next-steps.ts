@@ -1,6 +1,6 @@
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { leadStage } from './sentences.js';
-import { percentText } from './words.js';
+import { formatPercent } from '../../vocabulary/format.js';
 
 /** A bar below this share of its stage is not worth a capture. */
 const worthwhile = 0.1;
@@ -22,7 +22,7 @@ export function nextSteps(
     if (bar.sharpen === null || bar.share < worthwhile) continue;
     add(
       bar.sharpen,
-      `sharpens "${bar.label}", ${percentText(bar.share)} of the stage: ${bar.confidence_why}`,
+      `sharpens "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
     );
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {

@@ -5,10 +5,17 @@ import type {
   StageWaterfall,
   WaterfallBar,
 } from '../../model/documents/explain.js';
-import { halfInterval } from '../../model/figure.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import type { AwaitedRank } from '../../facts/waterfall/ranks.js';
-import { instanceWord, msText, percentText } from './words.js';
+import { instanceWord } from './words.js';
+import {
+  formatFactor,
+  formatFigureWithInterval,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatQuantity,
+} from '../../vocabulary/format.js';
 
 /** The stage that is told first: what a served model does all day. */
 export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
@@ -55,9 +62,10 @@ function busySentence({ signs }: MachineLoad): string {
   const reached = signs.filter((sign) => sign.reached);
   const words = reached.map(({ id, value }) => {
     // Of the whole machine: more than the usable cores where this process has an affinity or a quota.
-    if (id === 'other_processes') return `other processes kept ${value.toFixed(1)} cores busy`;
-    if (id === 'steal') return `the hypervisor gave ${value.toFixed(1)} % of its CPU time to other machines`;
-    return `medians of launches lie ${percentText(value)} apart`;
+    if (id === 'other_processes') return `other processes kept ${formatNumber(value, 2)} cores busy`;
+    if (id === 'steal')
+      return `the hypervisor gave ${formatQuantity(value, '%')} of its CPU time to other machines`;
+    return `medians of launches lie ${formatPercent(value)} apart`;
   });
   const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
   return `This machine was ${how} (${words.join('; ')}): times are upper bounds; noisy causes are withheld.`;
@@ -69,7 +77,7 @@ function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy:
   const { rank, device, kind, waiting_ms } = awaited;
   const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
   const where = kind === 'outside' ? 'the capture' : instanceWord(kind);
-  return `Shown is ${whose}, for which another waits ${msText(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+  return `Shown is ${whose}, for which another waits ${formatMs(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
 function limitOf(stage: StageWaterfall, busy: boolean): string {
@@ -77,25 +85,23 @@ function limitOf(stage: StageWaterfall, busy: boolean): string {
   const headline = headlineTime(stage);
   if (measured.value === null || headline.value === null)
     return `The time of ${instanceWord(stage.kind)} was not measured.`;
-  const half = halfInterval(headline);
-  const spread = half === null ? '' : `, ± ${msText(half)}`;
   const n = headline === measured ? instances : (headline.n ?? instances);
   const skewed =
     stage.median_ms !== null &&
     (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
-      ? `, median ${msText(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${msText(stage.p10_ms)}` : ''}`
+      ? `, median ${formatMs(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${formatMs(stage.p10_ms)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${point}`;
   const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
-  const beside = addedByProfiler(stage) ? `, ${msText(measured.value)} under the profiler` : '';
-  const time = `${subject} takes ${msText(headline.value)}${profiled}${where} (n = ${n}${spread}${skewed}${beside})`;
+  const beside = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
+  const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${beside})`;
   if (roofline.value === null) {
     return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
   }
   const times = headline.value / roofline.value;
-  const how = times >= 1.05 ? `, ${times >= 10 ? Math.round(times) : times.toFixed(1)} times less` : '';
-  return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
+  const how = times >= 1.05 ? ` (${formatFactor(times)} faster)` : '';
+  return `${time}; the roofline allows ${formatMs(roofline.value)}${how}.`;
 }
 
 /**
@@ -126,7 +132,7 @@ function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
 }
 
 const told = ({ label, ms, share }: WaterfallBar): string =>
-  `${label}: ${msText(ms)} (${percentText(share)})`;
+  `${label}: ${formatMs(ms)} (${formatPercent(share)})`;
 
 /** @param untimed whether findings that claim no gain may lead: where nothing has a time, all are such */
 function changeSentence(found: readonly Finding[], untimed = false): string {
@@ -142,10 +148,10 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
   if (!gain || gain.expected_ms <= 0) return '';
   if (gain.per === 'token') {
     const before = gain.after_ms + gain.expected_ms;
-    return `: ${msText(gain.after_ms)} per token are expected instead of ${msText(before)}, in steps that are no shorter`;
+    return `: ${formatMs(gain.after_ms)} per token are expected instead of ${formatMs(before)}, in steps that are no shorter`;
   }
   const of = stage && stage !== 'outside' ? ` of ${instanceWord(stage)}` : '';
-  return `: ${msText(gain.expected_ms)} less are expected${of} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`;
+  return `: ${formatMs(gain.expected_ms)} less are expected${of} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
 }
 
 const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');

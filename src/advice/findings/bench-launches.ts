@@ -12,6 +12,7 @@ import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { benchOf } from './session-analyses.js';
 import { leastShare } from './stage-rule.js';
 import { aStage, count, everyStage, ms, part, plural } from './words.js';
+import { formatNumber, formatPercent } from '../../vocabulary/format.js';
 
 /** With fewer it is not launching that takes the time. */
 const leastKernels = 20;
@@ -115,7 +116,7 @@ async function finding(context: FindingContext, bound: Bound): Promise<FoundDraf
     gain: {
       ...gain,
       after_ms: step_ms - gain.expected_ms,
-      assumption: `Kernels stay as they are and follow each other ${node.words}; what the host does between steps stays. Low: ${slowNodeGapNs} ns, and kernels that take ${Math.round(100 * staticCacheShare)} % longer over the static KV cache that a graph needs, the most that was seen on an H200 (17 % at batch 1).`,
+      assumption: `Kernels stay as they are and follow each other ${node.words}; what the host does between steps stays. Low: ${slowNodeGapNs} ns, and kernels that take ${formatPercent(staticCacheShare)} longer over the static KV cache that a graph needs, the most that was seen on an H200 (17 % at batch 1).`,
       what_if: 'cudagraph',
     },
     confidence: 'medium',
@@ -163,5 +164,5 @@ interface Watched extends Record<string, string | number | null> {
 function watchedText(rows: Watched[]): string {
   const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
     rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
-  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of work in a watched decode step, of ${ms(mean('step_ms'))} a step in timed repeats, in which the process keeps ${mean('cores_busy').toPrecision(3)} cores busy`;
+  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of work in a watched decode step, of ${ms(mean('step_ms'))} a step in timed repeats, in which the process keeps ${formatNumber(mean('cores_busy'))} cores busy`;
 }

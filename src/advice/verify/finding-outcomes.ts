@@ -1,6 +1,6 @@
 import type { ExplainResult, Finding, VerifyResult } from '../../model/documents/explain.js';
-import { formatNs } from '../../facts/trace/words.js';
 import type { StagePair } from './stage-pairs.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 export type ChangeVerdict = VerifyResult['changes'][number];
 type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
@@ -8,9 +8,6 @@ type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
 /** Of what was at stake before: less is gone, more than so much is still there. */
 const goneShare = 0.1;
 const sameShare = 0.7;
-
-const ms = (value: number) => formatNs(value * 1e6);
-const share = (value: number) => `${Math.round(100 * value)} %`;
 
 /**
  * What became of every finding of the session before, with expected beside achieved, and what is new after. A stage's gain
@@ -104,9 +101,9 @@ function graded(
   if (outcome === 'still_there') {
     const at = left?.at_stake_ms ?? null;
     if (at === null) return ungraded('Still there.');
-    return ungraded(`Still there: ${ms(at)} at stake, ${ms(finding.at_stake_ms ?? 0)} before.`);
+    return ungraded(`Still there: ${formatMs(at)} at stake, ${formatMs(finding.at_stake_ms ?? 0)} before.`);
   }
-  const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${ms(left?.at_stake_ms ?? 0)} left at stake`;
+  const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${formatMs(left?.at_stake_ms ?? 0)} left at stake`;
   if (!gain) return ungraded(`${verb}; no gain was promised.`);
   if (finding.stage === null)
     return ungraded(`${verb}; it is of no single stage, so that no stage's time shows it.`);
@@ -118,17 +115,17 @@ function graded(
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
   const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
-  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, since it is known to ± ${ms(achieved.known)}` : ''}`;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, since it is known to ± ${formatMs(achieved.known)}` : ''}`;
   const words =
     achieved.ms <= 0
-      ? `the stage got no faster (${ms(-achieved.ms)} slower)`
-      : `${ms(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, the expectation ${share(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
+      ? `the stage got no faster (${formatMs(-achieved.ms)} slower)`
+      : `${formatMs(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, the expectation ${formatPercent(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
   return {
     ...base,
     achieved_ms: achieved.ms,
     error: achieved.ms > 0 ? error : null,
     within_interval: inside,
-    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${place}.`,
+    text: `${verb}: ${formatMs(gain.expected_ms)} expected (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${words}, ${place}.`,
   };
 }
 
@@ -164,6 +161,6 @@ function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVe
     achieved_ms: null,
     error: null,
     within_interval: null,
-    text: stake === null ? 'New.' : `New: ${ms(stake)} at stake.`,
+    text: stake === null ? 'New.' : `New: ${formatMs(stake)} at stake.`,
   };
 }

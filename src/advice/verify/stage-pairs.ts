@@ -1,9 +1,9 @@
 import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
 import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
-import { msText } from '../explain/words.js';
 import { halfWidth, noiseOfDifference } from '../../facts/difference/half-width.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
+import { formatMs, formatPercent, formatSetting } from '../../vocabulary/format.js';
 
 export type StageVerdict = VerifyResult['stages'][number];
 
@@ -78,18 +78,18 @@ function verdictOf(
     .map((share, i) => [share, i] as const)
     .find(([share]) => share === null || share > steadyWall);
   if (unsteady === undefined) {
-    const [x, y] = spreads.map((share) => `± ${percent(share!)}`);
+    const [x, y] = spreads.map((share) => `± ${formatPercent(share!)}`);
     return onWall(`its mean is known to ${x} before and ${y} after`);
   }
   if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
-    return onWall(`the difference is known to ± ${msText(wall.noise_ms)}, far less than it is`);
+    return onWall(`the difference is known to ± ${formatMs(wall.noise_ms)}, far less than it is`);
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
   const why =
     share === null
       ? `${which} there is only one instance, so that its spread is not known`
-      : `its mean ${which} is known to ± ${percent(share)} only`;
+      : `its mean ${which} is known to ± ${formatPercent(share)} only`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // Kernels of a GPU are timed apart from the host; operators of a CPU and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
@@ -102,10 +102,6 @@ function verdictOf(
   });
   return { wall, verdict };
 }
-
-/** "0.4 %", "12 %". */
-const percent = (share: number): string =>
-  100 * share < 1 ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
 
 /** The same statistic on both sides: the headline time where both or neither have a profiler in it, else times under it. */
 function wallTimes(
@@ -135,7 +131,7 @@ const scaled = (of: Figure, scale: number): Figure =>
     : mapFigure(
         of,
         'ms',
-        of.value === null ? '' : `${of.source}, × ${Number(scale.toPrecision(4))}`,
+        of.value === null ? '' : `${of.source}, × ${formatSetting(scale)}`,
         (ms) => ms * scale,
       );
 

@@ -2,10 +2,10 @@ import { document, type Document } from '../../model/document.js';
 import { type ExplainResult, type VerifyResult, verifyVersion } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
-import { formatNs } from '../../facts/trace/words.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
+import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /**
  * Expected beside achieved: what the findings of one session promised, and what a second one, with changes made, shows of
@@ -65,8 +65,6 @@ function scoreOf(changes: readonly ChangeVerdict[]): VerifyResult['score'] {
   };
 }
 
-const ms = (value: number) => formatNs(value * 1e6);
-
 function sentences(
   stages: readonly StageVerdict[],
   changes: readonly ChangeVerdict[],
@@ -74,10 +72,9 @@ function sentences(
 ): string[] {
   const found = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
-    const change = from > 0 ? Math.round((100 * (to - from)) / from) : 0;
+    const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const what = stage.graded_on === 'gpu' ? `kernels and copies of ${stage.kind}` : stage.kind;
-    const sign = change > 0 ? '+' : change < 0 ? '−' : '';
-    return `${what[0]!.toUpperCase()}${what.slice(1)}${stage.point === null ? '' : ` (${stage.point})`}: ${ms(from)} before, ${ms(to)} after (${sign}${Math.abs(change)} %).`;
+    return `${what[0]!.toUpperCase()}${what.slice(1)}${stage.point === null ? '' : ` (${stage.point})`}: ${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   found.push(
@@ -85,7 +82,7 @@ function sentences(
       ? made.length === 0
         ? 'No finding of the session before is gone: nothing can be graded.'
         : 'What is gone promised no gain that could be graded.'
-      : `Of ${graded} graded change${graded === 1 ? '' : 's'} ${inside} achieved what ${inside === 1 ? 'its' : 'their'} interval promised${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${Math.round(100 * error)} %${graded === 1 ? '' : ' (median)'}`}.`,
+      : `Of ${graded} graded change${graded === 1 ? '' : 's'} ${inside} achieved what ${inside === 1 ? 'its' : 'their'} interval promised${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
   );
   const left = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,

@@ -9,6 +9,7 @@ import { gpuRoofs } from '../../facts/roofs.js';
 import { rebased, type Scaling, scaledKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
+import { formatGb, formatSetting } from '../../vocabulary/format.js';
 
 /**
  * Fused attention in 16 bits over the one in float32, which uses no tensor cores: seen a fifth on an H200 (the half_precision
@@ -30,7 +31,7 @@ function streamed(
   };
 }
 
-const times = (factor: number) => `× ${Number(factor.toPrecision(3))}`;
+const times = (factor: number) => `× ${formatSetting(factor)}`;
 
 /** N sequences instead of B: weights are read once a step for all, KV cache, activations and FLOPs are each sequence's. */
 export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
@@ -107,7 +108,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...products.how,
-      `${storage.weights.name}: ${Number(weights.toPrecision(3))} bytes a weight instead of ${Number(averageBytesPerWeight(before.weights.linear).toPrecision(3))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      `${storage.weights.name}: ${formatSetting(weights)} bytes a weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']
         : []),
@@ -187,6 +188,6 @@ function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const bytes = weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, held);
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
-    `weights and KV cache are ${(bytes / 1e9).toFixed(0)} GB: they do not fit into the ${sheet.memoryGb} GB of ${name}`,
+    `weights and KV cache are ${formatGb(bytes)}: they do not fit into the ${sheet.memoryGb} GB of ${name}`,
   ];
 }

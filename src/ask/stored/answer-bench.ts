@@ -10,7 +10,8 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { msOf, overlap } from './words.js';
+import { overlap } from './words.js';
+import { formatNumber, formatQuantity, formatSetting } from '../../vocabulary/format.js';
 
 /** What asks for an answer of a benchmark, by its id; the words that a question happens to share come after that. */
 const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
@@ -74,7 +75,7 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { requests_per_s: rate, output_tokens_per_s: tokens } = point.throughput;
   const throughput = partFrom(
     'serving',
-    `At the last load (${loadOf(point)}): ${tokens.value === null ? 'output not known' : `${tokens.value.toFixed(0)} output tokens/s`}, ${rate.value === null ? 'requests not known' : `${rate.value.toPrecision(3)} requests/s`}.`,
+    `At the last load (${loadOf(point)}): ${tokens.value === null ? 'output not known' : `${formatNumber(tokens.value)} output tokens/s`}, ${rate.value === null ? 'requests not known' : `${formatNumber(rate.value)} requests/s`}.`,
   );
   if (!which) return told(throughput, [saturation]);
   return told(
@@ -95,17 +96,14 @@ const latencies: readonly { asks: RegExp; what: string; of: (point: ServingPoint
 ];
 
 function loadOf({ load, execution_id: id }: ServingPoint): string {
-  if (load.rate_per_s !== null) return `${Number(load.rate_per_s.toPrecision(3))} requests/s offered`;
+  if (load.rate_per_s !== null) return `${formatSetting(load.rate_per_s)} requests/s offered`;
   return load.concurrency === null ? id : `${load.concurrency} users`;
 }
 
 const spreadOf = (of: Distribution): string =>
   'p50' in of
-    ? `${inUnit(of.p50, of.unit)} in the median, ${inUnit(of.p99, of.unit)} at p99 (n = ${of.n})`
+    ? `${formatQuantity(of.p50, of.unit)} in the median, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
     : `not known: ${of.reason.text}`;
-
-const inUnit = (value: number, unit: string): string =>
-  unit === 'ms' ? msOf(value) : unit === 's' ? msOf(1000 * value) : `${Number(value.toPrecision(3))} ${unit}`;
 
 /** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilisation?": what was measured. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {

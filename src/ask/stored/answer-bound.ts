@@ -18,7 +18,8 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { capital, msOf, percentOf, withoutEnd } from './words.js';
+import { capital, withoutEnd } from './words.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 interface Utilized {
   kind: string;
@@ -50,7 +51,7 @@ const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: Util
 const utilizedWords = (name: string, figure: Figure): string =>
   figure.value === null
     ? `${name} is not known (${withoutEnd(figure.reason.text)})`
-    : `${name} ${percentOf(figure.value)}`;
+    : `${name} ${formatPercent(figure.value)}`;
 
 /** "What is the MFU of prefill?", "how far from the roofline are we?" */
 export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
@@ -88,7 +89,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
     return [
       partFrom(
         'waterfall',
-        `The roofline allows ${msOf(roofline.value)} of the ${msOf(time)} that ${instanceOf(stage)} takes, ${percentOf(roofline.value / time)}${roofs.length > 0 ? ` (${roofs.join('; ')})` : ''}.`,
+        `The roofline allows ${formatMs(roofline.value)} of the ${formatMs(time)} that ${instanceOf(stage)} takes, ${formatPercent(roofline.value / time)}${roofs.length > 0 ? ` (${roofs.join('; ')})` : ''}.`,
       ),
     ];
   });
@@ -142,7 +143,7 @@ function largestCause({ explained }: StoredFacts, kind: string, point: string | 
   const largest = (own.length === 1 ? own[0]!.bars : [])
     .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead', 'unattributed'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
-  return largest ? `: most of its time goes to ${largest.label} (${msOf(largest.ms)})` : '';
+  return largest ? `: most of its time goes to ${largest.label} (${formatMs(largest.ms)})` : '';
 }
 
 /** "At which batch does decode become compute-bound?" */

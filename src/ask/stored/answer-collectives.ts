@@ -3,7 +3,7 @@ import { groupsSql } from '../../facts/collectives/queries.js';
 import type { CollectiveGroup } from '../../model/documents/collectives.js';
 import { findingTold } from './finding-parts.js';
 import { hasTable, type StoredFacts, type StoredPart, told, type TopicAnswer } from './stored-facts.js';
-import { gbOf, gibOf, msOf, percentOf } from './words.js';
+import { formatBytes, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 /** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null where NCCL recorded no operations itself. */
 export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
@@ -30,12 +30,12 @@ function groupText(group: CollectiveGroup): string {
   const { operation, bytes, ranks, recorded, time_p50_ns: p50, time_p99_ns: p99, bus_bandwidth: bus } = group;
   const { waiting_p50_ns: waiting, last, recorded_share: share } = group;
   const parts = [
-    ...(p50.value === null ? ['no time'] : [`p50 ${msOf(p50.value / 1e6)}`]),
-    ...(p99.value === null ? [] : [`p99 ${msOf(p99.value / 1e6)}`]),
-    ...(bus.value === null ? [] : [`bus bandwidth ${gbOf(bus.value)}/s`]),
-    ...(waiting.value === null ? [] : [`ranks wait up to ${msOf(waiting.value / 1e6)} (median)`]),
+    ...(p50.value === null ? ['no time'] : [`p50 ${formatMs(p50.value / 1e6)}`]),
+    ...(p99.value === null ? [] : [`p99 ${formatMs(p99.value / 1e6)}`]),
+    ...(bus.value === null ? [] : [`bus bandwidth ${formatQuantity(bus.value, 'B/s')}`]),
+    ...(waiting.value === null ? [] : [`ranks wait up to ${formatMs(waiting.value / 1e6)} (median)`]),
     ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.of}`]),
-    `${recorded} records${share.value === null ? '' : `, ${percentOf(share.value)} of the calls`}`,
+    `${recorded} records${share.value === null ? '' : `, ${formatPercent(share.value)} of the calls`}`,
   ];
-  return `${operation} of ${gibOf(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;
+  return `${operation} of ${formatBytes(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;
 }

@@ -10,7 +10,7 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { msOf } from './words.js';
+import { formatBytes, formatMs } from '../../vocabulary/format.js';
 
 interface CopyRow extends Record<string, unknown> {
   kind: string;
@@ -58,5 +58,4 @@ GROUP BY ALL ORDER BY total_ms DESC`;
 const amount = (rows: readonly CopyRow[]): string =>
   rows.map((row) => `${row.copies} copies, ${amountOf(Number(row.total_bytes), row.total_ms)}`).join('; ');
 
-const amountOf = (bytes: number, ms: number): string =>
-  `${bytes >= 1e5 ? `${(bytes / 1e6).toPrecision(3)} MB` : `${bytes} bytes`} in ${msOf(ms)}`;
+const amountOf = (bytes: number, ms: number): string => `${formatBytes(bytes)} in ${formatMs(ms)}`;

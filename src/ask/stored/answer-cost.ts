@@ -15,7 +15,7 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { msOf, percentOf } from './words.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 /** "Is CPU scheduling, kernels or allocation the cost?": the verdict over operators, else busy and idle time of the GPU. */
 export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
@@ -64,7 +64,7 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
       ms: stage.bars.filter(({ id }) => bars.test(id)).reduce((sum, { ms }) => sum + ms, 0),
     }))
     .toSorted((a, b) => b.ms - a.ms);
-  const where = `${instanceOf(stage)} of ${msOf(time)}`;
+  const where = `${instanceOf(stage)} of ${formatMs(time)}`;
   if (ranked.some(({ ms }) => barShare(ms, time) === null))
     return partFrom(
       'waterfall',
@@ -76,11 +76,11 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
   // What is unexplained could lie in any part, so it must not be able to change the order.
   const clear = first!.ms >= 0.5 * time && first!.ms - second!.ms > Math.abs(unattributed);
   const parts = [...ranked, { name: 'unattributed', ms: unattributed }].map(
-    ({ name, ms }) => `${name} ${msOf(ms)}`,
+    ({ name, ms }) => `${name} ${formatMs(ms)}`,
   );
   return partFrom(
     'waterfall',
-    `In ${where} ${clear ? `most time is in ${first!.name} (${percentOf(first!.ms / time)})` : 'no single cost dominates'}: ${parts.join(', ')}; allocation has no events in this runtime's trace.`,
+    `In ${where} ${clear ? `most time is in ${first!.name} (${formatPercent(first!.ms / time)})` : 'no single cost dominates'}: ${parts.join(', ')}; allocation has no events in this runtime's trace.`,
     stage.bars.length,
   );
 }
@@ -103,7 +103,7 @@ function ofTimeline(facts: StoredFacts): StoredPart[] {
             ] as const);
       return partFrom(
         'waterfall',
-        `${most[0]} most of ${instanceOf(stage)}: ${percentOf(most[1] / time)} (${msOf(most[1])} of ${msOf(time)}), ${least[0]} ${percentOf(least[1] / time)}.`,
+        `${most[0]} most of ${instanceOf(stage)}: ${formatPercent(most[1] / time)} (${formatMs(most[1])} of ${formatMs(time)}), ${least[0]} ${formatPercent(least[1] / time)}.`,
         stage.bars.length,
       );
     });

@@ -14,8 +14,8 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { gbOf } from './words.js';
 import type { GpuSheet } from '../../hardware/gpu-sheet.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 interface Room {
   name: string;
@@ -55,13 +55,13 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
         ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${fit.contextTokens} tokens at batch ${request.batchSize}`
         : '';
     return part(
-      `${word}${name} (${stored}, ${size}) needs ${gbOf(made.neededGpuBytes)} of the ${gbOf(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
+      `${word}${name} (${stored}, ${size}) needs ${formatGb(made.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
     );
   });
   const made = estimateMemory(model.architecture, { ...request, storage: model.storage });
   const lines = made.lines
     .filter(({ bytes }) => bytes >= 1e6)
-    .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${gbOf(bytes)}`);
+    .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${formatGb(bytes)}`);
   return told(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
 }
 

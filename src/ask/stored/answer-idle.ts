@@ -14,7 +14,7 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { msOf, percentOf } from './words.js';
+import { formatCount, formatMs, formatPercent } from '../../vocabulary/format.js';
 
 const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 
@@ -55,7 +55,7 @@ export function busyTime(facts: StoredFacts): StoredPart[] | null {
     const word = facts.question.isYesNo ? (share >= 0.95 ? 'Yes: ' : 'No: ') : '';
     return partFrom(
       'waterfall',
-      `${word}the GPU is busy for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(busy)} of ${msOf(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
+      `${word}the GPU is busy for ${formatPercent(share)} of ${instanceOf(stage)} (${formatMs(busy)} of ${formatMs(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
       stage.bars.length,
     );
   });
@@ -73,7 +73,7 @@ function idlePart(stage: StageWaterfall, isYesNo: boolean): StoredPart {
   const word = !isYesNo ? '' : share >= 0.1 ? 'Yes: ' : share >= 0.02 ? 'A little: ' : 'No: ';
   return partFrom(
     'waterfall',
-    `${word}the GPU is idle for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(idle)} of ${msOf(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
+    `${word}the GPU is idle for ${formatPercent(share)} of ${instanceOf(stage)} (${formatMs(idle)} of ${formatMs(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
     stage.bars.length,
   );
 }
@@ -91,12 +91,10 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
       const layers = trace.data.launches.layers.value;
       const each = own?.launches_per_layer.value ?? null;
       const perLayer =
-        each === null || layers === null
-          ? ''
-          : `: ${each.toFixed(each < 10 ? 1 : 0)} for each of ${layers} layers`;
+        each === null || layers === null ? '' : `: ${formatCount(each)} for each of ${layers} layers`;
       return partFrom(
         'trace',
-        `${instanceOf({ kind, point: null }).replace(/^./, (one) => one.toUpperCase())} runs ${rounded(kernels)} kernels and ${rounded(copies)} copies from ${rounded(launches)} launches${perLayer}.`,
+        `${instanceOf({ kind, point: null }).replace(/^./, (one) => one.toUpperCase())} runs ${formatCount(kernels)} kernels and ${formatCount(copies)} copies from ${formatCount(launches)} launches${perLayer}.`,
       );
     });
   const [first, ...rest] = parts;
@@ -104,8 +102,6 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
     return lacksStage(facts) ?? cannot('No stage of the session launches kernels.', capture.timeline);
   return told(first, [...rest, ...(await launchCalls(facts))]);
 }
-
-const rounded = (count: number): string => (Number.isInteger(count) ? `${count}` : count.toFixed(1));
 
 interface LaunchRow extends Record<string, unknown> {
   name: string;
@@ -126,7 +122,7 @@ GROUP BY name ORDER BY calls DESC`;
     .slice(0, 4)
     .map(
       ({ name, calls, mean_us: mean, total_ms: ms }) =>
-        `- ${name}: ${calls} calls, ${mean.toFixed(1)} µs each, ${msOf(ms)}`,
+        `- ${name}: ${calls} calls, ${formatMs(mean / 1e3)} each, ${formatMs(ms)}`,
     );
   return [
     { text: `Launches of the whole capture:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length },

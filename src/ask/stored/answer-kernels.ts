@@ -19,7 +19,8 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital, msOf, overlap, percentOf, shortened, tokensOf, withoutEnd } from './words.js';
+import { capital, overlap, shortened, tokensOf, withoutEnd } from './words.js';
+import { formatCount, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 interface NamedRow extends Record<string, unknown> {
   name: string;
@@ -55,13 +56,13 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   const what = table === 'kernels' ? 'kernel' : 'operator';
   const lines = shown.map(
     (row) =>
-      `- ${shortened(row.name)} (${row.class}): ${msOf(row.total_ms)}, ${percentOf(row.share)}, ${row.calls} calls`,
+      `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${row.calls} calls`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const most = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
   const answer = told(
     part(
-      `${most} ${shortened(first.name)}: ${msOf(first.total_ms)} in ${first.calls} calls, ${percentOf(first.share)} of all ${what} time.`,
+      `${most} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );
@@ -107,7 +108,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
       if (!row) return partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0);
       return partFrom(
         'trace',
-        `${capital(name)} takes ${msOf(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${percentOf(row.share)} of its kernel time, ${percentOf(row.per_instance_ns / wall)} of its ${msOf(wall / 1e6)}, in ${row.per_instance.toFixed(0)} kernels.`,
+        `${capital(name)} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
       );
     });
   });
@@ -156,7 +157,7 @@ FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const [first, ...rest] = own.map(({ kind, class: name, ms, share, calls }) =>
     part(
-      `${capital(name)} takes ${percentOf(share)} of the operators' time in ${kind} (${msOf(ms)} in ${calls} calls).`,
+      `${capital(name)} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${calls} calls).`,
     ),
   );
   return told(first!, rest);
@@ -217,7 +218,7 @@ async function boundOperators(
     const classes = breakdown?.by_class ?? [];
     const shown = asked.map((side) => {
       const own = classes.filter(({ bound }) => bound === side);
-      const list = own.map(({ class: name, ms }) => `${name} (${msOf(ms)})`).join(', ');
+      const list = own.map(({ class: name, ms }) => `${name} (${formatMs(ms)})`).join(', ');
       return `${side}-bound: ${list || 'none'}`;
     });
     return classes.some(({ bound }) => bound !== null)
@@ -273,7 +274,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
     if (!metric) {
       const [first] = one.stalls;
-      return first ? [`${nameOf(one)}: ${first.reason} ${percentOf(first.share)}, ${first.meaning}`] : [];
+      return first ? [`${nameOf(one)}: ${first.reason} ${formatPercent(first.share)}, ${first.meaning}`] : [];
     }
     const value = metric.of(one);
     if (value.value === null) return [];
@@ -283,11 +284,9 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
         : '';
     const theory =
       metric.isOccupancy && one.occupancy.theoretical.value !== null
-        ? ` of ${one.occupancy.theoretical.value.toFixed(0)} % possible`
+        ? ` of ${formatQuantity(one.occupancy.theoretical.value, '%')} possible`
         : '';
-    return [
-      `${nameOf(one)}: ${value.value.toFixed(value.unit === '%' ? 1 : 0)}${value.unit === '%' ? ' %' : ''}${theory}${limits}`,
-    ];
+    return [`${nameOf(one)}: ${formatQuantity(value.value, value.unit)}${theory}${limits}`];
   });
   const [first, ...rest] = lines;
   if (first === undefined)

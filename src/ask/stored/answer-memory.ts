@@ -10,7 +10,8 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital, gbOf, gibOf, percentOf } from './words.js';
+import { capital } from './words.js';
+import { formatBytes, formatGb, formatPercent } from '../../vocabulary/format.js';
 
 interface Component {
   component: string;
@@ -32,7 +33,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
   const own = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
-  const lines = ordered.map(({ component, bytes }) => `- ${words(component)}: ${gibOf(bytes)}`);
+  const lines = ordered.map(({ component, bytes }) => `- ${words(component)}: ${formatBytes(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
@@ -46,10 +47,10 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
       ? own
           .map(
             ({ component, bytes }) =>
-              `${capital(words(component))}: ${gibOf(bytes)}, ${percentOf(bytes / total)} of the ${gibOf(total)} at the peak.`,
+              `${capital(words(component))}: ${formatBytes(bytes)}, ${formatPercent(bytes / total)} of the ${formatBytes(total)} at the peak.`,
           )
           .join(' ')
-      : `Most of it is ${words(first!.component)}: ${gibOf(first!.bytes)} of ${gibOf(total)} at the peak${second ? `; then ${words(second.component)}, ${gibOf(second.bytes)}` : ''}.`;
+      : `Most of it is ${words(first!.component)}: ${formatBytes(first!.bytes)} of ${formatBytes(total)} at the peak${second ? `; then ${words(second.component)}, ${formatBytes(second.bytes)}` : ''}.`;
   return told(partFrom('memory profile', text), [list]);
 }
 
@@ -83,12 +84,12 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   if (!first) return calculated(facts) ?? cannot(none, capture.memory);
   const list = rows
     .slice(0, 6)
-    .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${gibOf(Number(bytes))} at most`);
+    .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${formatBytes(Number(bytes))} at most`);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
   const all = part(`Memory as recorded:\n${list.join('\n')}`);
   if (particular)
     return cannot('Which part took how much was not recorded in this session.', capture.memory, [all]);
-  return told(part(`At most ${gibOf(Number(first.peak_bytes))} were in use (${first.kind}).`), [all]);
+  return told(part(`At most ${formatBytes(Number(first.peak_bytes))} were in use (${first.kind}).`), [all]);
 }
 
 /** Not measured: what the model's arithmetic gives for the run's sizes. */
@@ -110,11 +111,11 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
     .toSorted((a, b) => b.bytes - a.bytes)[0];
   if (!own) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);
-  const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${gbOf(bytes)}`);
+  const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${formatGb(bytes)}`);
   const size = `batch ${workload.batch_size ?? 1}, ${workload.input_len ?? 1} + ${workload.output_len ?? 0} tokens`;
   return told(
     part(
-      `Memory was not measured here; by the model's arithmetic ${gbOf(own.bytes)} of ${gbOf(totalBytes)} are ${words(own.component)} (${size}).`,
+      `Memory was not measured here; by the model's arithmetic ${formatGb(own.bytes)} of ${formatGb(totalBytes)} are ${words(own.component)} (${size}).`,
     ),
     [part(`By component:\n${list.join('\n')}`), part(`What would measure it: ${capture.memory}`)],
   );

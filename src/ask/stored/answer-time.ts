@@ -15,7 +15,8 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { capital, msOf, percentOf } from './words.js';
+import { capital } from './words.js';
+import { formatFigureWithInterval, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
 
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
 export function whySlow(facts: StoredFacts): TopicAnswer {
@@ -74,8 +75,8 @@ export function howSure(facts: StoredFacts): TopicAnswer {
     const half = halfInterval(of);
     const text =
       half !== null
-        ? `${capital(instanceOf(stage))} takes ${msOf(of.value)} ± ${msOf(half)} (95 % interval of the mean, ± ${percentOf(half / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${msOf(of.sd)}`}).`
-        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${msOf(of.value)}): its spread is not known.`;
+        ? `${capital(instanceOf(stage))} takes ${formatFigureWithInterval(of)} (95 % interval of the mean, ± ${formatPercent(half / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${formatMs(of.sd)}`}).`
+        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(of.value)}): its spread is not known.`;
     return [partFrom('waterfall', text)];
   });
   const doubts = facts.explained.findings
@@ -92,7 +93,7 @@ export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
     const { measured_ms: under, clean_ms: clean, source } = stage;
     if (source !== 'trace' || under.value === null || clean.value === null) return [];
     const added = under.value - clean.value;
-    const text = `The profiler adds ${msOf(added)} to ${instanceOf(stage)}: ${msOf(under.value)} under it, ${msOf(clean.value)} without (${percentOf(added / clean.value)} more).`;
+    const text = `The profiler adds ${formatMs(added)} to ${instanceOf(stage)}: ${formatMs(under.value)} under it, ${formatMs(clean.value)} without (${formatPercent(added / clean.value)} more).`;
     return [partFrom('waterfall', text)];
   });
   return parts[0] ? told(parts[0], parts.slice(1)) : null;
@@ -114,7 +115,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     return [
       partFrom(
         'waterfall',
-        `Decode makes ${rate >= 100 ? Math.round(rate) : rate.toPrecision(3)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${msOf(of.value)} a step${profiled}.`,
+        `Decode makes ${formatNumber(rate)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${formatMs(of.value)} a step${profiled}.`,
       ),
     ];
   });

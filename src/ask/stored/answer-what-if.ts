@@ -13,7 +13,8 @@ import {
   told,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital, msOf, percentOf, withoutEnd } from './words.js';
+import { capital, withoutEnd } from './words.js';
+import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -101,7 +102,7 @@ function predictionOf(
       .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
       .slice(0, 3)
       .map(({ id, before_ms: before, after_ms: after, how }) =>
-        part(`- ${id}: ${msOf(before)} → ${msOf(after)}: ${how}`),
+        part(`- ${id}: ${formatMs(before)} → ${formatMs(after)}: ${how}`),
       ),
     assumed:
       first.assumptions.length > 0 ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)] : [],
@@ -136,14 +137,16 @@ function sentence(stage: Stage, word: string): string {
   const { before_ms: before, after_ms: after, per_token_before_ms: from, per_token_after_ms: to } = stage;
   if (after.value === null)
     return `${capital(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
-  const range = after.ci95 ? ` (${msOf(after.ci95[0])} to ${msOf(after.ci95[1])})` : '';
+  const range = after.ci95 ? ` (${formatMs(after.ci95[0])} to ${formatMs(after.ci95[1])})` : '';
   const now = before.value ?? 0;
   const share = now > 0 ? after.value / now - 1 : 0;
   const change =
-    Math.abs(share) < 0.005 ? 'no change' : `${percentOf(Math.abs(share))} ${share < 0 ? 'less' : 'more'}`;
+    Math.abs(share) < 0.005
+      ? 'no change'
+      : `${formatPercent(Math.abs(share))} ${share < 0 ? 'less' : 'more'}`;
   const token =
     from !== null && to !== null && to > 0
-      ? `; a token ${msOf(from)} → ${msOf(to)}, ${(from / to).toFixed(1)} times the throughput`
+      ? `; a token ${formatMs(from)} → ${formatMs(to)}, ${formatFactor(from / to)} the throughput`
       : '';
-  return `with ${word} ${instanceOf(stage)} is expected to take ${msOf(after.value)}${range} instead of ${msOf(now)}, ${change}${token}.`;
+  return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(now)}, ${change}${token}.`;
 }

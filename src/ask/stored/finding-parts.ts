@@ -2,7 +2,8 @@ import { explainedBars, headlineTime, isProfiled } from '../../model/headline-ti
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
-import { capital, ended, msOf, overlap, percentOf, withoutEnd } from './words.js';
+import { capital, ended, overlap, withoutEnd } from './words.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 /** A whole request is about the findings of all its stages. */
 export function ofStage({ question }: StoredFacts, stage: string | null): boolean {
@@ -17,7 +18,8 @@ export function findingTold({
   at_stake_share: share,
   evidence,
 }: Finding): StoredPart {
-  const stake = ms === null ? '' : ` At stake: ${msOf(ms)}${share === null ? '' : ` (${percentOf(share)})`}.`;
+  const stake =
+    ms === null ? '' : ` At stake: ${formatMs(ms)}${share === null ? '' : ` (${formatPercent(share)})`}.`;
   const first = evidence.find(({ sql }) => sql !== null);
   return {
     text: `${ended(title)}${stake}`,
@@ -95,13 +97,13 @@ export function stageTold(stage: StageWaterfall): StoredPart {
     time.value === null
       ? 'was not measured'
       : profiler && measured.value !== null
-        ? `takes ${msOf(time.value)} (${msOf(measured.value)} under the profiler, n = ${instances})`
-        : `takes ${msOf(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${instances})`,
+        ? `takes ${formatMs(time.value)} (${formatMs(measured.value)} under the profiler, n = ${instances})`
+        : `takes ${formatMs(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${instances})`,
     roofline.value === null
       ? `what the hardware allows is not known: ${withoutEnd(roofline.reason.text)}`
-      : `the roofline allows ${msOf(roofline.value)}`,
+      : `the roofline allows ${formatMs(roofline.value)}`,
   ];
-  const beyond = largest.map(({ label, ms, share }) => `${label} ${msOf(ms)} (${percentOf(share)})`);
+  const beyond = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
   return {
     text: `${capital(instanceOf(stage))} ${parts.join('; ')}.${beyond.length > 0 ? ` Largest parts: ${beyond.join(', ')}.` : ''}`,
     sql: largest[0]?.sql ?? null,
@@ -118,7 +120,7 @@ export function barsTold(stage: StageWaterfall, beginnings: readonly string[], m
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${id}: ${label}, ${msOf(ms)} (${percentOf(share)} of ${msOf(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
+      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

@@ -119,7 +119,7 @@ test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the co
   const { value } = await one<{ value: number }>(
     `SELECT max(value) AS value FROM counters WHERE metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed'`,
   );
-  expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.06);
+  expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.5);
 });
 
 test('E3: Is CPU scheduling, kernels or allocation the cost? By the operators of torch', async () => {
@@ -196,7 +196,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
       'Where does batch scaling slow?',
       'From which batch size does throughput stop scaling?',
     ]) {
-      expect(await direct(question)).toMatch(/^Up to batch 4: from 4 to 8 .* 1 times/);
+      expect(await direct(question)).toMatch(/^Up to batch 4: from 4 to 8 .* 1\.00× the/);
       // Of the other answers none names another place.
       expect((await answer(question)).answer.match(/slows/g)).toBeNull();
     }

@@ -38,11 +38,11 @@ test.each([
   ['Which kernels take longest?', /gemm_128x64 \(gemm\): 1\.20 ms, 100 %, 4 calls/],
   [
     'How much is copied to the host?',
-    /^4 copies between host and device move 32 bytes in 0\.40 ms[^]*DtoH \(pageable\): 4 copies/,
+    /^4 copies between host and device move 32 B in 0\.400 ms[^]*DtoH \(pageable\): 4 copies/,
   ],
   [
     'Why is the GPU idle?',
-    /^The GPU is idle for 60 % of a decode step \(0\.60 ms of 1\.00 ms under the profiler\)/,
+    /^The GPU is idle for 60 % of a decode step \(0\.600 ms of 1\.00 ms under the profiler\)/,
   ],
   ['How long does a decode step take?', /^A decode step takes 1\.00 ms under the profiler \(n = 4\)/],
   ['Where does the time of ampere_gemm_128x64 go?', /gemm_128x64|A decode step takes 1\.00 ms/],

@@ -65,30 +65,6 @@ export function overlap(tokens: ReadonlySet<string>, text: string): number {
   return [...tokens].filter((one) => own.has(one)).length;
 }
 
-/** 23.3 ms, 0.51 ms, 42.0 µs. */
-export function msOf(ms: number): string {
-  const size = Math.abs(ms);
-  if (size >= 1000) return `${digits(ms / 1000)} s`;
-  return size >= 0.1 || ms === 0 ? `${digits(ms)} ms` : `${digits(ms * 1000)} µs`;
-}
-const digits = (value: number): string =>
-  value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
-
-/** 64 %, 3.5 %, 0.042 %: a share that is not zero is never printed as zero. */
-export function percentOf(share: number): string {
-  const size = Math.abs(share);
-  if (size > 0 && size < 0.001) return `${Number((100 * share).toPrecision(2))} %`;
-  return `${(100 * share).toFixed(size >= 0.1 || share === 0 ? 0 : 1)} %`;
-}
-
-export const gibOf = (bytes: number): string =>
-  bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(2)} GiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-
-export const gbOf = (bytes: number): string =>
-  bytes >= 1e9
-    ? `${(bytes / 1e9).toFixed(bytes >= 1e11 ? 0 : 1)} GB`
-    : `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB`;
-
 /** As a sentence: a capital at its begin, a full stop at its end. */
 export function ended(text: string): string {
   const sentence = text.trim().replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

@@ -113,8 +113,8 @@ test('differences in GB and percent, by point, component and GPU, counted by han
     { label: 'GPU', base: null, now: 'H200' },
   ]);
   expect(data.headlines).toEqual([
-    'The peak is 4.000 GB (25 %) higher: 16.000 GB → 20.000 GB.',
-    "Of the run's own memory: the KV cache +3.500 GB, activations +0.750 GB.",
+    'The peak is 4.00 GB (25 %) higher: 16.00 GB → 20.00 GB.',
+    "Of the run's own memory: the KV cache +3.50 GB, activations +750 MB.",
   ]);
 });
 

@@ -10,6 +10,7 @@ import { memoryComponents } from '../../model/memory-components.js';
 import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
+import { formatPercent, formatQuantity, formatSigned } from '../../vocabulary/format.js';
 
 export interface ComparedSide extends ReadProfile {
   selector: string;
@@ -219,9 +220,6 @@ function differencesOf(pair: Pair<ComparedProfile>): MemoryCompareResult['differ
     .filter((row) => row.base !== row.now);
 }
 
-const gb = (value: number): string => `${Math.abs(value).toFixed(3)} GB`;
-const percent = (share: number): string =>
-  `${Math.abs(share * 100).toFixed(Math.abs(share) < 0.1 ? 1 : 0)} %`;
 /** What a sampler cannot tell from nothing. */
 const leastGb = 0.0005;
 const words: Record<string, string> = {
@@ -245,13 +243,13 @@ function headlinesOf(
   const direction = peak.change_gb > 0 ? 'higher' : 'lower';
   const first =
     Math.abs(peak.change_gb) < leastGb
-      ? `The peak is the same: ${gb(peak.now_gb!)}.`
-      : `The peak is ${gb(peak.change_gb)}${peak.change_share === null ? '' : ` (${percent(peak.change_share)})`} ${direction}: ${gb(peak.base_gb!)} → ${gb(peak.now_gb!)}.`;
+      ? `The peak is the same: ${formatQuantity(peak.now_gb!, 'GB', 4)}.`
+      : `The peak is ${formatQuantity(Math.abs(peak.change_gb), 'GB')}${peak.change_share === null ? '' : ` (${formatPercent(Math.abs(peak.change_share))})`} ${direction}: ${formatQuantity(peak.base_gb!, 'GB', 4)} → ${formatQuantity(peak.now_gb!, 'GB', 4)}.`;
   const causes = components
     .filter(({ name, change_gb }) => name !== 'total' && change_gb !== null && Math.abs(change_gb) >= leastGb)
     .toSorted((a, b) => Math.abs(b.change_gb!) - Math.abs(a.change_gb!))
     .slice(0, 3)
-    .map(({ name, change_gb }) => `${words[name] ?? name} ${change_gb! > 0 ? '+' : '−'}${gb(change_gb!)}`);
+    .map(({ name, change_gb }) => `${words[name] ?? name} ${formatSigned(change_gb!, 'GB')}`);
   return causes.length === 0 ? [first] : [first, `Of the run's own memory: ${causes.join(', ')}.`];
 }
 

@@ -5,9 +5,9 @@ import type {
   BaselineVerdict,
 } from '../../model/documents/baseline.js';
 import { realDifferences } from '../../facts/difference/ratio-test.js';
-import { change as signed, percent } from './comparison-text.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, toldOf } from './pairs.js';
 import type { Sampled } from './sample.js';
+import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 export interface CheckOptions {
   /** Share by which a metric may become worse, e.g. 0.05. */
@@ -104,28 +104,28 @@ function wordsOf(one: Omit<BaselineComparison, 'text'>, tolerance: number): stri
   if (verdict === 'missing') {
     return one.baseline === null ? 'the baseline does not have it' : 'the new sessions do not have it';
   }
-  const moved = change === null ? 'no ratio to a baseline of 0' : `${signed(change)}`;
+  const moved = change === null ? 'no ratio to a baseline of 0' : `${formatSigned(change, 'ratio')}`;
   if (verdict === 'no_spread') {
     return `${moved}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
   }
-  const range = `${signed(interval![0])} to ${signed(interval![1])}`;
+  const range = `${formatSigned(interval![0], 'ratio')} to ${formatSigned(interval![1], 'ratio')}`;
   if (verdict === 'within_process') {
     return `${moved} (${range} by the scatter inside one process); other launches of the same program may differ by more, so nothing is claimed`;
   }
   const worst = better === 'lower' ? interval![1] : -interval![0];
   switch (verdict) {
     case 'regression':
-      return `worse by ${percent(change!)} (${range}), more than the ${percent(tolerance)} tolerated`;
+      return `worse by ${formatPercent(change!)} (${range}), more than the ${formatPercent(tolerance)} tolerated`;
     case 'within_tolerance':
-      return `worse by ${percent(change!)} (${range}), within the ${percent(tolerance)} tolerated`;
+      return `worse by ${formatPercent(change!)} (${range}), within the ${formatPercent(tolerance)} tolerated`;
     case 'improvement':
-      return `better by ${percent(change!)} (${range})`;
+      return `better by ${formatPercent(change!)} (${range})`;
     case 'unchanged':
-      return `no real difference; a change beyond ${percent(Math.max(Math.abs(interval![0]), Math.abs(interval![1])))} is ruled out`;
+      return `no real difference; a change beyond ${formatPercent(Math.max(Math.abs(interval![0]), Math.abs(interval![1])))} is ruled out`;
     case 'no_worse':
-      return `no real difference; more than ${percent(Math.max(worst, 0))} worse is ruled out`;
+      return `no real difference; more than ${formatPercent(Math.max(worst, 0))} worse is ruled out`;
     default:
-      return `no difference shown, but up to ${percent(worst)} worse is not ruled out: more launches would tell`;
+      return `no difference shown, but up to ${formatPercent(worst)} worse is not ruled out: more launches would tell`;
   }
 }
 
@@ -149,7 +149,7 @@ function headlineOf(
   const better = of('improvement');
   const gained = better.length > 0 ? ` Better: ${names(better)}.` : '';
   if (result === 'regression') return `Regression: ${names(of('regression'))}.${gained}`;
-  if (result === 'passed') return `No metric became worse by more than ${percent(tolerance)}.${gained}`;
+  if (result === 'passed') return `No metric became worse by more than ${formatPercent(tolerance)}.${gained}`;
   const silent = of('no_spread', 'within_process');
   const open = of('inconclusive');
   const why = [

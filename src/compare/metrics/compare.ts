@@ -7,11 +7,12 @@ import type {
   CompareVerdict,
 } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import { change, comparisonText, percent } from './comparison-text.js';
+import { comparisonText } from './comparison-text.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, toldOf } from './pairs.js';
 import { leastP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
 import { level, realDifferences } from '../../facts/difference/ratio-test.js';
+import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /** A metric that may not become worse by more than this share. */
 export interface Gate {
@@ -176,7 +177,7 @@ function headlineOf(
 ): string {
   const of = (verdict: CompareVerdict) => comparisons.filter((one) => one.verdict === verdict);
   const named = (list: readonly ComparedMetric[]) =>
-    list.map((one) => `${one.id} (${change(one.change!)})`).join(', ');
+    list.map((one) => `${one.id} (${formatSigned(one.change!, 'ratio')})`).join(', ');
   const found = [
     ...(of('worse').length > 0 ? [`Worse: ${named(of('worse'))}.`] : []),
     ...(of('better').length > 0 ? [`Better: ${named(of('better'))}.`] : []),
@@ -185,7 +186,7 @@ function headlineOf(
   if (result === 'no_gate') return words;
   const gate = gates.map(
     ({ metric, share, result: ended }) =>
-      `${metric} worse by more than ${percent(share)}: ${gateWords[ended]}`,
+      `${metric} worse by more than ${formatPercent(share)}: ${gateWords[ended]}`,
   );
   return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Undecided'} (${gate.join('; ')}). ${words}`;
 }
@@ -210,7 +211,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${least.toPrecision(2)}, ${neededEach(own.length)} on each side could`,
+        words: `${metrics}: p ≥ ${formatNumber(least, 2)}, ${neededEach(own.length)} on each side could`,
         needed: neededEach(own.length),
       },
     ];

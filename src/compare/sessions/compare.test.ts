@@ -165,7 +165,7 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
     true,
   );
   expect(matrix.gemm_tiles.every((row) => row.matched_by === 'share')).toBe(true);
-  expect(matrix.headlines[0]!.text).toContain('2.0 times slower');
+  expect(matrix.headlines[0]!.text).toContain('2.00× slower');
 });
 
 test('across batch sizes: throughput, time per token, scaling and MFU, not the time of a step', async () => {
@@ -179,7 +179,7 @@ test('across batch sizes: throughput, time per token, scaling and MFU, not the t
   expect(to!.ms_per_token.value).toBeCloseTo(0.067_58, 5);
   expect(to!.mfu.value).toBeCloseTo(0.148, 3);
   const [stage] = headlines;
-  for (const told of ['148x', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
+  for (const told of ['148×', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
     expect(stage!.text).toContain(told);
   expect(stage!.text).not.toMatch(/slower|faster/);
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;

@@ -1,5 +1,12 @@
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
-import { formatNs, formatRate, formatShare } from '../../facts/trace/words.js';
+import {
+  formatCount,
+  formatFactor,
+  formatNs,
+  formatNumber,
+  formatPercent,
+  formatSigned,
+} from '../../vocabulary/format.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
 
@@ -33,16 +40,16 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
         rates !== null && from.tokens !== to.tokens
           ? [
               `${phase}: ${lead}${rates.join(', ')}${sure}`,
-              `per step ${times} for ${formatRate(from.tokens!)} → ${formatRate(to.tokens!)} tokens`,
+              `per step ${times} for ${formatCount(from.tokens!)} → ${formatCount(to.tokens!)} tokens`,
             ]
           : [`${phase}: ${lead}${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
       if (from.mfu.value !== null && to.mfu.value !== null)
-        texts.push(`MFU ${formatShare(from.mfu.value)} → ${formatShare(to.mfu.value)}`);
+        texts.push(`MFU ${formatPercent(from.mfu.value)} → ${formatPercent(to.mfu.value)}`);
       if (from.idle_share !== null && to.idle_share !== null) {
-        texts.push(`idle ${formatShare(from.idle_share)} → ${formatShare(to.idle_share)}`);
+        texts.push(`idle ${formatPercent(from.idle_share)} → ${formatPercent(to.idle_share)}`);
       }
       if (from.launches !== null && to.launches !== null) {
-        texts.push(`launches ${formatRate(from.launches)} → ${formatRate(to.launches)}`);
+        texts.push(`launches ${formatCount(from.launches)} → ${formatCount(to.launches)}`);
       }
       return [{ id: 'stage', text: `${texts.join('; ')}.` }];
     });
@@ -53,7 +60,7 @@ type Stage = NonNullable<StageValue>;
 /** "2.0 times faster", "12 % slower" of a ratio of times. */
 function speedWords(ratio: number): string {
   const factor = ratio < 1 ? 1 / ratio : ratio;
-  const by = factor >= 1.995 ? `${factor.toFixed(1)} times` : formatShare(Math.abs(ratio - 1));
+  const by = factor >= 1.995 ? formatFactor(factor) : formatPercent(Math.abs(ratio - 1));
   return `${by} ${ratio < 1 ? 'faster' : 'slower'}`;
 }
 
@@ -62,15 +69,12 @@ function rateTexts(from: Stage, to: Stage): string[] | null {
   const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
-  const by =
-    ratio >= 1.995 || ratio <= 0.5
-      ? `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3)}x`
-      : `${ratio > 1 ? '+' : ''}${formatShare(ratio - 1)}`;
-  const throughput = `${formatRate(before)} → ${formatRate(after)} tok/s (${by})`;
+  const by = ratio >= 1.995 || ratio <= 0.5 ? formatFactor(ratio) : formatSigned(ratio - 1, 'ratio');
+  const throughput = `${formatNumber(before)} → ${formatNumber(after)} tok/s (${by})`;
   const more = to.tokens / from.tokens;
   if (more === 1) return [throughput];
   const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;
-  return [throughput, perToken, `${formatShare(ratio / more)} of linear scaling`];
+  return [throughput, perToken, `${formatPercent(ratio / more)} of linear scaling`];
 }
 
 /** How many GEMMs an instance runs, and with which tiles. */
@@ -86,8 +90,8 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
         ? []
         : [
             from === to
-              ? `${formatRate(from)} GEMMs in each`
-              : `${formatRate(from)} → ${formatRate(to)} GEMMs`,
+              ? `${formatCount(from)} GEMMs in each`
+              : `${formatCount(from)} → ${formatCount(to)} GEMMs`,
           ];
     if (rows.length === 0 && from === to) return [];
     const tiles = rows.slice(0, 4).map((row) => row.tiles.join(' → '));

@@ -1,10 +1,17 @@
 import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import { figure, type Figure, missing } from '../../model/figure.js';
-import { formatShare } from '../trace/words.js';
 import { batchAnswers } from './batch-answers.js';
 import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
-import { listed, ms, msWords, number, pointWords, rateWords, shareWords, times, unended } from './words.js';
+import { listed, pointWords, unended } from './words.js';
+import {
+  formatCount,
+  formatFactor,
+  formatFigureWithInterval,
+  formatMs,
+  formatNumber,
+  formatPercent,
+} from '../../vocabulary/format.js';
 
 type Points = readonly BenchPointResult[];
 
@@ -39,9 +46,9 @@ function latencyAnswer(point: BenchPointResult): BenchAnswer {
     const spread = latency[name];
     if (!('p50' in spread)) continue;
     figures[name] = asFigure(spread);
-    parts.push(`${words} ${msWords(figures[name])}`);
+    parts.push(`${words} ${formatFigureWithInterval(figures[name])}`);
   }
-  const rate = rateWords(throughput.output_tokens_per_s);
+  const { output_tokens_per_s: rate } = throughput;
   const range = [
     rangeWords('TTFT', latency.ttft_ms, expected.ttft),
     rangeWords('TPOT', latency.tpot_ms, expected.tpot),
@@ -49,7 +56,7 @@ function latencyAnswer(point: BenchPointResult): BenchAnswer {
   return {
     id: 'latency',
     question: 'How long does one request take?',
-    answer: `At ${pointWords(point)}: ${[...parts, rate].filter(Boolean).join(', ')}.${range.length > 0 ? ` ${range.join(' ')}` : ''}`,
+    answer: `At ${pointWords(point)}: ${[...parts, ...(rate.value === null ? [] : [formatFigureWithInterval(rate)])].join(', ')}.${range.length > 0 ? ` ${range.join(' ')}` : ''}`,
     figures,
   };
 }
@@ -67,7 +74,7 @@ function rangeWords(
 ): string | null {
   if (!('p50' in spread) || !('low' in expected)) return null;
   const { mean } = spread;
-  const range = `${ms(expected.low)} to ${ms(expected.high)}`;
+  const range = `${formatMs(expected.low)} to ${formatMs(expected.high)}`;
   if (mean < expected.low)
     return `${name} is below the ${range} that the roofline allows: an accounting fault.`;
   if (mean > expected.high) {
@@ -137,7 +144,7 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
       'ratio',
       `(${name} at ${to.x} / at ${from.x}) ^ (1 / log2(${to.x} / ${from.x}))`,
     );
-    return `${from.x} → ${to.x}: ${ms(from.mean)} → ${ms(to.mean)}${to.x === 2 * from.x ? ` (${times(ratio)})` : ` (${times(ratio)} a doubling)`}`;
+    return `${from.x} → ${to.x}: ${formatMs(from.mean)} → ${formatMs(to.mean)}${to.x === 2 * from.x ? ` (${formatFactor(ratio)})` : ` (${formatFactor(ratio)} a doubling)`}`;
   });
   const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
   const at = fixed.map(
@@ -156,15 +163,15 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
 /** A fit's coefficients as costs, and what doubling to the largest size measured costs by it. */
 function fitWords(fit: BenchFit, name: string, things: string, figures: Record<string, Figure>): string {
   const { coefficients, coefficients_ci95, rms_error, at } = fit;
-  if (rms_error > poorFit) return `The fit is too poor to tell more (error ${formatShare(rms_error)}).`;
-  const by = `By the fit (error ${formatShare(rms_error)})`;
+  if (rms_error > poorFit) return `The fit is too poor to tell more (error ${formatPercent(rms_error)}).`;
+  const by = `By the fit (error ${formatPercent(rms_error)})`;
   const trend = trendOf(fit);
   const [from, to] = [at[0]!, at.at(-1)!];
   if (trend === 'none') {
-    return `${by} ${name} does not depend on the ${things} measurably, from ${number(from.x)} to ${number(to.x)}.`;
+    return `${by} ${name} does not depend on the ${things} measurably, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
   }
   if (trend === 'down') {
-    return `${by} ${name} does not grow with the ${things}: ${ms(from.fitted)} at ${number(from.x)}, ${ms(to.fitted)} at ${number(to.x)}.`;
+    return `${by} ${name} does not grow with the ${things}: ${formatMs(from.fitted)} at ${formatCount(from.x)}, ${formatMs(to.fitted)} at ${formatCount(to.x)}.`;
   }
   const [fixed = 0, slope = 0, square = 0] = coefficients;
   const largest = at.at(-1)!.x;
@@ -174,23 +181,22 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
   figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
   const curve = square === 0 ? '' : `, growing with the length (the square is worth its parameter by AICc)`;
   const least = coefficients_ci95?.[0]?.[0] ?? fixed;
-  const base = least > 0 ? `${ms(fixed)} are fixed` : 'no fixed part can be distinguished from 0';
-  return `${by} ${base} and a hundred ${things} more cost ${ms(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${number(largest / 2)} → ${largest} costs ${ms(whole - half)} more, ${times(whole / half)}.`;
+  const base = least > 0 ? `${formatMs(fixed)} are fixed` : 'no fixed part can be distinguished from 0';
+  return `${by} ${base} and a hundred ${things} more cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(whole - half)} more, ${formatFactor(whole / half)}.`;
 }
 
 function regimesAnswer(point: BenchPointResult): BenchAnswer {
   const { prefill_tokens_per_s: prefill, decode_tokens_per_s: decode } = point.throughput;
   const { prefill_bound, decode_bound } = point.model_utilization;
   const question = 'How fast are prefill and decode?';
-  const [first, second] = [rateWords(prefill), rateWords(decode)];
-  if (first === null || second === null || !prefill.value || !decode.value) {
+  if (!prefill.value || !decode.value) {
     return notEnough('regimes', question, 'both need a timed repeat with two or more output tokens');
   }
   const bound = (of: string | null) => (of === null ? '' : ` (${of}-bound)`);
   return {
     id: 'regimes',
     question,
-    answer: `At ${pointWords(point)}: prefill ${first}${bound(prefill_bound)}, decode ${second}${bound(decode_bound)}: a prompt token costs ${number(decode.value / prefill.value, 2)} of an output token.`,
+    answer: `At ${pointWords(point)}: prefill ${formatFigureWithInterval(prefill)}${bound(prefill_bound)}, decode ${formatFigureWithInterval(decode)}${bound(decode_bound)}: a prompt token costs ${formatNumber(decode.value / prefill.value, 2)} of an output token.`,
     figures: { prefill_tokens_per_s: prefill, decode_tokens_per_s: decode },
   };
 }
@@ -210,7 +216,7 @@ function idleAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       'idle share × period of a decode step',
     );
     return [
-      `at batch ${point.batch_size} ${formatShare(idle.value)} of a decode step (${ms(idle.value * period.mean)} of ${ms(period.mean)})`,
+      `at batch ${point.batch_size} ${formatPercent(idle.value)} of a decode step (${formatMs(idle.value * period.mean)} of ${formatMs(period.mean)})`,
     ];
   });
   if (told.length === 0) {
@@ -233,7 +239,8 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       if (bound === null || mfu.value === null || mbu.value === null) return [];
       figures[`${stage}_mfu_batch_${point.batch_size}`] = mfu;
       figures[`${stage}_mbu_batch_${point.batch_size}`] = mbu;
-      const reached = bound === 'compute' ? `MFU ${shareWords(mfu.value)}` : `MBU ${shareWords(mbu.value)}`;
+      const reached =
+        bound === 'compute' ? `MFU ${formatPercent(mfu.value)}` : `MBU ${formatPercent(mbu.value)}`;
       const far =
         Math.max(mfu.value, mbu.value) < 0.3
           ? ', far from either roof: what limits it is not the hardware'

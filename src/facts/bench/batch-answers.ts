@@ -1,9 +1,9 @@
 import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
-import { formatShare } from '../trace/words.js';
 import { poorFit, trendOf } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
-import { listed, ms, number, shareWords, times, unended } from './words.js';
+import { listed, unended } from './words.js';
+import { formatCount, formatFactor, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
 
 /** A batch is past the knee when doubling it gives less than this. */
 export const kneeGain = 1.5;
@@ -50,28 +50,28 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   const last = rates.at(-1)!;
   const sentences = [
     knee
-      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${number(knee.gain)} times the decode tokens/s, less than ${kneeGain} (${number(knee.from.decode)} → ${number(knee.to.decode)} tok/s).`
-      : `There is no knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${number(Math.min(...steps.map(({ gain }) => gain)))} times the decode tokens/s.`,
+      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the decode tokens/s, less than ${kneeGain} (${formatNumber(knee.from.decode)} → ${formatNumber(knee.to.decode)} tok/s).`
+      : `There is no knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the decode tokens/s.`,
   ];
   if (knee)
     figures['knee_batch'] = figure(
       knee.from.batch,
       'sequences',
-      `largest batch before a doubling gives less than ${kneeGain} times`,
+      `largest batch before a doubling gives less than ${formatFactor(kneeGain)}`,
     );
   const worst = steps.reduce((x, y) => (y.outputGain < x.outputGain ? y : x));
   if (!knee && worst.outputGain < kneeGain) {
     sentences.push(
-      `Output tokens/s, which have the prefill in them, gain less: ${number(worst.outputGain)} times a doubling from ${worst.from.batch} to ${worst.to.batch}.`,
+      `Output tokens/s, which have the prefill in them, gain less: ${formatFactor(worst.outputGain)} per doubling from ${worst.from.batch} to ${worst.to.batch}.`,
     );
   }
   const tpot = fits.find(({ id }) => id === 'batch_tpot');
   const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
   if (tpot && tpot.rms_error > poorFit) {
-    sentences.push(`The fit of TPOT is too poor to tell more (error ${formatShare(tpot.rms_error)}).`);
+    sentences.push(`The fit of TPOT is too poor to tell more (error ${formatPercent(tpot.rms_error)}).`);
   } else if (tpot && trendOf(tpot) !== 'up') {
     sentences.push(
-      `By the fit (error ${formatShare(tpot.rms_error)}) TPOT does not grow with the batch measurably.`,
+      `By the fit (error ${formatPercent(tpot.rms_error)}) TPOT does not grow with the batch measurably.`,
     );
   } else if (tpot && fixed > 0 && each > 0) {
     const crossover = fixed / each;
@@ -80,9 +80,9 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
     const where =
       crossover > 10 * last.batch
         ? 'far beyond what was measured'
-        : `at batch ${number(crossover, 2)}${beyond}`;
+        : `at batch ${formatCount(crossover)}${beyond}`;
     sentences.push(
-      `By the fit (error ${formatShare(tpot.rms_error)}) a decode step takes ${ms(fixed)} and ${ms(each)} a sequence: the sequences cost as much as the fixed part ${where}.`,
+      `By the fit (error ${formatPercent(tpot.rms_error)}) a decode step takes ${formatMs(fixed)} and ${formatMs(each)} a sequence: the sequences cost as much as the fixed part ${where}.`,
     );
   }
   return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };
@@ -105,12 +105,12 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
       'ratio',
       `scaling factor / (${batch} / ${first.batch})`,
     );
-    return `${number(factor)} times at batch ${batch} (${formatShare(efficiency)} of ideal)`;
+    return `${formatFactor(factor)} at batch ${batch} (${formatPercent(efficiency)} of ideal)`;
   });
   return {
     id: 'scaling',
     question: 'How does throughput scale with the batch?',
-    answer: `Output tokens/s against batch ${first.batch} (${number(first.output)} tok/s): ${listed(told)}.`,
+    answer: `Output tokens/s against batch ${first.batch} (${formatNumber(first.output)} tok/s): ${listed(told)}.`,
     figures,
   };
 }
@@ -134,7 +134,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     figures[`${key}_batch_${last.batch}`] = to;
     // Less than a twentieth is what two samplings of the same differ by.
     raised.push(to.value > 1.05 * from.value);
-    return [`${name} ${shareWords(from.value / unit)} → ${shareWords(to.value / unit)}`];
+    return [`${name} ${formatPercent(from.value / unit)} → ${formatPercent(to.value / unit)}`];
   });
   if (told.length === 0) {
     const { gpu_utilization_percent: why } = first.point.machine;
@@ -150,7 +150,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'utilization',
     question,
-    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${times(last.output / first.output)}.`,
+    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${formatFactor(last.output / first.output)}.`,
     figures,
   };
 }

@@ -283,7 +283,7 @@ describe('a benchmark counted by hand', async () => {
       'gpu0: power cap in 50 % of the samples',
     );
     expect(codes(variant!)).toEqual(['other_process warning', 'out_of_memory warning']);
-    expect(variant!.flags[0]!.text).toContain('gpu0 had 3 GiB in use before');
+    expect(variant!.flags[0]!.text).toContain('gpu0 had 3.00 GiB in use before');
   });
 });
 

@@ -2,10 +2,11 @@ import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documen
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { said } from '../../model/said.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
+import { formatBytes, formatNumber } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
-import { number, pointWords, unended } from './words.js';
+import { pointWords, unended } from './words.js';
 
 /** Thresholds of D7; docs/measurement.md names them. */
 const lowUtilization = 50;
@@ -183,7 +184,7 @@ function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[
       flag(
         'other_process',
         'warning',
-        `gpu${device} had ${number(bytes / 2 ** 30, 2)} GiB in use before the engine was loaded: another process holds it`,
+        `gpu${device} had ${formatBytes(bytes)} in use before the engine was loaded: another process holds it`,
       ),
     );
 }
@@ -196,7 +197,7 @@ function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
     if (!low || !high) return [];
     const gain = perDoubling(high / low, from.batch_size, to.batch_size);
     if (gain >= leastGain) return [];
-    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${number(low)} → ${number(high)} tok/s`;
+    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${formatNumber(low)} → ${formatNumber(high)} tok/s`;
     return [flag('no_scaling', 'warning', text)];
   });
 }

@@ -8,7 +8,8 @@ import {
   realDifferences,
 } from '../difference/ratio-test.js';
 import { referencePoint, unitsOf } from './sweeps.js';
-import { listed, number, pointWords } from './words.js';
+import { listed, pointWords } from './words.js';
+import { formatFactor, formatNumber } from '../../vocabulary/format.js';
 
 type Repeats = NonNullable<BenchPointResult['repeats']>[number];
 
@@ -87,8 +88,8 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
 }
 
 function comparisonWords({ name, test, real }: Comparison, all: number): string {
-  const interval = `${number(test.ci95[0])} to ${number(test.ci95[1])}`;
-  const ratio = `${number(test.ratio)} times`;
+  const interval = `${formatNumber(test.ci95[0])} to ${formatFactor(test.ci95[1])}`;
+  const ratio = formatFactor(test.ratio);
   if (real) return `${name} ${ratio} (95 % ${interval})`;
   if (test.ci95[0] <= 1 && test.ci95[1] >= 1)
     return `${name} no real difference (${ratio}, 95 % ${interval})`;
@@ -102,9 +103,9 @@ function restWords(rest: readonly Comparison[]): string {
     const own = rest.filter((one) => one.name === name);
     if (own.length === 0) return [];
     const ratios = own.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
-    const [low, high] = [number(ratios[0]!), number(ratios.at(-1)!)];
+    const [low, high] = [formatFactor(ratios[0]!), formatFactor(ratios.at(-1)!)];
     const real = own.filter((one) => one.real).length;
-    return [`${name} ${low === high ? low : `${low} to ${high}`} times (${real} of ${own.length} real)`];
+    return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${own.length} real)`];
   });
   return told.length === 0 ? '' : `At the other points ${listed(told)}.`;
 }

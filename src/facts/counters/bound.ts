@@ -1,5 +1,6 @@
 import type { Bound } from '../../model/documents/counters.js';
 import { type Metrics, valueOf } from './metrics.js';
+import { formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 /**
  * NVIDIA's own rule (Nsight Compute, section SpeedOfLight, rule SOLBottleneck), thresholds in % of peak:
@@ -17,7 +18,7 @@ export function speedOfLightBound(metrics: Metrics): Bound {
     const absent = sm === null ? smThroughput : memoryThroughput;
     return { by: null, cause: 'not_collected', text: `ncu did not collect ${absent}.` };
   }
-  const numbers = `SM ${percent(sm)}, memory ${percent(memory)} of peak`;
+  const numbers = `SM ${formatQuantity(sm, '%')}, memory ${formatQuantity(memory, '%')} of peak`;
   const ahead = sm > memory ? 'compute' : 'memory';
   if (sm >= nearPeak || memory >= nearPeak) {
     return { by: ahead, cause: 'near_peak', text: `${numbers}: ${ahead} is near its peak.` };
@@ -41,5 +42,4 @@ export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';
 export const memoryThroughput = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed';
 
 /** ncu rounds to hundredths: 0.00 is less than that, not none. */
-const part = (waves: number) => (waves < 0.005 ? 'under 1 %' : `${Math.round(100 * waves)} %`);
-const percent = (value: number) => `${value.toFixed(1)} %`;
+const part = (waves: number) => (waves < 0.005 ? 'under 1 %' : `${formatPercent(waves)}`);

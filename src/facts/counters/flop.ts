@@ -1,6 +1,7 @@
 import type { KernelRoofline } from '../../model/documents/counters.js';
 import { figure, type Figure, missing } from '../../model/figure.js';
 import { combine, type Metrics, valueOf } from './metrics.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 
 type Unit = KernelRoofline['flop_by_unit'][number]['unit'];
 
@@ -72,7 +73,7 @@ function tensorFlop(metrics: Metrics): Figure {
   if (flop === 0 && pipe !== null && pipe >= busyPercent) {
     return missing(
       'tensor_not_counted',
-      `the tensor pipe was busy ${pipe.toFixed(1)} % and no operation was counted: a type or instruction without a counter here`,
+      `the tensor pipe was busy ${formatQuantity(pipe, '%')} and no operation was counted: a type or instruction without a counter here`,
     );
   }
   const used = counted.filter(({ value }) => value > 0).map(({ name }) => name);

@@ -1,9 +1,9 @@
 import type { Gemm, GemmWhatIf } from '../../model/documents/gemms.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { GpuRoofs } from '../roofs.js';
-import { formatRate, formatShare } from '../trace/words.js';
 import { type ProductRoof, productRoof, roofSeconds } from './roof.js';
 import { elementBytes } from './shape.js';
+import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
 /** Gains below are within what another run of the same program differs by. */
 const worthwhile = 1.05;
@@ -37,7 +37,7 @@ function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | 
   const gain = m / gemm.m / ratio;
   if (gain < worthwhile) return null;
   const model = memory ? ridgeModel : waveModel;
-  const within = ratio < 1.005 ? 'in the same time' : `in ${formatShare(ratio - 1)} more time`;
+  const within = ratio < 1.005 ? 'in the same time' : `in ${formatPercent(ratio - 1)} more time`;
   const until = !memory
     ? ''
     : ridge === Infinity
@@ -50,7 +50,7 @@ function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | 
     k: gemm.k,
     time_ratio: figure(ratio, 'ratio', model),
     rate_ratio: figure(gain, 'ratio', `rows / time; ${model}`),
-    text: `M up to ${m} ${within}, ${formatRate(gain)}× the rows a second${until}`,
+    text: `M up to ${m} ${within}, ${formatFactor(gain)} the rows a second${until}`,
   };
 }
 
@@ -129,7 +129,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
       ...base,
       time_ratio: why,
       rate_ratio: why,
-      text: `${sizes}: tensor cores load 16 bytes at once, at ${formatShare(extra - 1)} more of what the roof allows; what it gains is not known here`,
+      text: `${sizes}: tensor cores load 16 bytes at once, at ${formatPercent(extra - 1)} more of what the roof allows; what it gains is not known here`,
     };
   }
   const reach = peers[Math.floor((peers.length - 1) / 2)]!;
@@ -139,7 +139,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
     ...base,
     time_ratio: figure(ratio, 'ratio', alignModel),
     rate_ratio: figure(1 / ratio, 'ratio', alignModel),
-    text: `${sizes}: ${formatRate(1 / ratio)}× as fast, at the ${formatShare(reach)} of the roof that aligned ones reach (median of ${peers.length})`,
+    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at the ${formatPercent(reach)} of the roof that aligned ones reach (median of ${peers.length})`,
   };
 }
 
@@ -159,6 +159,6 @@ function filledN(gemm: Gemm): GemmWhatIf | null {
     k: gemm.k,
     time_ratio: figure(1, 'ratio', model),
     rate_ratio: figure(gain, 'ratio', model),
-    text: `N ${gemm.n} leaves ${formatShare(1 - 1 / gain)} of its tiles unused: up to ${n} output features in the same time, or fewer by a tile`,
+    text: `N ${gemm.n} leaves ${formatPercent(1 - 1 / gain)} of its tiles unused: up to ${n} output features in the same time, or fewer by a tile`,
   };
 }

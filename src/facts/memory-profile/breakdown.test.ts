@@ -53,7 +53,7 @@ test('at the peak of the allocator, in prefill, everything has its place and the
   expect(found.framework_overhead_gb).toBeCloseTo(0.82, 12);
   expect(found.peak_stage).toBe('prefill');
   expect(found.components.find(({ component }) => component === 'kv_cache')?.evidence[0]).toContain(
-    '0.120 GB at the end of decode',
+    '120.0 MB at the end of decode',
   );
 });
 

@@ -1,7 +1,8 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { MemoryComponent, MemoryProfile } from '../../model/documents/memory-profile.js';
-import { gbWords, weakest, type Confidence, type Place } from './part.js';
+import { weakest, type Confidence, type Place } from './part.js';
 import { gb } from './points.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 export interface Measured {
   bytes: number;
@@ -48,7 +49,7 @@ export function breakdownOf(
       gb: residual / 1e9,
       confidence: 'low',
       evidence: [
-        `measured ${gbWords(measured!.bytes)} (${measured!.source}) − the components above`,
+        `measured ${formatGb(measured!.bytes)} (${measured!.source}) − the components above`,
         ...(measured!.shared ? ['other processes were on the GPU: their growth is in it'] : []),
       ],
       estimate_bytes: null,

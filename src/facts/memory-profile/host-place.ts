@@ -1,7 +1,8 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
-import { gbWords, type Part, type Place } from './part.js';
+import { type Part, type Place } from './part.js';
 import { dtypesOf } from './torch-device.js';
 import { highest, mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 /** Main memory of an engine on the CPU: tensors where the engine counts them, arithmetic where it does not. */
 export function hostPlace(
@@ -88,7 +89,7 @@ function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null
       component: 'framework_overhead',
       bytes: file.bytes + anonymous.bytes,
       confidence: 'medium',
-      evidence: `pages of files at the peak ${gbWords(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before anything of the engine was loaded ${gbWords(anonymous.bytes)}`,
+      evidence: `pages of files at the peak ${formatGb(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before anything of the engine was loaded ${formatGb(anonymous.bytes)}`,
     };
   }
   if (baselineBytes === null) return null;

@@ -23,6 +23,7 @@ import { memoryRows, type MemoryRows } from './rows.js';
 import { otherIssues, totalMeasured } from './total.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 /**
  * What a memory session says: the profile of schema 2.0, the timeline, the allocator. A profile made a year later comes
@@ -132,7 +133,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
 }
 
 function headline(session: Session, total: number | null): void {
-  keepHeadline(session, total === null ? null : `${Number((total / 1e9).toPrecision(3))} GB total`);
+  keepHeadline(session, total === null ? null : `${formatGb(total)} total`);
 }
 
 /**

@@ -26,9 +26,3 @@ const order: readonly Confidence[] = ['high', 'medium', 'low', 'unknown'];
 export function weakest(confidences: readonly Confidence[]): Confidence {
   return order[Math.max(...confidences.map((one) => order.indexOf(one)), 0)]!;
 }
-
-/** 1.28 GB: of evidence, in the unit of the profile. */
-export function gbWords(bytes: number): string {
-  const gb = bytes / 1e9;
-  return `${Math.abs(gb) >= 0.1 ? gb.toFixed(3) : gb.toFixed(4)} GB`;
-}

@@ -1,6 +1,7 @@
-import { gbWords, type Part, type Place } from './part.js';
+import { type Part, type Place } from './part.js';
 import { processAt } from './points.js';
 import { mostTold, quietSample, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 /** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
 const stages = ['prefill', 'decode', 'failed'] as const;
@@ -78,7 +79,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
       component: 'activations',
       bytes: given - weights - peak.kv - stays - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks${inGraphs > 0 ? ` − ${gbWords(inGraphs)} inside graphs` : ''}`,
+      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks${inGraphs > 0 ? ` − ${formatGb(inGraphs)} inside graphs` : ''}`,
     });
   }
   const context = contextOf(rows, gpu, ranks, facts);
@@ -89,7 +90,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
       component: 'framework_overhead',
       bytes: stays,
       confidence: 'high',
-      evidence: `asked of torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${gbWords(buffers)})`,
+      evidence: `asked of torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${formatGb(buffers)})`,
     });
   }
   if (graphs > 0) {
@@ -104,7 +105,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
     component: 'allocator_reserve',
     bytes: Math.max(0, reserved - given - graphs) + rounding,
     confidence: 'high',
-    evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)} + rounding to blocks ${gbWords(rounding)}${loaded > peak.bytes ? `; loading held ${gbWords(loaded)}` : ''}`,
+    evidence: `torch.cuda.max_memory_reserved ${formatGb(reserved)} − max_memory_allocated ${formatGb(peak.bytes)} + rounding to blocks ${formatGb(rounding)}${loaded > peak.bytes ? `; loading held ${formatGb(loaded)}` : ''}`,
   });
   if (context) parts.push({ ...context, bytes: context.bytes - (collectives?.bytes ?? 0) });
   if (collectives) parts.push(collectives);
@@ -128,7 +129,7 @@ function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
     component: 'framework_overhead',
     bytes: together - alone,
     confidence: 'medium',
-    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${gbWords(alone)}, before the ranks met, to ${gbWords(together)}`,
+    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${formatGb(alone)}, before the ranks met, to ${formatGb(together)}`,
   };
 }
 
@@ -158,7 +159,7 @@ function contextOf(
   if (!at) return null;
   const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   const when = stage === 'load' ? 'after loading' : 'after warm-up';
-  const less = `torch.cuda.memory_reserved ${gbWords(reserved)}, ${when}`;
+  const less = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
   const grouped =
     newcomers && toldOf(rows.told, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
   const together = grouped ? '; buffers of NCCL are in it' : '';
@@ -170,7 +171,7 @@ function contextOf(
           component: 'cuda_context',
           bytes: used - reserved,
           confidence: 'medium',
-          evidence: `its own processes as the driver lists them ${gbWords(used)} − ${less}${together}`,
+          evidence: `its own processes as the driver lists them ${formatGb(used)} − ${less}${together}`,
         };
   }
   const samples = rows.used.get(gpu);
@@ -181,7 +182,7 @@ function contextOf(
     component: 'cuda_context',
     bytes: used.bytes - baselineBytes - reserved,
     confidence: newcomers ? 'low' : 'medium',
-    evidence: `driver ${gbWords(used.bytes)} − baseline ${gbWords(baselineBytes)} − ${less}${newcomers ? '; others came to the GPU: what they took until then is in it' : ''}${together}`,
+    evidence: `driver ${formatGb(used.bytes)} − baseline ${formatGb(baselineBytes)} − ${less}${newcomers ? '; others came to the GPU: what they took until then is in it' : ''}${together}`,
   };
 }
 
@@ -191,7 +192,7 @@ function otherKv(
 ): string {
   const other = peaks.find(({ stage }) => stage !== peak.stage);
   if (!other || other.kv === peak.kv) return '';
-  return `; ${gbWords(other.kv)} at the end of ${other.stage}`;
+  return `; ${formatGb(other.kv)} at the end of ${other.stage}`;
 }
 
 /** `float16`, or `float16 + float32`, the most bytes first. */

@@ -1,9 +1,9 @@
 import type { Issue } from '../../model/document.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { Measured } from './breakdown.js';
-import { gbWords } from './part.js';
 import { processPeak, type MemoryPoints } from './points.js';
 import { toldOf, type MemoryRows } from './rows.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 export interface TotalFacts {
   gpus: readonly number[];
@@ -102,7 +102,7 @@ function besideAllocator({ told }: MemoryRows, gpu: number, { baseline }: Memory
 export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Issue[] {
   return foreign(rows, plan, facts).map(({ gpu, pid, name, bytes }) => {
     const who = pid === null ? 'a process that is not seen from here' : `${name ?? 'a process'} (pid ${pid})`;
-    const held = bytes === null ? '' : `, ${gbWords(bytes)}`;
+    const held = bytes === null ? '' : `, ${formatGb(bytes)}`;
     const text = `gpu${gpu} was also used by ${who}${held}: figures of the whole GPU have its part.`;
     return { code: 'gpu_shared', severity: 'warning', text };
   });

@@ -75,7 +75,7 @@ test('a recorded run: weights and pool to the byte of the dimensions, the other 
     bytes: 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224 + 381_247_488,
     confidence: 'medium',
   });
-  expect(of('framework_overhead').evidence).toContain('front end 0.915 GB, helper 0.0134 GB');
+  expect(of('framework_overhead').evidence).toContain('front end 914.6 MB, helper 13.42 MB');
   // Resident in all of them at the end: what is left is the worker's heap.
   const resident = 2_066_001_920 + 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224;
   const { residual_bytes, components } = breakdownOf(

@@ -1,8 +1,9 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
-import { gbWords, type Part, type Place } from './part.js';
+import { type Part, type Place } from './part.js';
 import { tensorsTold, toldOf, type MemoryRows, type Told } from './rows.js';
 import { dtypesOf } from './torch-device.js';
+import { formatGb } from '../../vocabulary/format.js';
 
 /**
  * Main memory of a vLLM that computes on the CPU. Its workers tell their tensors, and how much of the KV cache is in memory:
@@ -31,12 +32,12 @@ function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null
   const packed = of('packed') ?? 0;
   if (tensors !== null) {
     const beside =
-      packed > 0 ? ` + ${gbWords(packed)} packed for the CPU's kernels, by the layers' dimensions` : '';
+      packed > 0 ? ` + ${formatGb(packed)} packed for the CPU's kernels, by the layers' dimensions` : '';
     return {
       component: 'model_weights',
       bytes: tensors + packed,
       confidence: packed > 0 ? 'medium' : 'high',
-      evidence: `parameter tensors of the workers, ${gbWords(tensors)} (${dtypesOf(rows, null, 'weights')})${beside}`,
+      evidence: `parameter tensors of the workers, ${formatGb(tensors)} (${dtypesOf(rows, null, 'weights')})${beside}`,
     };
   }
   const formula = line(estimate, 'model_weights');
@@ -61,7 +62,7 @@ function kvCache(
       component: 'kv_cache',
       bytes: touched,
       confidence: 'high',
-      evidence: `pages of it that are in memory, of ${gbWords(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
+      evidence: `pages of it that are in memory, of ${formatGb(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
     };
   }
   if (logged.length > 0) {
@@ -91,12 +92,12 @@ function software(rows: MemoryRows): Part | null {
   const others = lastOf(rows, 'rss_other');
   const files = sumOf(lastOf(rows, 'rss_file'));
   if (others.length === 0 || files === null) return null;
-  const named = others.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${gbWords(bytes)}`).join(', ');
+  const named = others.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`).join(', ');
   return {
     component: 'framework_overhead',
     bytes: sumOf(others)! + files,
     confidence: 'medium',
-    evidence: `resident in its other processes, which hold neither weights nor cache: ${named}; pages of files (code) in the workers ${gbWords(files)}`,
+    evidence: `resident in its other processes, which hold neither weights nor cache: ${named}; pages of files (code) in the workers ${formatGb(files)}`,
   };
 }
 

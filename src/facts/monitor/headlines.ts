@@ -1,7 +1,5 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
-
-const percent = (share: number) =>
-  `${100 * share >= 9.95 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;
+import { formatBytes, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
@@ -13,23 +11,25 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
   const utilization = meanOf(device.metrics, 'utilization_percent');
   if (utilization !== null)
     parts.push(
-      `${Math.round(utilization)} % busy on average${durationS === null ? '' : ` over ${Number(durationS.toPrecision(3))} s`}`,
+      `${formatQuantity(utilization, '%')} busy on average${durationS === null ? '' : ` over ${formatQuantity(durationS, 's')}`}`,
     );
   const { share, count } = device.idle;
   if (share.value !== null && count > 0)
-    parts.push(`idle for ${percent(share.value)} of the time in ${count} period${count === 1 ? '' : 's'}`);
+    parts.push(
+      `idle for ${formatPercent(share.value)} of the time in ${count} period${count === 1 ? '' : 's'}`,
+    );
   const [worst] = device.throttling.reasons;
   if (worst) {
     const drop = dropOf(device);
-    const clock = drop === null ? '' : `, the SM clock ${percent(drop)} lower meanwhile`;
+    const clock = drop === null ? '' : `, the SM clock ${formatPercent(drop)} lower meanwhile`;
     parts.push(
-      `throttled for ${percent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
+      `throttled for ${formatPercent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
     );
   }
   const power = meanOf(device.metrics, 'power_w') ?? meanOf(device.metrics, 'power_instant_w');
   if (power !== null) {
     const limit = device.power.limit_w.value;
-    parts.push(`${Math.round(power)} W${limit === null ? '' : ` of ${Math.round(limit)} W`}`);
+    parts.push(`${formatQuantity(power, 'W')}${limit === null ? '' : ` of ${formatQuantity(limit, 'W')}`}`);
   }
   return parts.length === 0
     ? `${device.scope}: the source tells neither utilisation nor power.`
@@ -55,12 +55,12 @@ export function headlines(data: MonitorResult): string[] {
   const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
   if (cpu && cpu.mean > 80 && idlest)
     found.push(
-      `The host's CPUs were ${Math.round(cpu.mean)} % busy while ${idlest.scope} waited: the host may be what it waited for.`,
+      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${idlest.scope} waited: the host may be what it waited for.`,
     );
   const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
   if (grown)
     found.push(
-      `Memory in use on ${grown.scope} grew by ${((grown.memory.growth_bytes.value ?? 0) / 2 ** 30).toFixed(1)} GiB from first to last sample.`,
+      `Memory in use on ${grown.scope} grew by ${formatBytes(grown.memory.growth_bytes.value ?? 0)} from first to last sample.`,
     );
   return found;
 }

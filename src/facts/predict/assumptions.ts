@@ -1,6 +1,7 @@
 import type { PredictAssumption, Fusion, Launch } from '../../model/documents/predict.js';
 import type { Figure } from '../../model/figure.js';
 import type { DeviceRoofs } from './device-roofs.js';
+import { formatNs } from '../../vocabulary/format.js';
 
 /** How a program of the kind assumed puts its kernels on the device; ns. */
 export interface LaunchCosts {
@@ -51,18 +52,16 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched by itself; the host needs ${us(hostPerLaunchNs)} for each, ${us(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seen)}), the rest Python's (${seen}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph, whose nodes take ${us(nodeNs)} at least (${word(roofs.graphNodeNs, seen)}); the prefill is launched kernel by kernel, ${us(hostPerLaunchNs)} each, as engines do it`,
+            ? `every kernel is launched by itself; the host needs ${formatNs(hostPerLaunchNs)} for each, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seen)}), the rest Python's (${seen}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph, whose nodes take ${formatNs(nodeNs)} at least (${word(roofs.graphNodeNs, seen)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
       },
       {
         id: 'host',
-        text: `${us(stageNs)} of host time a stage for the token's way to the host and the next call (${seen})`,
+        text: `${formatNs(stageNs)} of host time a stage for the token's way to the host and the next call (${seen})`,
       },
     ],
   };
 }
-
-const us = (ns: number): string => `${(ns / 1e3).toFixed(1)} µs`;
 
 /** Which kernels are assumed. */
 export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumption {

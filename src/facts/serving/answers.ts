@@ -1,6 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
 import { queueing, unloadedTtft } from './queueing.js';
+import { formatNumber, formatPercent, formatSetting } from '../../vocabulary/format.js';
 
 /** Users of a closed loop, requests per second of an open one. */
 export function level({ load }: Pick<ServingPoint, 'load'>): number {
@@ -8,12 +9,8 @@ export function level({ load }: Pick<ServingPoint, 'load'>): number {
 }
 
 export function levelWords({ load }: Pick<ServingPoint, 'load'>): string {
-  if (load.rate_per_s !== null) return `${short(load.rate_per_s)} requests/s`;
+  if (load.rate_per_s !== null) return `${formatSetting(load.rate_per_s)} requests/s`;
   return load.concurrency === 1 ? '1 user' : `${load.concurrency} users`;
-}
-
-function short(value: number): string {
-  return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
 /** Less gain than this for twice the load is none. */
@@ -56,7 +53,7 @@ export function saturation(
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${levelWords(point)} with ${short(rates[knee]!)} output tokens/s: twice the load gives less than 10 % more and only waits.${limit}`,
+    text: `It saturates at ${levelWords(point)} with ${formatNumber(rates[knee]!)} output tokens/s: twice the load gives less than 10 % more and only waits.${limit}`,
   };
 }
 
@@ -71,7 +68,7 @@ function firstQueue(
     if (queue?.queues)
       return {
         execution_id: point.execution_id,
-        text: `It is saturated at ${levelWords(point)} or below: ${Math.round(100 * queue.share)} % of a request's time is waiting for its first token.`,
+        text: `It is saturated at ${levelWords(point)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
       };
   }
   return null;
@@ -93,7 +90,7 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
   const limit = behind.client.bound ? ' The client was a limit there, too.' : '';
   return {
     execution_id: behind.execution_id,
-    text: `It falls behind at ${levelWords(behind)}: it completes ${short(behind.throughput.requests_per_s.value!)} requests/s, and the queue grows.${limit}`,
+    text: `It falls behind at ${levelWords(behind)}: it completes ${formatNumber(behind.throughput.requests_per_s.value!)} requests/s, and the queue grows.${limit}`,
   };
 }
 
@@ -105,7 +102,7 @@ export function bestUnderSlo(
   const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
     .filter((name) => slo[name] !== null)
     .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${slo[name]} ms`);
-  const words = `${bounds.join(' and ')} for ${Number((slo.share * 100).toPrecision(4))} % of requests`;
+  const words = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100)} % of requests`;
   const met = points.filter((point) => point.goodput.meets_slo === true);
   const best = met.reduce<ServingPoint | null>(
     (high, point) => (high === null || level(point) > level(high) ? point : high),
@@ -168,14 +165,14 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
       add(
         'token_counts_differ',
         'info',
-        `At ${where} the local tokenizer counts ${apart.value.toFixed(1)} tokens an output more than usage does.`,
+        `At ${where} the local tokenizer counts ${formatNumber(apart.value, 2)} tokens an output more than usage does.`,
       );
     const hits = cached.value ?? point.server.prefix_cache_hit_ratio.value;
     if (hits !== null && hits > 0.05)
       add(
         'prefix_cache_carry_over',
         'warning',
-        `At ${where} ${Math.round(hits * 100)} % of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput are flattered.`,
+        `At ${where} ${formatPercent(hits)} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput are flattered.`,
       );
   }
   if (prompts.seed_used_before) {

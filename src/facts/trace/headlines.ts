@@ -1,6 +1,12 @@
 import type { Headline, TracePhase, TraceResult } from '../../model/documents/trace.js';
 import { phaseTime } from '../../model/headline-time.js';
-import { formatNs, formatRate, formatShare } from './words.js';
+import {
+  formatBytes,
+  formatCount,
+  formatNs,
+  formatPercent,
+  formatQuantity,
+} from '../../vocabulary/format.js';
 
 type Parts = Pick<
   TraceResult,
@@ -97,7 +103,7 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
   // A slow first instance pulls the mean: the reader must see that it is not the usual one.
   const skewed = phaseTime(phase).profiled && Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
   const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
-  const how = `the GPU works ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and is idle for ${formatShare(idle_share)}`;
+  const how = `the GPU works ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and is idle for ${formatPercent(idle_share)}`;
   const text = isLaunchBound(phase)
     ? `${capital(named(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
     : `${capital(how)} of ${named(kind)}.`;
@@ -107,7 +113,7 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
     .slice(0, 3)
     .map(
       ({ id, ns }, index) =>
-        `${formatShare(ns / idle_ns)} ${index === 0 ? 'passes ' : ''}${causeWords[id] ?? id}${callOf(idle, kind, id)}`,
+        `${formatPercent(ns / idle_ns)} ${index === 0 ? 'passes ' : ''}${causeWords[id] ?? id}${callOf(idle, kind, id)}`,
     );
   const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
   return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...profilerLine(phase)];
@@ -145,7 +151,7 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
   const own = launches.phases.find(({ kind }) => kind === phase.kind);
   const graphs =
     own && own.graph_launches > 0
-      ? `, ${formatRate(own.graph_launches)} of them ${own.graph_launches === 1 ? 'a CUDA graph' : 'CUDA graphs'}`
+      ? `, ${formatCount(own.graph_launches)} of them ${own.graph_launches === 1 ? 'a CUDA graph' : 'CUDA graphs'}`
       : '';
   const perLayer = own?.launches_per_layer.value ?? null;
   const layers =
@@ -153,12 +159,12 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
       ? '' // The model is not known: no layers to set it against.
       : perLayer < 1
         ? ` (${launches.layers.value} layers)`
-        : `: ${formatRate(perLayer)} launches for each of ${launches.layers.value} layers`;
+        : `: ${formatCount(perLayer)} launches for each of ${launches.layers.value} layers`;
   const every = (1e6 * phaseTime(phase).ms) / phase.launches;
   const pace = isLaunchBound(phase)
     ? `${layers ? ',' : ':'} one every ${formatNs(every)}, while a kernel takes ${formatNs(phase.kernel_ns / phase.kernels)}`
     : '';
-  const text = `${capital(named(phase.kind))} runs ${formatRate(phase.kernels)} kernels from ${formatRate(phase.launches)} launches${graphs}${layers}${pace}.`;
+  const text = `${capital(named(phase.kind))} runs ${formatCount(phase.kernels)} kernels from ${formatCount(phase.launches)} launches${graphs}${layers}${pace}.`;
   return [line('launches_per_layer', phase.kind, text)];
 }
 
@@ -167,7 +173,7 @@ function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
   if (sizes.length < 2) return [];
   const each = sizes.map(
     ({ batch_size, idle_share, ...size }) =>
-      `batch ${batch_size} ${formatNs(1e6 * phaseTime(size).ms)} (${formatShare(idle_share)} idle)`,
+      `batch ${batch_size} ${formatNs(1e6 * phaseTime(size).ms)} (${formatPercent(idle_share)} idle)`,
   );
   const text = `These are means over ${sizes.length} batch sizes of ${named(kind)}: ${listed(each)}.`;
   return [line('batch_sizes', kind, text)];
@@ -180,7 +186,7 @@ function outsideLine({ phases, classes }: Parts): Headline[] {
     classes.find((one) => one.kind === kind)?.rows.reduce((sum, { total_ns }) => sum + total_ns, 0) ?? 0;
   const [total, outside] = [timeOf(null), timeOf('outside')];
   if (total === 0 || outside < 0.05 * total) return [];
-  const text = `${formatShare(outside / total)} of kernel time is in no marked phase and in none of the phases' figures.`;
+  const text = `${formatPercent(outside / total)} of kernel time is in no marked phase and in none of the phases' figures.`;
   return [line('outside_phases', null, text)];
 }
 
@@ -194,14 +200,14 @@ function classLine(phase: TracePhase, { classes }: Parts): Headline[] {
   }
   const overhead = share('elementwise') + share('copy');
   const total = rows.reduce((sum, row) => sum + row.per_instance_ns, 0);
-  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatShare(share('gemm'))}, attention ${formatShare(share('attention'))}, elementwise and layout copies ${formatShare(overhead)} (${named(phase.kind)}).`;
+  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatPercent(share('gemm'))}, attention ${formatPercent(share('attention'))}, elementwise and layout copies ${formatPercent(overhead)} (${named(phase.kind)}).`;
   return [line('class_shares', phase.kind, text, total)];
 }
 
 function shortLine(phase: TracePhase, { short_kernels }: Parts): Headline[] {
   const own = short_kernels.phases.find(({ kind }) => kind === phase.kind);
   if (!own || own.count_share < 0.5) return [];
-  const text = `${formatShare(own.count_share)} of the kernels of ${named(phase.kind)} are shorter than ${formatNs(short_kernels.threshold_ns)} and take ${formatShare(own.time_share)} of its kernel time.`;
+  const text = `${formatPercent(own.count_share)} of the kernels of ${named(phase.kind)} are shorter than ${formatNs(short_kernels.threshold_ns)} and take ${formatPercent(own.time_share)} of its kernel time.`;
   return [line('short_kernels', phase.kind, text)];
 }
 
@@ -214,8 +220,8 @@ function copyLines({ copies }: Parts): Headline[] {
   const pageable = whole.filter(({ memory, bytes }) => memory === 'pageable' && bytes >= 2 ** 20);
   return pageable.map((copy) => {
     const rate = copy.bandwidth_bytes_per_s.value;
-    const speed = rate === null ? '' : ` at ${(rate / 1e9).toPrecision(3)} GB/s`;
-    const text = `${copy.count} ${copy.kind} copies from pageable memory moved ${(copy.bytes / 2 ** 20).toPrecision(3)} MiB${speed}: pinned memory copies faster and beside computation.`;
+    const speed = rate === null ? '' : ` at ${formatQuantity(rate, 'B/s')}`;
+    const text = `${copy.count} ${copy.kind} copies from pageable memory moved ${formatBytes(copy.bytes)}${speed}: pinned memory copies faster and beside computation.`;
     return line('copies', null, copy.kind === 'DtoH' ? text.replace('from', 'to') : text, copy.total_ns);
   });
 }

@@ -1,4 +1,5 @@
 import type { TraceResult } from '../../model/documents/trace.js';
+import { formatPercent } from '../../vocabulary/format.js';
 
 type Parts = Pick<
   TraceResult,
@@ -38,7 +39,7 @@ export function nextSteps({
   if (decode && decode.idle_share > 0.3 && decode.launches > 50) {
     steps.push({
       command: 'inferscope run --evaluator nsys -- <command with CUDA graphs or torch.compile>',
-      why: `a decode step makes ${Math.round(decode.launches)} launches and waits ${Math.round(100 * decode.idle_share)} % of the time; then: inferscope session compare ${name} @last`,
+      why: `a decode step makes ${Math.round(decode.launches)} launches and waits ${formatPercent(decode.idle_share)} of the time; then: inferscope session compare ${name} @last`,
     });
   }
   if (!operators) {

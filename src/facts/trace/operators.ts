@@ -1,7 +1,7 @@
 import type { Operator, Operators, TracePhase } from '../../model/documents/trace.js';
-import { formatNs, formatShare } from './words.js';
 import { phaseFilter } from './kernels.js';
 import type { TraceScope } from './scope.js';
+import { formatNs, formatPercent } from '../../vocabulary/format.js';
 
 const rowsShown = 60;
 const shapesShown = 4;
@@ -114,7 +114,7 @@ export async function operators(
 function cpuText(rows: readonly Operator[], total: number, phase: string | null): string {
   const told = rows
     .slice(0, 3)
-    .map(({ name, self_cpu_ns }) => `${name} ${formatShare(total > 0 ? self_cpu_ns / total : 0)}`);
+    .map(({ name, self_cpu_ns }) => `${name} ${formatPercent(total > 0 ? self_cpu_ns / total : 0)}`);
   const where = phase === null ? '' : ` of ${phase}`;
   return `The operators${where} take ${formatNs(total)} of CPU time of their own: ${told.join(', ')}.`;
 }
@@ -136,7 +136,7 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
   const { device_ns, allocation_ns } = costs;
   const scheduling = schedulingOf(costs);
   const sum = scheduling + device_ns + allocation_ns;
-  const parts = `host ${formatShare(scheduling / sum)}, kernels ${formatShare(device_ns / sum)}, allocation ${formatShare(allocation_ns / sum)}`;
+  const parts = `host ${formatPercent(scheduling / sum)}, kernels ${formatPercent(device_ns / sum)}, allocation ${formatPercent(allocation_ns / sum)}`;
   const said = {
     scheduling: "the host's own work around the operators costs more than their kernels",
     kernels: 'the kernels of the operators cost more than the host around them',

@@ -1,8 +1,8 @@
 import type { PhaseKind, TraceTelemetry } from '../../model/documents/trace.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
 import { notSeries, unitOf } from '../sampled-metrics.js';
-import { formatNs } from './words.js';
 import type { TraceScope } from './scope.js';
+import { formatNs, formatPercent } from '../../vocabulary/format.js';
 
 const pointsShown = 600;
 /** Scopes of the host's single cores say nothing of a GPU's timeline. */
@@ -98,7 +98,7 @@ async function events(database: TraceScope['database'], samples: string): Promis
      WHERE c.metric = 'sm_clock_mhz'`,
   );
   for (const row of drops) {
-    const text = `the SM clock was under ${Math.round(100 * droppedClock)} % of its median while the GPU was busy`;
+    const text = `the SM clock was under ${formatPercent(droppedClock)} of its median while the GPU was busy`;
     found.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
   }
   return found.toSorted((a, b) => a.start_ns - b.start_ns);

@@ -1,11 +1,11 @@
 import type { ExecutedWork, NecessaryWork } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { formatRate, formatShare } from '../trace/words.js';
 import { type Executed, executedByLog, meanExecuted, nothingExecuted } from './executed.js';
 import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
+import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
 /** Below it, the shapes that are known say too little of what was run. */
 const enoughCovered = 0.9;
@@ -30,7 +30,7 @@ export async function executedWork(
   if (covered !== null && covered < enoughCovered) {
     const why = missing(
       'shapes_incomplete',
-      `only ${formatShare(covered)} of the GEMM kernels' time has a known shape (CUDA graphs and fused kernels have no operators)`,
+      `only ${formatPercent(covered)} of the GEMM kernels' time has a known shape (CUDA graphs and fused kernels have no operators)`,
     );
     return { ...absent(why), source, gemm_time_covered: covered };
   }
@@ -119,9 +119,9 @@ function textOf(
   { batch_size, new_tokens }: SizedStep,
   { model }: StageContext,
 ): string {
-  const times = ratio < 10 ? ratio.toFixed(2) : formatRate(ratio);
+  const times = formatFactor(ratio);
   if (ratio < alike[0]) {
-    return `the shapes come to ${times}× the necessary FLOPs: some products have no known shape, or another model ran`;
+    return `the shapes come to ${times} the necessary FLOPs: some products have no known shape, or another model ran`;
   }
   if (ratio <= alike[1]) return 'the program computes what the model needs, and no more';
   const head = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
@@ -132,7 +132,7 @@ function textOf(
     extraHead > extra / 2 && (new_tokens ?? 0) > (batch_size ?? 1)
       ? 'logits of every prompt token, of which only the last is needed'
       : 'padding, unfused attention over masked keys, or work done twice';
-  return `the program computes ${times}× the necessary FLOPs: ${why}`;
+  return `the program computes ${times} the necessary FLOPs: ${why}`;
 }
 
 function absent(why: MissingFigure): ExecutedWork {

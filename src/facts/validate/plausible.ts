@@ -1,6 +1,7 @@
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { bytesOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
+import { formatFactor, formatGb, formatQuantity } from '../../vocabulary/format.js';
 
 export interface PlausibleFacts {
   measured: MeasuredMemory;
@@ -20,8 +21,6 @@ const sumTolerance = 0.01;
 const mostWeights = 1.5;
 /** Components that are more than the total by this share of it are not all the run's. */
 const leastDeficit = 0.25;
-
-const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`;
 
 /** Why a measurement cannot be what it says; empty when nothing speaks against it. */
 export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
@@ -58,12 +57,12 @@ function belowWeights({ measured, weightBytes, tensorParallelSize: tp }: Plausib
   // A rounded parameter count or an engine that packs weights may be a few percent off.
   if (least !== null && total > 0 && total < 0.95 * least) {
     reasons.push(
-      `The peak of ${gb(total)} is below the weights (${gb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
+      `The peak of ${formatGb(total)} is below the weights (${formatGb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
     );
   }
   if (tp > 1 && told !== null && weightBytes !== null && told < (weightBytes / tp) * 1.2) {
     reasons.push(
-      `Its weights (${gb(told)}) are those of one of ${tp} GPUs while totals are summed over all (${gb(weightBytes)}).`,
+      `Its weights (${formatGb(told)}) are those of one of ${tp} GPUs while totals are summed over all (${formatGb(weightBytes)}).`,
     );
   }
   return reasons;
@@ -75,7 +74,7 @@ function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }:
   const share = utilization * gpuBytes * tensorParallelSize;
   return peakBytes < leastOfShare * share
     ? [
-        `A live ${engine} fills its share of the GPUs (${gb(share)} at utilisation ${utilization}), and ${gb(peakBytes)} were seen: it was not alive, or on other GPUs.`,
+        `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilisation ${utilization}), and ${formatGb(peakBytes)} were seen: it was not alive, or on other GPUs.`,
       ]
     : [];
 }
@@ -85,7 +84,7 @@ function beyondGpu({ memory_measurements }: ProfileFields): string[] {
     const used = bytesOf(gpu.used_bytes, gpu.used_gb);
     const total = bytesOf(gpu.total_bytes, gpu.total_gb);
     return used !== null && total !== null && total > 0 && used > 1.01 * total
-      ? [`GPU ${index} shows ${gb(used)} in use of ${gb(total)}: units are mixed up.`]
+      ? [`GPU ${index} shows ${formatGb(used)} in use of ${formatGb(total)}: units are mixed up.`]
       : [];
   });
 }
@@ -96,7 +95,7 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
   let sum = components.has('residual') ? 0 : residualBytes;
   for (const bytes of components.values()) sum += bytes;
   return Math.abs(sum - totalBytes) > sumTolerance * totalBytes
-    ? [`Its components and residual sum to ${gb(sum)} and not to the total of ${gb(totalBytes)}.`]
+    ? [`Its components and residual sum to ${formatGb(sum)} and not to the total of ${formatGb(totalBytes)}.`]
     : [];
 }
 
@@ -107,13 +106,13 @@ function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
   for (const [component, bytes] of components) {
     const part = component !== 'residual' && component !== 'other_processes' && !notMeasured.has(component);
     if (part && total !== null && bytes > (1 + sumTolerance) * total) {
-      reasons.push(`Its ${component} (${gb(bytes)}) is more than the total of ${gb(total)}.`);
+      reasons.push(`Its ${component} (${formatGb(bytes)}) is more than the total of ${formatGb(total)}.`);
     }
   }
   const weights = components.get('model_weights') ?? null;
   if (weights !== null && weightBytes !== null && weights > mostWeights * weightBytes) {
     reasons.push(
-      `Its weights (${gb(weights)}) are ${(weights / weightBytes).toFixed(1)} times those of the model in its dtype (${gb(weightBytes)}).`,
+      `Its weights (${formatGb(weights)}) are ${formatFactor(weights / weightBytes)} those of the model in its dtype (${formatGb(weightBytes)}).`,
     );
   }
   return reasons;
@@ -125,7 +124,7 @@ function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredM
   if (!ownShareKnown(profile)) return [`Others used the GPU: ${issue.text}`];
   return totalBytes !== null && (residualBytes ?? 0) < -leastDeficit * totalBytes
     ? [
-        `Others used the GPU, and its components are ${gb(totalBytes - residualBytes!)} of a total of ${gb(totalBytes)}: what others held is counted as its own.`,
+        `Others used the GPU, and its components are ${formatGb(totalBytes - residualBytes!)} of a total of ${formatGb(totalBytes)}: what others held is counted as its own.`,
       ]
     : [];
 }
@@ -154,7 +153,7 @@ export function contradictions({ model_info: model }: ProfileFields, architectur
   }
   if (typeof parameters === 'number' && Math.abs(parameters / counted - 1) > parameterTolerance) {
     found.push(
-      `It says ${(parameters / 1e9).toFixed(2)} B parameters, its config has ${(counted / 1e9).toFixed(2)} B.`,
+      `It says ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(counted, 'parameters')}.`,
     );
   }
   return found;

@@ -15,6 +15,7 @@ import type { Recommendation } from '../../model/documents/validate.js';
 import { median } from '../../model/statistics.js';
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { HeldProfile } from './validate-profile.js';
+import { formatBytes, formatNumber } from '../../vocabulary/format.js';
 
 /** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
 const leastGain = 0.25;
@@ -66,8 +67,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
   const before = errorWith(current);
   const after = errorWith(fitted);
   if (before < leastErrorBytes || before - after < leastGain * before) return null;
-  const shown = (value: number): string =>
-    unit === 'bytes' ? `${(value / 2 ** 20).toFixed(0)} MiB` : value.toFixed(3);
+  const shown = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatNumber(value));
   return {
     constant,
     current,
@@ -79,12 +79,8 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${shown2(before)} to ${shown2(after)} a GPU.`,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatBytes(before)} to ${formatBytes(after)} a GPU.`,
   };
-}
-
-function shown2(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 }
 
 type Seen = Omit<Observation, 'model'>;

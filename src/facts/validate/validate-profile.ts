@@ -4,6 +4,7 @@ import { estimatedComponents, type EstimatedComponent } from '../../model/memory
 import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
 import { contradictions, doubts, implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
+import { formatGb, formatSigned } from '../../vocabulary/format.js';
 
 export interface Tolerance {
   /** Of the total, as a share. */
@@ -164,21 +165,12 @@ function explained(
   const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
   if (!most) return null;
   if (rest && Math.abs(rest.error_bytes) > Math.abs(most.error_bytes))
-    return `Most in what no component was measured for: ${gb(rest.estimated_bytes)} against ${gb(rest.measured_bytes)} measured.`;
-  const share = most.error_share === null ? '' : ` (${signed(most.error_share * 100, 0)} %)`;
-  const text = `Most in ${words[most.component]}: ${gb(most.estimated_bytes)} against ${gb(most.measured_bytes)} measured${share}, by ${most.formula}.`;
+    return `Most in what no component was measured for: ${formatGb(rest.estimated_bytes)} against ${formatGb(rest.measured_bytes)} measured.`;
+  const share = most.error_share === null ? '' : ` (${formatSigned(most.error_share, 'ratio')})`;
+  const text = `Most in ${words[most.component]}: ${formatGb(most.estimated_bytes)} against ${formatGb(most.measured_bytes)} measured${share}, by ${most.formula}.`;
   const unassigned = residualBytes ?? 0;
   return Math.abs(unassigned) > Math.abs(most.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)
-    ? `${gb(unassigned)} of the measured are in no component. ${text}`
+    ? `${formatGb(unassigned)} of the measured are in no component. ${text}`
     : text;
-}
-
-function gb(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(2)} GB`;
-}
-
-function signed(value: number, digits: number): string {
-  const text = Math.abs(value).toFixed(digits);
-  return `${Number(text) === 0 ? '' : value < 0 ? '−' : '+'}${text}`;
 }

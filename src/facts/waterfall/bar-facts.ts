@@ -6,6 +6,7 @@ import type { Necessary } from './necessary.js';
 import type { Measured, Part } from './split.js';
 import type { GroupSums } from './window-rows.js';
 import { classWord } from './words.js';
+import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 /** Waiting of the host by call, by group of stages. */
 export type Waits = Map<string, WaterfallBar['parts']>;
@@ -69,13 +70,13 @@ export function noteOf(
   if (id === 'roofline') return rooflineNote(group.kind, linked);
   if (id === 'device_dependency' && earlier.size > 0) {
     const hiddenMs = [...earlier.values()].reduce((sum, one) => sum + one, 0);
-    return `in ${hiddenMs.toPrecision(3)} ms of it the device still ran kernels that were launched before the stage began`;
+    return `in ${formatMs(hiddenMs)} of it the device still ran kernels that were launched before the stage began`;
   }
   if (linked && id.startsWith('exposed_copy.htod')) {
     const own = mean.copies.get(tail) ?? 0;
     return ms < 0
-      ? `${own.toPrecision(3)} ms of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than it is held to be`
-      : `${own.toPrecision(3)} ms as measured, less the roofline: slower than the link allows`;
+      ? `${formatMs(own)} of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than it is held to be`
+      : `${formatMs(own)} as measured, less the roofline: slower than the link allows`;
   }
   if (id === 'serial') {
     return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
@@ -92,7 +93,7 @@ export function noteOf(
   }
   if (head === 'unattributed') {
     const total = parts.reduce((sum, part) => sum + part.ms, 0);
-    return `activities that the window's edges cut count in proportion, ${Math.abs(ms).toFixed(4)} of ${total.toFixed(3)} ms too much`;
+    return `activities that the window's edges cut count in proportion, ${formatMs(Math.abs(ms))} of ${formatMs(total)} too much`;
   }
   if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
   return 'less than nothing: an assumption is wrong';
@@ -107,8 +108,8 @@ export function apartNote(raw: readonly Part[], parts: readonly Part[]): string 
   const ms = of(parts) - of(raw);
   if (Math.abs(ms) < 1e-6) return null;
   return ms < 0
-    ? `the clean execution took ${(-ms).toFixed(3)} ms less than the other bars: more than the host's bars could give`
-    : `the clean execution took ${ms.toFixed(3)} ms longer than the one under the profiler`;
+    ? `the clean execution took ${formatMs(-ms)} less than the other bars: more than the host's bars could give`
+    : `the clean execution took ${formatMs(ms)} longer than the one under the profiler`;
 }
 
 function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {
@@ -140,7 +141,7 @@ export function byCounters(
   return {
     parts,
     confidence: 'high',
-    confidence_why: `counters of ncu for ${Math.round(100 * Math.min(1, share))} % of its time`,
+    confidence_why: `counters of ncu for ${formatPercent(Math.min(1, share))} of its time`,
     sharpen: null,
   };
 }

@@ -3,6 +3,7 @@ import type { MissingFigure } from '../../model/figure.js';
 import type { StageHost } from './bench-host.js';
 import type { Necessary } from './necessary.js';
 import type { Part } from './split.js';
+import { formatCount, formatMs, formatNumber, formatQuantity } from '../../vocabulary/format.js';
 
 export interface BenchTimes {
   kind: 'prefill' | 'decode';
@@ -109,10 +110,10 @@ function insideParts(
   const each =
     kernels === null || kernels === 0
       ? ''
-      : `; ${Math.round(kernels)} kernels, ${((idleMs * 1e3) / kernels).toPrecision(3)} µs of idle time each`;
+      : `; ${formatCount(kernels)} kernels, ${formatMs(idleMs / kernels)} of idle time each`;
   notes.set(
     'host.dispatch',
-    `the device is idle for ${idleMs.toPrecision(3)} ms of the step while the process keeps ${cores.toPrecision(3)} cores busy: that share of it is the host's, computing or spinning${each}`,
+    `the device is idle for ${formatMs(idleMs)} of the step while the process keeps ${formatNumber(cores)} cores busy: that share of it is the host's, computing or spinning${each}`,
   );
   return [{ id: 'host.dispatch', ms: idleMs * computing }];
 }
@@ -124,7 +125,7 @@ function sampledBusyMs(
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
   if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < mostlyDecode) return null;
-  const text = `the device's sampled utilisation, ${used.value.toPrecision(3)} %: the share of time in which some kernel ran`;
+  const text = `the device's sampled utilisation, ${formatQuantity(used.value, '%')}: the share of time in which some kernel ran`;
   for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
   return (measuredMs * Math.min(100, used.value)) / 100;
 }
@@ -141,7 +142,7 @@ function cpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   if (!(idle > 0)) return parts;
   notes.set(
     'host.idle_cores',
-    `${cores.toPrecision(3)} of the engine's ${threads} threads had a core on average: the others waited for work, for each other, or for a core that another program had`,
+    `${formatNumber(cores)} of the engine's ${threads} threads had a core on average: the others waited for work, for each other, or for a core that another program had`,
   );
   return [...parts, { id: 'host.idle_cores', ms: idle }];
 }

@@ -5,6 +5,7 @@ import { meanOverLaunches } from '../statistics.js';
 import { literal } from '../trace/scope.js';
 import { orderedIds } from './bar-order.js';
 import { barWords } from './words.js';
+import { formatMs } from '../../vocabulary/format.js';
 
 /** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
 export interface Repeats {
@@ -129,11 +130,11 @@ function noteOf(
   if (id === restId && kind === 'warmup') {
     const own = ms < 0 && rest >= 0 ? ', and what is negative in the stages that it sums' : '';
     return rest >= 0
-      ? `${rest.toPrecision(3)} ms more than the same work takes once settled: first uses of memory, code and caches${own}`
-      : `${(-rest).toPrecision(3)} ms less than the same work takes later`;
+      ? `${formatMs(rest)} more than the same work takes once settled: first uses of memory, code and caches${own}`
+      : `${formatMs(-rest)} less than the same work takes later`;
   }
   if (id === restId && rest !== 0) {
-    return `with ${rest.toPrecision(3)} ms between and after its stages: choosing the first token, starting and ending`;
+    return `with ${formatMs(rest)} between and after its stages: choosing the first token, starting and ending`;
   }
   if (id === 'roofline') return 'Σ over its steps: a step waits for the token of the one before';
   return ms < 0 ? 'negative in the stages that it sums' : null;

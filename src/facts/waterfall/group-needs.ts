@@ -5,6 +5,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** Of which stage a step is part: of a request by the windows it is made of, of a warm-up by its range. */
 export interface PartStep extends SizedStep {
@@ -109,11 +110,10 @@ export function necessaryOfLoading(
 export const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
   if ('reason' in need) return need;
   if ('link' in need) {
-    const gb = (need.bytes / 1e9).toPrecision(3);
     return figure(
       need.rooflineMs,
       'ms',
-      `${gb} GB once over the link to the host; the disk's part is not known`,
+      `${formatBytes(need.bytes)} once over the link to the host; the disk's part is not known`,
     );
   }
   return figure(need.rooflineMs, 'ms', `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${need.bound}-bound`);

@@ -11,6 +11,7 @@ import type { GpuRoofs } from '../roofs.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 
 /** What the model's operations need of a stage on this device, ms; work is the whole model's, peaks those of all its GPUs. */
 export interface Necessary {
@@ -126,13 +127,13 @@ export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks)
     const peak = peaks.flops(dtype);
     return peak.value === null
       ? `${dtype}: ${peak.reason.text}`
-      : `${dtype} ${(peak.value / 1e12).toPrecision(3)} TFLOP/s: ${peak.source}`;
+      : `${dtype} ${formatQuantity(peak.value, 'FLOP/s')}: ${peak.source}`;
   });
   const { bandwidth } = peaks;
   return [
     ...lines,
     bandwidth.value === null
       ? `bandwidth: ${bandwidth.reason.text}`
-      : `bandwidth ${(bandwidth.value / 1e9).toPrecision(4)} GB/s: ${bandwidth.source}`,
+      : `bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`,
   ];
 }

@@ -8,6 +8,7 @@ import { loadPlanOf } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
 import type { ServerTimes } from './serving-words.js';
+import { formatNumber, formatSetting } from '../../vocabulary/format.js';
 
 /**
  * Waterfalls of a load test: a mean request of every load, from when it was due (of a closed loop: sent) to its last token, as
@@ -47,7 +48,7 @@ export async function loadWaterfall(
 /** "8 users", "4 requests/s". */
 function loadLabel({ kind, concurrency, rate_per_s }: Load): string {
   if (kind === 'closed' || rate_per_s === null) return `${concurrency} user${concurrency === 1 ? '' : 's'}`;
-  return `${Number(rate_per_s.toPrecision(4))} requests/s (${kind})`;
+  return `${formatSetting(rate_per_s)} requests/s (${kind})`;
 }
 
 /** Requests that count: answered, with a first and a last token. */
@@ -97,7 +98,7 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
         : little
           ? {
               code: 'littles_law',
-              text: `Little's law: ${waiting.mean.toPrecision(3)} requests waiting on average (${waiting.n} samples) / requests a second`,
+              text: `Little's law: ${formatNumber(waiting.mean)} requests waiting on average (${waiting.n} samples) / requests a second`,
             }
           : null,
     prefillMs: histogram('prefill'),

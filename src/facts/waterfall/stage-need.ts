@@ -7,6 +7,7 @@ import { type CopyNeed, necessaryOfLoading, necessaryOfParts, necessaryOfSamplin
 import { type GroupSteps, runsSizes } from './group-steps.js';
 import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
 import type { GroupSums } from './window-rows.js';
+import { formatMs } from '../../vocabulary/format.js';
 
 export interface NeedFacts {
   model: WorkloadModel | MissingFigure;
@@ -68,7 +69,7 @@ function possible(
   if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
   return missing(
     'impossible_sizes',
-    `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not recorded`,
+    `by ${runsSizes} it would need ${formatMs(found.rooflineMs)} at least, more than was measured: the stage's own sizes are not recorded`,
   );
 }
 

@@ -27,6 +27,7 @@ import { stageGroups } from './stage-groups.js';
 import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
 import { barWords } from './words.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 
 /** What necessary times rest on. */
 export interface WaterfallFacts {
@@ -212,7 +213,7 @@ function roofLines(
   if (need === null) return [];
   if ('link' in need) {
     const { link } = need;
-    return link.value === null ? [] : [`host link ${(link.value / 1e9).toPrecision(3)} GB/s: ${link.source}`];
+    return link.value === null ? [] : [`host link ${formatQuantity(link.value, 'B/s')}: ${link.source}`];
   }
   if ('reason' in model) return [];
   const own =
@@ -226,7 +227,7 @@ function roofLines(
   const { bandwidth } = peaks;
   return bandwidth.value === null
     ? []
-    : [`bandwidth ${(bandwidth.value / 1e9).toPrecision(4)} GB/s: ${bandwidth.source}`];
+    : [`bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`];
 }
 
 /** The first instances by the same ids; of each the profiler's share is taken as of the mean. */

@@ -14,7 +14,7 @@ export const listedSessionSchema = z.object({
   started_at: z.string().nullable(),
   /** Tables and artifacts. */
   bytes: z.number().nullable(),
-  /** The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.1x roofline"; null with the reason below. */
+  /** The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline"; null with the reason below. */
   headline: z.string().nullable(),
   /** not_analysed: `explain` writes it. no_time: the session has no time to lead with. */
   headline_why: z.enum(['not_analysed', 'no_time']).nullable(),

@@ -1,5 +1,6 @@
 import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
+import { formatBytes, formatPercent } from '../../../vocabulary/format.js';
 
 /** Of what the allocator holds: it keeps some blocks for the next request by design. */
 const leastShare = 0.2;
@@ -31,7 +32,7 @@ export const allocatorFragmentation: Rule = {
        ORDER BY max(reserved) - arg_max(allocated, reserved) DESC`,
       ([most]) =>
         most
-          ? `gpu${most.device}: ${gib(most.reserved)} reserved, ${gib(most.allocated)} of it allocated`
+          ? `gpu${most.device}: ${formatBytes(most.reserved)} reserved, ${formatBytes(most.allocated)} of it allocated`
           : 'no moment has both',
     );
     const [worst] = rows;
@@ -45,13 +46,13 @@ export const allocatorFragmentation: Rule = {
     if (share < leastShare || unused < leastBytes)
       return {
         outcome: 'not_fired',
-        why: `${gib(unused)} of ${gib(worst.reserved)} reserved are allocated to nothing (${Math.round(100 * share)} %).`,
+        why: `${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved are allocated to nothing (${formatPercent(share)}).`,
       };
     return {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Fragmented memory: ${gib(unused)} of ${gib(worst.reserved)} that the allocator holds on gpu${worst.device} are in no tensor (${Math.round(100 * share)} %)`,
+          title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} that the allocator holds on gpu${worst.device} are in no tensor (${formatPercent(share)})`,
           cause:
             'The caching allocator keeps freed blocks and cannot give them to requests of other sizes (growing KV caches, varying prompt lengths), so it asks the driver for more: memory is short long before tensors fill it, and each new segment costs a cudaMalloc that synchronises.',
           change: {
@@ -67,5 +68,3 @@ export const allocatorFragmentation: Rule = {
     };
   },
 };
-
-const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(2)} GiB`;

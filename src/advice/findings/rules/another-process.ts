@@ -3,6 +3,7 @@ import type { Evidence } from '../../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
 import { benchOf } from '../session-analyses.js';
+import { formatBytes } from '../../../vocabulary/format.js';
 
 /** What a driver, a display and the program's own context hold of an idle GPU is less (src/facts/bench/flags.ts). */
 const foreignBytes = 2 * 2 ** 30;
@@ -86,14 +87,13 @@ async function memoryBefore(context: FindingContext) {
     (all) =>
       all
         .map(
-          ({ device, bytes }) =>
-            `gpu${device}: ${(bytes / 2 ** 30).toFixed(2)} GiB in use before the program's first work`,
+          ({ device, bytes }) => `gpu${device}: ${formatBytes(bytes)} in use before the program's first work`,
         )
         .join('; '),
   );
   const worst = rows.find(({ bytes }) => bytes > foreignBytes);
   if (!worst) return null;
-  const text = `gpu${worst.device} had ${(worst.bytes / 2 ** 30).toFixed(1)} GiB in use before the program began: another process holds it`;
+  const text = `gpu${worst.device} had ${formatBytes(worst.bytes)} in use before the program began: another process holds it`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 

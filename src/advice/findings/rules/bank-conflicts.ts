@@ -1,6 +1,7 @@
 import { shortName } from '../counted-kernels.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Of the wavefronts of shared memory: a few conflicts are in every good kernel. */
 const leastExcess = 0.3;
@@ -45,7 +46,7 @@ export const bankConflicts = counterRule(
       return { low: expected / 2, expected, high: excess! };
     },
     evidence: ({ kernel_name: name, excess, data_stage_percent: busy }) =>
-      `${shortName(name)}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${Math.round(busy)} % busy`}`,
+      `${shortName(name)}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${formatQuantity(busy, '%')} busy`}`,
     title: ({ kernel_name: name, excess }) =>
       `Bank conflicts: ${percent(excess!)} of the shared-memory passes of ${shortName(name)}`,
     cause: (_, place) =>

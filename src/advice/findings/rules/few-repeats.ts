@@ -8,6 +8,7 @@ import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 import { ms } from '../words.js';
+import { formatPercent } from '../../../vocabulary/format.js';
 
 /** Half width of the 95 % interval as a share of the mean: a change smaller than it cannot be told from noise. */
 const wide = 0.1;
@@ -80,7 +81,7 @@ function doubtOf(
   }
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
-  const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
+  const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${formatPercent(share)} only`;
   return [{ waterfall, title: text }];
 }
 

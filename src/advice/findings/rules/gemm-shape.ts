@@ -6,6 +6,7 @@ import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
+import { formatNumber } from '../../../vocabulary/format.js';
 
 /** Shorter products lose to their launch what their shape costs. */
 const leastNs = 10_000;
@@ -178,7 +179,7 @@ async function quantised(
     stage,
     own.map(({ gemm }) => gemm),
     () =>
-      `${worst.blocks} blocks on ${sms} multiprocessors: ${worst.waves.toFixed(2)} waves, of which the last is ${part(worst.waves % 1 || 1, 1)} full`,
+      `${worst.blocks} blocks on ${sms} multiprocessors: ${formatNumber(worst.waves)} waves, of which the last is ${part(worst.waves % 1 || 1, 1)} full`,
   );
   return {
     stage: kind,

@@ -3,6 +3,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
 import { aStage, everyStage, mib, ms, part, plural } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** What pinned memory reaches where the link is not known: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
 const pinnedBytesPerS = 50e9;
@@ -95,7 +96,7 @@ async function finding(
     stage: kind,
     title: `Copies from the host: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
+    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
     change: {
       kind: 'code',
       text: pageable
@@ -108,7 +109,7 @@ async function finding(
       low_ms: low,
       high_ms: stake,
       after_ms: wall - expected,
-      assumption: `Pinned memory at ${(pinned / 1e9).toPrecision(2)} GB/s${link === null ? ' (PCIe 5; the link of this GPU is not known)' : ''}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
+      assumption: `Pinned memory at ${formatQuantity(pinned, 'B/s')}${link === null ? ' (PCIe 5; the link of this GPU is not known)' : ''}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
       what_if: null,
     },
     confidence: 'high',

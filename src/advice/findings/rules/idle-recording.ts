@@ -2,6 +2,7 @@ import { doubt } from '../doubt.js';
 import { idlePeriodsSql } from '../queries/monitor-queries.js';
 import type { Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
+import { formatPercent } from '../../../vocabulary/format.js';
 
 /** Of the recorded time. */
 const leastShare = 0.2;
@@ -34,7 +35,7 @@ export const idleRecording: Rule = {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Idle GPU: ${idle[0]!.scope} had nothing to do for ${Math.round(100 * idle[0]!.idle.share.value!)} % of the recording`,
+          title: `Idle GPU: ${idle[0]!.scope} had nothing to do for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
           cause:
             'Between requests, phases or programs the GPU waits: for load, for the host, for data. The recording does not tell which; a timeline does.',
           change: {

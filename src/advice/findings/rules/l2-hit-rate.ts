@@ -2,6 +2,7 @@ import { bytesPerElement, dtypes } from '../../../model/dtype.js';
 import { shortName } from '../counted-kernels.js';
 import { counterRule } from '../counter-rule.js';
 import type { CountedRow } from '../kernel-metrics.js';
+import { formatBytes, formatFactor, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Reading a quarter more than there is can be a prefetch or a second pass that has to be. */
 const leastRereads = 1.25;
@@ -82,8 +83,5 @@ export const l2HitRate = counterRule(
 function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>): string {
   const { dram_read_bytes: read, distinct_bytes: distinct } = row;
   const what = row.of_product ? "its product's operands hold" : 'the program has in use';
-  return `${shortName(row.kernel_name)} reads ${gib(read!)} from DRAM, ${(read! / distinct!).toFixed(1)} times what ${what} (${gib(distinct!)}); L2 hit rate ${Math.round(row.l2_hit_percent ?? 0)} %`;
+  return `${shortName(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} what ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
 }
-
-const gib = (bytes: number) =>
-  bytes >= 2 ** 29 ? `${(bytes / 2 ** 30).toFixed(2)} GiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;

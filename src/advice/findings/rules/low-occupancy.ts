@@ -10,6 +10,7 @@ import {
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { classBars } from '../stage-rule.js';
 import { countersOf } from '../session-analyses.js';
+import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
 /** An SM that can hold fewer of its warps hides less latency than one half needs (NVIDIA's rule Occupancy asks for more). */
 const fewWarps = 50;
@@ -140,7 +141,7 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   // Lifted, it is the next resource that decides.
   const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks: one }) => one))];
   const target = Math.min(100, (theoretical.value * next) / tightest);
-  const text = `${Math.round(theoretical.value)} % of an SM's warps fit${achieved.value === null ? '' : ` (${Math.round(achieved.value)} % reached)`}, by ${by.join(' and ')}`;
+  const text = `${formatQuantity(theoretical.value, '%')} of an SM's warps fit${achieved.value === null ? '' : ` (${formatQuantity(achieved.value, '%')} reached)`}, by ${by.join(' and ')}`;
   const peak = isScattered(kernel) ? scatteredPeak : nearPeak;
   return {
     ...base,
@@ -207,7 +208,7 @@ async function finding(
         : `Low occupancy: of ${shortName(worst.name)} ${worst.text}, and it waits for latencies`,
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.whole_ms,
-    cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
+    cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
     change: { kind: 'code', ...(ofLibrary(worst.name, limiter) ?? changes[limiter]) },
     gain: {
       expected_ms: saving.expected_ms,

@@ -1,6 +1,7 @@
 import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
 import { servingDoubt } from '../serving-doubt.js';
+import { formatPercent } from '../../../vocabulary/format.js';
 
 /** Of the prompt tokens: a chat template's common beginning is less. */
 const leastShare = 0.05;
@@ -47,13 +48,13 @@ export const prefixCacheArtefact: Rule = {
     if (share <= leastShare)
       return {
         outcome: 'not_fired',
-        why: `${Math.round(100 * share)} % of the prompt tokens came from a cache.`,
+        why: `${formatPercent(share)} of the prompt tokens came from a cache.`,
       };
     return {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Prefix cache: ${Math.round(100 * share)} % of the prompt tokens were not computed`,
+          title: `Prefix cache: ${formatPercent(share)} of the prompt tokens were not computed`,
           evidence: [evidence],
           ...about,
         }),

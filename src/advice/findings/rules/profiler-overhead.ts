@@ -2,6 +2,7 @@ import { doubt } from '../doubt.js';
 import { hostTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { ms, percent, plural } from '../words.js';
+import { formatMs } from '../../../vocabulary/format.js';
 
 /** The same stage is marked on several threads of a capture: said once. */
 const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
@@ -57,7 +58,7 @@ export const profilerOverhead: Rule = {
     const findings: FoundDraft[] = [];
     for (const { waterfall, kind, measured, clean, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
-      const text = `a ${kind} stage takes ${measured.toPrecision(3)} ms under the profiler and ${clean.toPrecision(3)} ms without`;
+      const text = `a ${kind} stage takes ${formatMs(measured)} under the profiler and ${formatMs(clean)} without`;
       const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
       const { evidence } = await context.evidence<Times>(hostTimesSql([kind], executions), (rows) =>
         [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),

@@ -4,6 +4,7 @@ import { queueing, type Queueing, unloadedTtft } from '../../../facts/serving/qu
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { servingOf } from '../session-analyses.js';
 import { ms, percent } from '../words.js';
+import { formatCount, formatNumber } from '../../../vocabulary/format.js';
 
 /** More load than the server computes at a time: requests wait for each other, or miss their SLO. */
 export const requestsQueue: Rule = {
@@ -79,7 +80,7 @@ async function queued(
   const computed =
     users === null
       ? ''
-      : ` On average ${(users * (1 - queue.share)).toFixed(1)} of ${users} requests in flight were computed, the others waited.`;
+      : ` On average ${formatCount(users * (1 - queue.share))} of ${users} requests in flight were computed, the others waited.`;
   return {
     stage: null,
     title: `Requests queue at ${levelWords(point)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
@@ -101,7 +102,7 @@ function flatRate(point: ServingPoint, { points }: ServingResult): string {
   const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
   const [low, high] = [lowest, point].map((one) => one.throughput.output_tokens_per_s.value);
   if (lowest === point || low === null || high === null || !low || !high) return '';
-  return ` From ${levelWords(lowest)} to ${levelWords(point)} output went from ${low.toFixed(1)} to ${high.toFixed(1)} tokens/s.`;
+  return ` From ${levelWords(lowest)} to ${levelWords(point)} output went from ${formatNumber(low)} to ${formatNumber(high)} tokens/s.`;
 }
 
 /** The lowest load, where no load kept the SLO. */

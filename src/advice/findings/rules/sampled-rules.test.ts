@@ -140,7 +140,7 @@ describe('allocator fragmentation', () => {
   });
   test('from a fifth of what is reserved and half a gibibyte', async () => {
     expect(fired(await of(allocatorFragmentation, held(6, 10))).title).toBe(
-      'Fragmented memory: 4.00 GiB of 10.00 GiB that the allocator holds on gpu0 are in no tensor (40 %)',
+      'Fragmented memory: 4.00 GiB of 10.0 GiB that the allocator holds on gpu0 are in no tensor (40 %)',
     );
     expect(await of(allocatorFragmentation, held(9, 10))).toMatchObject({ outcome: 'not_fired' });
     // Half of little is little.

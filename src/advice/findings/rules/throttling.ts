@@ -5,6 +5,7 @@ import { doubt } from '../doubt.js';
 import { clocksSql, heldDownSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
+import { formatPercent } from '../../../vocabulary/format.js';
 
 /** Of the time: shorter is a sample at the edge of a load. */
 const leastShare = 0.02;
@@ -50,9 +51,9 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
   const held =
     share.value === null
       ? share.reason.text
-      : `the clocks of ${scope} were throttled for ${percent(share.value)} of the time`;
+      : `the clocks of ${scope} were throttled for ${formatPercent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
-  return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual for ${percent(dropped)} of the busy time`}.`;
+  return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual for ${formatPercent(dropped)} of the busy time`}.`;
 }
 
 async function ofDevice(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
@@ -65,8 +66,10 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   }
   const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = held.reasons;
-  const why = held.reasons.map(({ words, share }) => `${words} (${percent(share)} of the time)`).join(', ');
-  const text = `${scope}: ${why}; the SM clock was ${percent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz meanwhile`;
+  const why = held.reasons
+    .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
+    .join(', ');
+  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz meanwhile`;
   const { evidence } = await context.evidence(heldDownSql(scope), () => text);
   const common = {
     cause: `${why[0]!.toUpperCase()}${why.slice(1)} throttled the clocks of ${scope}: what computes runs slower by as much, what waits for memory or the host does not.`,
@@ -89,7 +92,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
       {
         ...common,
         stage: kind,
-        title: `Throttled: ${worst!.words} holds the clock ${percent(drop)} down in ${percent(share)} of the ${kind} time`,
+        title: `Throttled: ${worst!.words} holds the clock ${formatPercent(drop)} down in ${formatPercent(share)} of the ${kind} time`,
         at_stake_ms: lost,
         gain: {
           expected_ms: lost / 2,
@@ -108,12 +111,12 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   if (found.length > 0) return found;
   const where =
     hits.length > 0
-      ? `, in ${hits.map(({ kind, share }) => `${percent(share)} of ${kind}`).join(' and ')}`
+      ? `, in ${hits.map(({ kind, share }) => `${formatPercent(share)} of ${kind}`).join(' and ')}`
       : '';
   return [
     doubt({
       ...common,
-      title: `Throttled: ${worst!.words} held ${scope} down for ${percent(held.share.value!)} of the time, its clock ${percent(drop)} lower${where}`,
+      title: `Throttled: ${worst!.words} held ${scope} down for ${formatPercent(held.share.value!)} of the time, its clock ${formatPercent(drop)} lower${where}`,
     }),
   ];
 }
@@ -123,7 +126,7 @@ async function unexplained(
   { scope, clock }: MonitorDevice,
   dropped: number,
 ): Promise<FoundDraft> {
-  const text = `${scope}: under 90 % of its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz in ${percent(dropped)} of the time it was busy`;
+  const text = `${scope}: under 90 % of its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz in ${formatPercent(dropped)} of the time it was busy`;
   const { evidence } = await context.evidence(clocksSql(scope, busyPercent), () => text);
   return doubt({
     title: `Clock drops: ${text}`,
@@ -189,6 +192,3 @@ async function stagesHit(
      FROM hit GROUP BY kind ORDER BY loss DESC`,
   );
 }
-
-const percent = (share: number) =>
-  `${100 * share >= 9.95 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;

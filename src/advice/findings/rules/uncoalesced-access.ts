@@ -1,6 +1,7 @@
 import { shortName } from '../counted-kernels.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Of the sectors of 32 bytes that the threads asked for: below it, alignment at the edges alone does it. */
 const leastExcess = 0.25;
@@ -68,7 +69,7 @@ export const uncoalescedAccess = counterRule(
     title: ({ kernel_name: name, excess }) =>
       `Uncoalesced access: ${percent(excess!)} of the sectors that ${shortName(name)} moves hold nothing it asked for`,
     cause: ({ memory_percent: busy }, place) =>
-      `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few bytes of use${busy === null ? '' : `; memory is ${Math.round(busy)} % busy with it`}. ${place}`,
+      `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few bytes of use${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
     change: {
       kind: 'code',
       text: 'Let neighbouring threads take neighbouring addresses: index the contiguous dimension by the thread, make the tensor contiguous once outside the loop, or transpose through shared memory.',
