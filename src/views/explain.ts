@@ -60,6 +60,20 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
 const headline = ({ sentences, findings }: ExplainResult): string[] =>
   findings.some((one) => !isMinor(one)) ? sentences.slice(0, -1) : sentences;
 
+/** Issues that the first sentence states where the machine was busy. */
+const saidOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
+
+/** Of a summary: without the issues that the explanation above it states. */
+export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
+  if (!explain?.data.machine?.busy) return view;
+  const lead = view.lead.map((block) =>
+    block.t === 'issues'
+      ? { ...block, issues: block.issues.filter(({ code }) => !saidOfMachine.has(code)) }
+      : block,
+  );
+  return { ...view, lead };
+}
+
 /** A row of them. */
 const firstCards = 4;
 

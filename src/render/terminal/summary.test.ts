@@ -12,7 +12,7 @@ import { viewOf } from '../../views/registry.js';
 import { terminalView } from './view.js';
 
 const warnings = Array.from({ length: 5 }, (_, index): Issue => ({
-  code: `warning_${index}`,
+  code: index === 0 ? 'machine_not_idle' : `warning_${index}`,
   severity: 'warning',
   text: `Warning ${index}: ${'the machine was busy with something else, '.repeat(4)}`,
 }));
@@ -33,6 +33,7 @@ test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those
   const view = await viewOf(one);
   const explain = testExplain();
   explain.data.sentences.unshift(busy);
+  explain.data.machine = { busy: true, usable_cores: 2, signs: [] };
   for (const width of [80, 120]) {
     const lines = stripVTControlCharacters(terminalView(view, { width, explain })).split('\n');
     // A line is left for the session or the report.
@@ -41,7 +42,9 @@ test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those
     expect(widest).toBeLessThanOrEqual(width);
     expect(widest).toBeGreaterThan(width - 20);
     const text = lines.join('\n');
-    expect(text).toContain('warning: Warning 0');
+    // The first sentence says that the machine was busy.
+    if (view.explains !== 'findings') expect(text).not.toContain('Warning 0');
+    expect(text).toContain('warning: Warning 1');
     expect(text).toMatch(/ … and \d+ more/);
     expect(text).toMatch(/^ {2}1 {2}/m);
     expect(text).toContain('inferscope explain ');

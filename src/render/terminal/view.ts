@@ -25,9 +25,10 @@ import type {
   Value,
   View,
 } from '../../views/block.js';
-import { withExplanation } from '../../views/explain.js';
+import { withExplanation, withoutRepeats } from '../../views/explain.js';
 import { explained } from '../reasons.js';
 import { parts, plainText, valueText } from '../value.js';
+import { type Detail, less, type Less, shownAt } from './less.js';
 
 export interface TerminalOptions {
   /** Columns of the terminal. */
@@ -37,9 +38,6 @@ export interface TerminalOptions {
   /** What leads: sentences, the first waterfall, the largest findings. */
   explain?: Document<ExplainResult> | null;
 }
-
-/** 0: a summary with little room: warnings take a line each, tables are without notes; −1: and of three rows. */
-type Detail = -1 | 0 | Level;
 
 /** Lines of a summary that an explanation leads; a line after it may name a file. */
 const summaryLines = 29;
@@ -56,25 +54,6 @@ export function terminalView(view: View, { width, level = 1, explain = null }: T
   return text;
 }
 
-interface Less {
-  view: View;
-  level: Detail;
-}
-
-/** Without its last section, then what leads them, then rows of the first, then that; the report has all. */
-function less({ view, level }: Less): Less | null {
-  const { lead, sections } = view;
-  const isShown = shownAt(level);
-  const other = lead.findLastIndex((block) => block.t !== 'issues' && isShown(block));
-  const shown = sections.filter(isShown);
-  const last = shown.at(-1);
-  if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };
-  if (!last) return null;
-  return shown.length === 1 && level === 0
-    ? { level: -1, view }
-    : { level, view: { ...view, sections: sections.slice(0, sections.indexOf(last)) } };
-}
-
 function viewText(
   view: View,
   {
@@ -85,13 +64,14 @@ function viewText(
 ): string {
   const width = readingWidth(columns);
   const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
+  const own = level < 2 ? withoutRepeats(view, explain) : view;
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
   const lines = [
     ...hanging('', title, width),
     '',
     ...(view.explains === 'findings'
       ? viewLines(withExplanation(view, explain), width, level)
-      : [...viewLines(explanation, width, level), '', ...viewLines(view, width, level)]),
+      : [...viewLines(explanation, width, level), '', ...viewLines(own, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
   return withPlainSpaces(once.join('\n').trimEnd());
@@ -105,11 +85,6 @@ const viewLines = ({ lead, sections }: View, width: number, level: Detail): stri
   ...blocksLines(lead, width, level),
   ...sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
 ];
-
-const shownAt =
-  (level: Detail) =>
-  ({ level: own = 1, terminal = true }: { level?: Level; terminal?: boolean }): boolean =>
-    terminal && own <= Math.max(1, level);
 
 function sectionLines(section: Section, width: number, level: Detail): string[] {
   const body = blocksLines(section.blocks, width, level);
