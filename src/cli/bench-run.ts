@@ -16,6 +16,7 @@ import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import type { BenchTyped } from './bench-typed.js';
+import { formatMs } from '../vocabulary/format.js';
 
 export interface KeptBench {
   id: string;
@@ -167,7 +168,7 @@ function showEvent(
   } else if (event.type === 'iteration') {
     const kind = event.warmup ? 'warm-up' : 'repeat';
     const at = points.length > 1 ? `${event.point} ` : '';
-    progress.update(step, `${at}${kind} ${event.e2e_ms.toFixed(0)} ms${left}`);
+    progress.update(step, `${at}${kind} ${formatMs(event.e2e_ms)}${left}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
     progress.done(`${of}${event.point}: ${words}`, event.text ?? '');

@@ -28,6 +28,7 @@ import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import { startProgress, type Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
+import { formatQuantity } from '../vocabulary/format.js';
 
 export interface ServingCommandOptions extends TargetOptions, LoadOptions {
   inputLen: number;
@@ -153,7 +154,7 @@ async function measure(
     plan.points.push(run.facts);
     issues.push(...run.issues);
     const { client } = run.facts;
-    const rate = `${run.seen.output_rate.toFixed(0)} tok/s${client.bound ? ', CLIENT-BOUND' : ''}`;
+    const rate = `${formatQuantity(run.seen.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
     progress.done(words(), rate);
     // One thread was not enough: the same load again with more, unless their number was chosen.
     const more = Math.min(mostThreads(), 2 * client.threads);

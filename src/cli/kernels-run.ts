@@ -18,6 +18,7 @@ import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
 import { kernelsRecorded } from './kernels-keep.js';
 import type { KernelsTyped } from './kernels-typed.js';
+import { formatBytes } from '../vocabulary/format.js';
 
 export interface KeptKernels {
   id: string;
@@ -99,8 +100,6 @@ interface Refused {
   text: string;
 }
 
-const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
-
 /** Cases whose arrays alone exceed what is free are not begun. @throws E_OUT_OF_MEMORY when that is all of them */
 export function splitByMemory(
   cases: readonly KernelCase[],
@@ -115,7 +114,7 @@ export function splitByMemory(
       ? [
           {
             one,
-            text: `It needs at least ${gib(need(one))}; ${gib(freeBytes)} are free on ${runner.device}.`,
+            text: `It needs at least ${formatBytes(need(one))}; ${formatBytes(freeBytes)} are free on ${runner.device}.`,
           },
         ]
       : [],

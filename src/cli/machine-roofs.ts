@@ -4,6 +4,7 @@ import {
   type RooflineOptions,
 } from '../capture/onnx/machine-roofline.js';
 import { countProgress, type Progress } from './progress.js';
+import { formatQuantity } from '../vocabulary/format.js';
 
 /** This machine's roofs, cached or measured; shows about how much time is left. @throws as machineRoofline */
 export async function machineRoofs(
@@ -15,6 +16,6 @@ export async function machineRoofs(
     onProgress: countProgress(progress, "measuring this machine's roofline"),
   });
   if (!found.cached)
-    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
+    progress.done("measured this machine's roofline", formatQuantity(found.roofline.seconds, 's'));
   return found;
 }

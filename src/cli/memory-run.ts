@@ -20,6 +20,7 @@ import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.j
 import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+import { formatMs } from '../vocabulary/format.js';
 
 export interface KeptMemory {
   id: string;
@@ -204,7 +205,7 @@ function showEvent(progress: Progress, event: BenchProgress, left: string): void
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
     progress.update(words[event.phase]);
   } else if (event.type === 'iteration') {
-    progress.update(event.warmup ? 'warming up' : 'timing', `${event.e2e_ms.toFixed(0)} ms${left}`);
+    progress.update(event.warmup ? 'warming up' : 'timing', `${formatMs(event.e2e_ms)}${left}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     progress.done(event.outcome === 'failed' ? 'failed' : 'out of memory', event.text ?? '');
   }

@@ -26,6 +26,7 @@ import { ensureReportPath, reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalysed } from './session-summary.js';
 import { type SavedSession, recordSession } from '../record/record-session.js';
+import { formatMs } from '../vocabulary/format.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -232,7 +233,7 @@ function showProgress(progress: Progress, event: ProfileProgress): void {
   const what =
     event.type === 'phase'
       ? { load: 'loading', warmup: 'warming up', timed: 'timing' }[event.phase]
-      : `${event.warmup ? 'warm-up' : 'repeat'} ${event.e2eMs.toFixed(0)} ms`;
+      : `${event.warmup ? 'warm-up' : 'repeat'} ${formatMs(event.e2eMs)}`;
   progress.update(where, what);
 }
 

@@ -20,6 +20,7 @@ import { machineRoofs } from './machine-roofs.js';
 import { countProgress, type Progress, startProgress } from './progress.js';
 import { keepRooflineSession, openRooflineSession, type RooflineCommandOptions } from './roofline-session.js';
 import type { OpenRecording } from '../record/record-session.js';
+import { formatQuantity } from '../vocabulary/format.js';
 
 /** Measures, or reads from the cache, what was asked for; prints it. */
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
@@ -120,7 +121,7 @@ async function measureGpus(
       signal,
       onProgress: countProgress(progress, 'measuring the GPUs'),
     });
-    if (!gpu.cached) progress.done('measured the GPUs', `${gpu.roofline.seconds.toFixed(0)} s`);
+    if (!gpu.cached) progress.done('measured the GPUs', formatQuantity(gpu.roofline.seconds, 's'));
     if (session) await keepAndReport(session, gpu, signal.aborted);
     return { gpu, issue: null };
   } catch (error) {

@@ -21,6 +21,7 @@ import { keepRun } from './run-keep.js';
 import { showSession } from './session-summary.js';
 import { refuseUnused } from './unused-options.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+import { formatNs } from '../vocabulary/format.js';
 
 export type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
 
@@ -171,7 +172,7 @@ function tell(progress: RunProgress): void {
   else {
     const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
     const how = signal ?? (exit_code === null ? 'not started' : `exit code ${exit_code}`);
-    talk(`— ${execution_id} ended: ${how}, ${((end_ns - start_ns) / 1e9).toFixed(1)} s`);
+    talk(`— ${execution_id} ended: ${how}, ${formatNs(end_ns - start_ns)}`);
     for (const { severity, text } of issues) if (severity === 'warning') warn(text);
   }
 }

@@ -1,5 +1,5 @@
 import { colour } from '../report/terminal/colour.js';
-import { nbsp } from '../vocabulary/format.js';
+import { formatQuantity, nbsp } from '../vocabulary/format.js';
 import { hanging, inert, readingWidth, withPlainSpaces } from '../report/terminal/text.js';
 import { subjectList } from '../vocabulary/subjects.js';
 import { shellCommand } from '../model/shell.js';
@@ -65,7 +65,9 @@ export function showText(session: Session, bytes: number, columns: number): stri
     // Of what others recorded the end is not known, only when it was brought here.
     [
       'started',
-      manifest.kind === 'import' ? manifest.started_at : `${manifest.started_at}, ${seconds.toFixed(1)} s`,
+      manifest.kind === 'import'
+        ? manifest.started_at
+        : `${manifest.started_at}, ${formatQuantity(seconds, 's')}`,
     ],
     ...(manifest.kind === 'import' ? [['imported', manifest.ended_at] satisfies [string, string]] : []),
     ['written by', `inferscope ${session.toolVersion}`],

@@ -1,4 +1,5 @@
 import type { ThreadHealth } from './client-health.js';
+import { formatMs, formatPercent } from '../vocabulary/format.js';
 
 /** The client's own part in a result. Milliseconds; null where nothing was sent. */
 export interface ClientVerdict {
@@ -46,15 +47,15 @@ export function clientVerdict(
   // Starting up keeps a loop busy for a moment; a run shorter than that says nothing.
   const long = threads.some(({ seconds }) => seconds > 0.3);
   if (long && busy > clientLimits.event_loop_utilization)
-    reasons.push(`its event loop was busy ${Math.round(busy * 100)} % of the time`);
+    reasons.push(`its event loop was busy ${formatPercent(busy)} of the time`);
   // Late and yet idle: it waited for a core, not for itself.
   const starved = busy < 0.5 ? ' (other programs had the cores)' : '';
   if (delay > allowed)
     reasons.push(
-      `its event loop was ${delay.toFixed(1)} ms late at p99, ${allowed.toFixed(1)} ms are allowed${starved}`,
+      `its event loop was ${formatMs(delay)} late at p99, ${formatMs(allowed)} are allowed${starved}`,
     );
   if (lag !== null && lag > allowed)
-    reasons.push(`requests were sent ${lag.toFixed(1)} ms late at p99, ${allowed.toFixed(1)} ms are allowed`);
+    reasons.push(`requests were sent ${formatMs(lag)} late at p99, ${formatMs(allowed)} are allowed`);
   return {
     threads: threads.length,
     send_lag_p50_ms: at(0.5),

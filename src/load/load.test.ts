@@ -183,7 +183,7 @@ test('the verdict names why the client was the limit', () => {
   const late = { ...well, event_loop_delay_p99_ms: 5 };
   expect(clientVerdict([late], [], 400).bound).toBe(false);
   expect(clientVerdict([late], [], 20).reasons).toEqual([
-    'its event loop was 5.0 ms late at p99, 2.0 ms are allowed (other programs had the cores)',
+    'its event loop was 5.00 ms late at p99, 2.00 ms are allowed (other programs had the cores)',
   ]);
   expect(clientVerdict([well, { ...well, event_loop_utilization: 0.97 }], [], 20).reasons).toHaveLength(1);
   expect(clientVerdict([], [1, 30], null)).toMatchObject({ bound: true, send_lag_p99_ms: 30 });

@@ -142,7 +142,7 @@ test('explain --what-if as a page: the sentence, the bars that change, what is a
   const html = pageOfView(whatIfView(whatIf, explain), { clientScript });
   for (const text of [
     'What if: cudagraph',
-    '3.2 times as fast',
+    '3.20× as fast',
     'one launch a stage',
     'every kernel is captured',
     'nothing marks it',

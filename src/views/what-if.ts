@@ -4,6 +4,7 @@ import type { Block, Part, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead, waterfallData } from './explain-series.js';
 import { onPageOnly } from './on-page.js';
+import { formatFactor } from '../vocabulary/format.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -71,7 +72,7 @@ const reasons = ({ bars }: Stage): string[] =>
         .join(', ')}: ${why}.`,
   );
 
-/** "Decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.4 times as fast." */
+/** "Decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.41× as fast." */
 function headOf({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
   const name = stageHead({ ...stage, name: null });
   if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
@@ -81,8 +82,8 @@ function headOf({ before_ms: before, after_ms: after, ...stage }: Stage): Part[]
     Math.abs(ratio - 1) < 0.005
       ? 'no change'
       : ratio > 1
-        ? `${ratio.toFixed(ratio < 1.1 ? 2 : 1)} times as fast`
-        : `${(1 / ratio).toFixed(1 / ratio < 1.1 ? 2 : 1)} times as long`;
+        ? `${formatFactor(ratio)} as fast`
+        : `${formatFactor(1 / ratio)} as long`;
   const ms = (n: number): Part => ({ n, unit: 'ms' });
   return [
     `${name}: `,

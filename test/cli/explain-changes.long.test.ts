@@ -27,7 +27,7 @@ describe('explain --what-if', () => {
     const one = explain('--what-if', 'cudagraph');
     expect(one.status, one.stderr).toBe(0);
     expect(one.stdout).toMatch(
-      /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), \d\.\d times as fast\./,
+      /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), [\d.]+× as fast\./,
     );
     expect(one.stdout).toMatch(/launch_overhead +[\d.]+ ms +0 ms/);
     expect(widest(one.stdout)).toBeLessThanOrEqual(80);

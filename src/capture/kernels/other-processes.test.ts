@@ -13,7 +13,7 @@ it('names who is there, and how much they hold', () => {
   const processes = [{ pid: 41, usedBytes: 3 * 2 ** 30 }];
   const issue = usedBefore({ ...idle, processes, memoryUsedBytes: 4 * 2 ** 30 }, () => 'vllm');
   expect(issue?.text).toContain(
-    'Others ran on gpu1 before the first case: vllm (pid 41) with 3.0 GiB, 4.0 GiB of its memory in use.',
+    'Others ran on gpu1 before the first case: vllm (pid 41) with 3.00 GiB, 4.00 GiB of its memory in use.',
   );
   expect(usedBefore({ ...idle, processes: null, computeProcesses: 2 })?.text).toContain(': 2 of them');
 });

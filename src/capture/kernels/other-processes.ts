@@ -4,6 +4,7 @@ import type { Row } from '../../model/tables.js';
 import { identifyGpuProcess } from '../monitor/gpu-processes.js';
 import type { GpuProcess } from '../telemetry-gpu.js';
 import type { Gpus } from '../telemetry-gpus.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** What a driver and a display hold by themselves on a GPU that nobody uses. */
 const unusedBytes = 2 ** 30;
@@ -48,16 +49,16 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
   const count = Math.max(processes?.length ?? 0, use.computeProcesses ?? 0);
   if (count > 0) {
     const names = (processes ?? []).map(({ pid, usedBytes }) => {
-      const memory = usedBytes === null ? '' : ` with ${gib(usedBytes)}`;
+      const memory = usedBytes === null ? '' : ` with ${formatBytes(usedBytes)}`;
       return `${nameOf(pid) ?? 'a process'} (pid ${pid})${memory}`;
     });
     const who = names.length > 0 ? names.join(', ') : `${count} of them`;
-    const held = used === null ? '' : `, ${gib(used)} of its memory in use`;
+    const held = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
     return shared(`Others ran on gpu${index} before the first case: ${who}${held}.`);
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
   return shared(
-    `gpu${index} had ${gib(used)} in use before the first case, by processes that are not seen from here.`,
+    `gpu${index} had ${formatBytes(used)} in use before the first case, by processes that are not seen from here.`,
   );
 }
 
@@ -74,8 +75,4 @@ export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
 
 function shared(text: string): Issue {
   return { code: 'gpu_shared', severity: 'warning', text: `${text} Figures share the device with them.` };
-}
-
-function gib(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

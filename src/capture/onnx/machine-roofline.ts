@@ -17,6 +17,7 @@ import type { Row } from '../../model/tables.js';
 import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
+import { formatNumber } from '../../vocabulary/format.js';
 
 export interface RooflineOptions {
   threads: number;
@@ -78,7 +79,7 @@ export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issu
     issues.push({
       code: 'roofline_disturbed',
       severity: 'warning',
-      text: `Other processes used ${roofline.other_processes_cores?.toFixed(1)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
+      text: `Other processes used ${formatNumber(roofline.other_processes_cores ?? 0, 2)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
     });
   }
   if (cached && ageS > staleAfterS) {

@@ -5,8 +5,7 @@ import { peakLiveActivations } from '../../llm/activations.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { InferscopeError } from '../../model/errors.js';
-
-const gib = 2 ** 30;
+import { formatBytes } from '../../vocabulary/format.js';
 
 export interface ShapeSizes {
   batchSize: number;
@@ -43,9 +42,9 @@ export function exceedsMemory(
   const total = model.weight_bytes + needed.kv + needed.activations;
   if (total <= has) return null;
   return (
-    `It needs at least ${(total / gib).toFixed(1)} GiB (weights ${(model.weight_bytes / gib).toFixed(1)}, ` +
-    `KV cache ${(needed.kv / gib).toFixed(1)}, activations ${(needed.activations / gib).toFixed(1)}); ` +
-    `this machine has ${(has / gib).toFixed(1)} GiB.`
+    `It needs at least ${formatBytes(total)} (weights ${formatBytes(model.weight_bytes)}, ` +
+    `KV cache ${formatBytes(needed.kv)}, activations ${formatBytes(needed.activations)}); ` +
+    `this machine has ${formatBytes(has)}.`
   );
 }
 

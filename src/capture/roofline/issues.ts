@@ -2,6 +2,7 @@ import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-rooflin
 import type { Issue } from '../../model/document.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
+import { formatPercent } from '../../vocabulary/format.js';
 
 /** A GPU of the same name this much slower than the first is not like it (cooling, power limit, a fault). */
 const outlierShare = 0.95;
@@ -46,7 +47,7 @@ function plausibility(gpu: MeasuredGpu): Issue[] {
   return results(gpu).flatMap(({ what, of_sheet }): Issue[] => {
     const share = of_sheet.value;
     if (share === null || (share <= aboveSheet && share >= farBelowSheet)) return [];
-    const percent = `${Math.round(share * 100)} %`;
+    const percent = formatPercent(share);
     const text =
       share > aboveSheet
         ? `${place(gpu)}: ${what} measured ${percent} of the data sheet: its figure or our counting is wrong here.`
@@ -58,7 +59,7 @@ function plausibility(gpu: MeasuredGpu): Issue[] {
 function spread(gpu: MeasuredGpu): Issue[] {
   const wide = results(gpu).filter((one) => one.sd_share > wideSpread);
   if (wide.length === 0) return [];
-  const each = wide.map((one) => `${one.what} ${(one.sd_share * 100).toFixed(0)} %`).join(', ');
+  const each = wide.map((one) => `${one.what} ${formatPercent(one.sd_share)}`).join(', ');
   return [
     {
       code: 'wide_spread',
@@ -107,7 +108,7 @@ export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
         .map(({ what, share }): Issue => ({
           code: 'gpus_differ',
           severity: 'warning',
-          text: `${place(gpu)} reaches ${Math.round(share * 100)} % of cuda:${first.index} in ${what}: cooling, power limits or a fault make GPUs of one name differ.`,
+          text: `${place(gpu)} reaches ${formatPercent(share)} of cuda:${first.index} in ${what}: cooling, power limits or a fault make GPUs of one name differ.`,
         }));
     });
 }

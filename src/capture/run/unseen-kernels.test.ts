@@ -34,7 +34,7 @@ test('a GPU that filled while nsys saw no kernel: who computed, and both ways ou
   const error = unseenKernels(recorded)!;
   expect(error.code).toBe('E_NO_KERNELS');
   expect(error.parts.what).toBe('nsys recorded no kernel of the program, which used gpu0');
-  expect(error.parts.why).toContain('gpu0 rose by 45.1 GB and it was busy up to 36 %');
+  expect(error.parts.why).toContain('gpu0 rose by 42.0 GiB and it was busy up to 36 %');
   expect(error.parts.why).toContain('EngineCore pid=2524, Worker_TP0 pid=2530');
   expect(error.parts.fix).toContain('VLLM_WORKER_MULTIPROC_METHOD=spawn');
   expect(error.parts.fix).toContain('VLLM_ENABLE_V1_MULTIPROCESSING=0');

@@ -1,5 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { RunExecution } from './run-options.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** A CUDA context alone takes more; other programs allocate less now and then. */
 const leastBytes = 256 * 2 ** 20;
@@ -16,7 +17,7 @@ export function unseenKernels(
   const busy = execution.telemetry
     .filter(({ scope, metric }) => scope === `gpu${used.device}` && metric === 'utilization_percent')
     .reduce((most, { value }) => Math.max(most, value ?? 0), 0);
-  const rose = `While it ran the memory in use of gpu${used.device} rose by ${(used.bytes / 1e9).toFixed(1)} GB${busy > 0 ? ` and it was busy up to ${busy} %` : ''}.`;
+  const rose = `While it ran the memory in use of gpu${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${busy} %` : ''}.`;
   const what = `nsys recorded no kernel of the program, which used gpu${used.device}`;
   const torch = 'Or record inside each process: --evaluator torch';
   if (execution.engineProcesses.length > 0) {

@@ -4,6 +4,7 @@ import type { Issue } from '../../model/document.js';
 import type { SweepFailure } from '../../model/documents/sweep.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** Bytes a user may still write below a folder, which need not exist yet; null where the system does not tell. */
 export function freeDiskBytes(folder: string): number | null {
@@ -17,8 +18,6 @@ export function freeDiskBytes(folder: string): number | null {
   }
 }
 
-const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
-
 /** Why a run may not begin: too little disk in one of the folders it writes to. */
 export function diskFailure(folders: readonly string[], leastBytes: number): SweepFailure | null {
   for (const folder of folders) {
@@ -27,7 +26,7 @@ export function diskFailure(folders: readonly string[], leastBytes: number): Swe
     return {
       code: 'E_DISK_FULL',
       what: `too little free disk at ${folder}`,
-      why: `${gib(free)} are free; ${gib(leastBytes)} are kept free for results, logs and sessions (--min-free-disk).`,
+      why: `${formatBytes(free)} are free; ${formatBytes(leastBytes)} are kept free for results, logs and sessions (--min-free-disk).`,
       fix: 'Free space there.',
       infrastructure: true,
     };
