@@ -142,7 +142,7 @@ describe('a measurement that cannot be what it says', () => {
       profile.engine_metadata!.engine_type = 'vllm';
     });
     // 0.9 of 150.75 GB, and 16.4 GB were seen.
-    expect(idle).toContain('A live vllm fills its share of the GPUs (135.68 GB');
+    expect(idle).toContain('A live vllm fills its share of the GPUs (135.7 GB');
     const units = change(({ memory_measurements: { peak } }) => {
       peak.per_gpu_details![0]!.used_bytes = 200e9;
     });
@@ -183,7 +183,7 @@ describe('a measurement that cannot be what it says', () => {
     const path = join('test', 'fixtures', 'memory-another-process-h200', 'joined.json');
     const [row] = held(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
     expect(row).toMatchObject({ status: 'rejected', total: null });
-    expect(row!.reasons.join()).toContain('is more than the total of 2.09 GB');
+    expect(row!.reasons.join()).toContain('is more than the total of 2.089 GB');
   });
 
   it('is rejected where a part is above the total, or weights are twice the possible ones', () => {
@@ -205,7 +205,7 @@ describe('a measurement that cannot be what it says', () => {
       own.bytes *= 2;
       parts.total_measured_bytes! += added;
     });
-    expect(weights).toContain('2.0 times those of the model');
+    expect(weights).toContain('2.00× those of the model');
   });
 
   it('compares only what was measured: formulas of a CPU profile are listed as not measured', () => {
@@ -391,7 +391,7 @@ describe('inferscope validate', () => {
     const found = held(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
-    expect(text).toContain('Most in activations: 1.95 GB against 5.95 GB measured (−67 %)');
+    expect(text).toContain('Most in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
     // One profile is no ground for another constant.
     expect(text).toContain('Recommendations none');
   });

@@ -50,7 +50,7 @@ test('profiles, the one beyond the tolerance first, with its reason', () => {
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
   expect(bytes).toBe(off.memory_breakdown.total_measured_bytes);
   const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');
-  expect(text).toContain('activations: 1.95 GB against 5.95 GB measured (−67 %)');
+  expect(text).toContain('activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
 });
 
 test.each([
