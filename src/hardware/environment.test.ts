@@ -10,10 +10,10 @@ test('facts of this machine: every null has an issue, versions are those of pack
   expect(hardware['cpu_logical_cores']).toBe(os.cpus().length);
   const pinned = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
-    optionalDependencies: Record<string, string>;
+    peerDependencies: Record<string, string>;
   };
   expect(software['duckdb_node_api']).toBe(pinned.dependencies['@duckdb/node-api']);
-  expect([pinned.optionalDependencies['onnxruntime-node'], null]).toContain(software['onnxruntime_node']);
+  expect([pinned.peerDependencies['onnxruntime-node'], null]).toContain(software['onnxruntime_node']);
   expect(software['node']).toBe(process.versions.node);
   for (const issue of issues) expect(issue.text.length).toBeGreaterThan(10);
 });

@@ -5,7 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { shellWord } from './shell.js';
 
 const dependencies: Readonly<Record<string, string>> = packageJson.dependencies;
-const optionalDependencies: Readonly<Record<string, string>> = packageJson.optionalDependencies;
+const optionalDependencies: Readonly<Record<string, string>> = packageJson.peerDependencies;
 
 /** Folder of the installed package: the nearest package.json above this module, in dist/ as in src/. */
 export function packageRoot(): string {
@@ -25,9 +25,9 @@ export function childEntry(name: string): string {
 }
 
 /**
- * The command that adds a missing package where this installation looks for it: a checkout, a project's node_modules, or the
- * global one. Without install scripts: onnxruntime-node's downloads CUDA libraries from outside the registry, and npm drops
- * an optional package silently when its script fails.
+ * The command that adds a missing package where this installation looks for it: a checkout, a project's node_modules, the
+ * cache of npx, or the global folder. Without install scripts: that of onnxruntime-node downloads CUDA libraries from outside
+ * the registry, which inferscope does not use.
  */
 export function installCommand(name: string): string {
   const root = packageRoot();

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,14 +26,30 @@ beforeAll(() => {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"name":"empty","private":true}');
   const packed = npm(`npm pack --silent --pack-destination "${at.scratch}"`, packageRoot()).trim();
-  // What is left where the engine's install script fails.
-  npm(
-    `npm install --no-audit --no-fund --ignore-scripts --omit=optional "${join(at.scratch, packed)}"`,
-    folder,
-  );
+  npm(`npm install --no-audit --no-fund "${join(at.scratch, packed)}"`, folder);
 }, 300_000);
 
 const profile = tinyArgs(at, '--json');
+
+test('without the engine it takes at most 120 MB, opens a session, imports a trace and explains it', () => {
+  expect(existsSync(join(folder, 'node_modules', 'onnxruntime-node'))).toBe(false);
+  const bytes = readdirSync(join(folder, 'node_modules'), { recursive: true, encoding: 'utf8' })
+    .map((file) => lstatSync(join(folder, 'node_modules', file)))
+    .reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0);
+  expect(bytes / 1e6).toBeLessThanOrEqual(120);
+  const fixtures = join(packageRoot(), 'test', 'fixtures');
+  for (const args of [
+    ['session', 'import', join(fixtures, 'diagnosis', 'launch_bound_decode-fault.tgz')],
+    ['explain', '@last'],
+    ['import', join(fixtures, 'kineto-torch2.11-h200', 'kineto-tiny.json.gz')],
+    ['explain', '@last', '--what-if', 'cudagraph'],
+    ['analyze', '@last', '--question', 'why is decode slow?'],
+  ]) {
+    const ran = inferscope(installed, args);
+    expect(ran.status, `${args.join(' ')}\n${ran.stderr}`).toBe(0);
+    expect(ran.stdout).not.toBe('');
+  }
+}, 300_000);
 
 test('without the engine `profile` names the command that adds it, and that command does', () => {
   const failure = expectFailure(inferscope(installed, profile), 3, 'E_ENGINE_MISSING');

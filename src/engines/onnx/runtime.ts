@@ -7,7 +7,7 @@ import { noTelemetry } from '../../model/no-telemetry.js';
 export type OnnxRuntime = typeof Ort;
 
 /**
- * Loads onnxruntime-node (200 ms, 40 MB resident), an optional dependency: only what runs a model calls this.
+ * Loads onnxruntime-node (200 ms, 40 MB resident), installed on request: only what runs a model calls this.
  * @throws E_ENGINE_MISSING when it is not installed or its library does not load here
  */
 export async function loadOnnxRuntime(): Promise<OnnxRuntime> {
@@ -31,7 +31,7 @@ export async function importRuntime(load: () => Promise<unknown>): Promise<OnnxR
           ? 'the embedded engine (onnxruntime-node) is not installed'
           : 'the embedded engine (onnxruntime-node) does not load on this machine',
         why: missing
-          ? 'It is an optional dependency, and npm leaves it out silently when its install script fails: the script downloads CUDA libraries that inferscope does not use.'
+          ? 'It is installed on request: it takes 290 MB, and only what runs a model on this CPU needs it.'
           : `${process.platform}-${process.arch}, Node ${process.versions.node}: ${messageOf(error)}`,
         fix: missing
           ? installCommand('onnxruntime-node')
