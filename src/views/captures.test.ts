@@ -60,7 +60,6 @@ test('sections in the order of reading; details are not in a summary', () => {
     'overlap',
     'losses',
     'environment',
-    'next',
     'definitions',
   ]);
   expect(sections.every(({ level }) => (level ?? 1) > 1)).toBe(true);

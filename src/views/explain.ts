@@ -17,24 +17,15 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
       { t: 'headline', sentences: data.sentences },
       { t: 'issues', issues: issues.filter(({ severity }) => severity !== 'info') },
     ],
-    sections: [
-      ...explanationBlocks(data, shown),
-      ...(data.next_steps.length > 0
-        ? [
-            {
-              id: 'next',
-              title: 'Next',
-              level: 2,
-              blocks: [{ t: 'commands', items: data.next_steps }],
-            } satisfies Section,
-          ]
-        : []),
-    ],
+    sections: [...explanationBlocks(data, shown), ...nextSection(data)],
     sources: { explain: waterfallData(data) },
   };
 }
 
-/** A view that its session's explanation leads: sentences first, waterfall and findings before its own sections. */
+const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
+  items.length === 0 ? [] : [{ id: 'next', title: 'Next', level: 2, blocks: [{ t: 'commands', items }] }];
+
+/** A view that its session's explanation leads: sentences first, waterfall and findings before its own sections, what to type after. */
 export function withExplanation(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
   const { data } = explain;
@@ -51,6 +42,7 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
       ...sections.map((section) => ({ ...section, half: true })),
       ...(rest.length > 0 ? [{ id: 'overview', title: 'Overview', blocks: rest }] : []),
       ...view.sections,
+      ...nextSection(data),
     ],
     sources: { ...view.sources, explain: waterfallData(data) },
   };

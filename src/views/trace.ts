@@ -78,14 +78,13 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
   return all.filter(isSection);
 }
 
-/** Around the work: memory, telemetry, what was used and lost, the machine, definitions, what to type next. */
+/** Around the work: memory, telemetry, what was used and lost, the machine, definitions. */
 export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
   [
     memorySection(data),
     telemetrySection(data),
     lossesSection(data),
     environmentSection(data),
-    nextSection(data),
     definitions,
   ].filter(isSection);
 
@@ -261,11 +260,6 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
     },
   ],
 });
-
-const nextSection = ({ next_steps: steps }: TraceResult): Section | null =>
-  steps.length === 0
-    ? null
-    : { id: 'next', title: 'Next captures', level: 2, blocks: [{ t: 'commands', items: steps }] };
 
 /** Kept in step with docs/measurement.md. */
 const meanings: readonly [name: string, text: string][] = [

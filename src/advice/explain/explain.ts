@@ -4,6 +4,7 @@ import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { remembered } from '../../session/remembered.js';
 import { findingContext, findings } from '../findings/findings.js';
+import { programOf } from '../findings/framework.js';
 import type { ScopeOptions } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { keepHeadline } from '../../session/headline.js';
@@ -42,7 +43,10 @@ export async function explainSession(
       without_waterfall: without,
       ...found,
       machine,
-      next_steps: nextSteps(stages, found.findings),
+      next_steps: nextSteps(stages, found.findings, {
+        framework: (await programOf(context)).framework,
+        withoutGpu: context.operators !== null,
+      }),
     };
     return document('explain', explainVersion, result, session.issues);
   } finally {

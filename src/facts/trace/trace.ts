@@ -15,7 +15,6 @@ import { type Spreads, startSpreads } from './kernel-spreads.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
 import { memory } from './memory.js';
-import { nextSteps } from './next-steps.js';
 import { operators } from './operators.js';
 import { overlap } from './overlap.js';
 import { phases } from './phases.js';
@@ -85,7 +84,7 @@ async function documentOf(
     launches: await launches(scope, found, manifest.workload, spreads),
     ...rest,
   };
-  const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
+  const result: TraceResult = { ...parts, headlines: headlines(parts) };
   const faults = utilizationIssues(utilization?.stages ?? []);
   return document('trace', traceVersion, result, [...session.issues, ...faults]);
 }

@@ -84,8 +84,6 @@ export const traceResultSchema = z.object({
   timeline: traceTimelineSchema.nullable(),
   telemetry: traceTelemetrySchema.nullable(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
-  /** Commands worth typing next, each with what it would tell. */
-  next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
   /** MFU and MBU by stage (1.1); null where there is no prefill and no decode step. */
   utilization: utilizationSchema.nullable().optional(),
   /** What the framework's allocator held (1.2); null where no capture recorded it. */
@@ -94,7 +92,7 @@ export const traceResultSchema = z.object({
   drift: z.array(driftSchema).optional(),
 });
 
-export const traceVersion = '1.7';
+export const traceVersion = '2.0';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { testExplain } from '../../report/test-explain.js';
+import type { Framework } from '../findings/framework.js';
+import { nextSteps } from './next-steps.js';
+
+const { stages, findings } = testExplain().data;
+const commands = (framework: Framework | null, withoutGpu = false, own = stages): string[] =>
+  nextSteps(own, findings, { framework, withoutGpu }).map(({ command }) => command);
+const ofClean = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
+const profiled = stages.map((stage) => ({
+  ...stage,
+  source: 'trace' as const,
+  clean_ms: { value: null, reason: { code: 'no_clean', text: 'none' } },
+}));
+
+test('a clean run is offered where only a profiled time is known: not of vLLM, whose steps a benchmark times', () => {
+  const clean = { value: 12, unit: 'ms', source: 'a clean execution' };
+  expect(commands(null, false, profiled).filter((one) => ofClean.test(one))).toEqual([
+    'inferscope run --evaluator none,nsys -- <command>',
+  ]);
+  expect(commands('vllm', false, profiled).filter((one) => ofClean.test(one))).toEqual([
+    expect.stringMatching(/^inferscope bench latency --engine vllm /),
+  ]);
+  const timed = profiled.map((stage) => ({ ...stage, clean_ms: clean }));
+  expect(commands(null, false, timed).some((one) => ofClean.test(one))).toBe(false);
+});
+
+test('without a GPU the machine is looked at first, and no capture of one is offered twice', () => {
+  const found = commands(null, true, profiled);
+  expect(found).toContain('inferscope doctor');
+  expect(found.some((one) => ofClean.test(one))).toBe(false);
+  expect(new Set(found).size).toBe(found.length);
+});
