@@ -42,8 +42,8 @@ export default defineConfig([
   // What the HTML report inlines: everything bundled, nothing fetched; pages without charts have the second only.
   ...[
     // Last, since both write one list of licences and this one holds echarts.
-    { 'report-reading': 'src/report/client/reading.ts' },
-    { 'report-client': 'src/report/client/main.ts' },
+    { 'report-reading': 'src/render/client/reading.ts' },
+    { 'report-client': 'src/render/client/main.ts' },
   ].map((entry) => ({
     entry,
     format: 'iife' as const,

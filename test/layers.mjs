@@ -29,14 +29,13 @@ const rooms = {
   compare: [...facts, 'facts'],
   ask: [...facts, 'facts', 'advice', 'compare'],
   export: ['model', 'session'],
-  report: ['model', 'vocabulary'],
-  'report/charts': ['model', 'vocabulary', 'report', 'views'],
-  'report/client': ['model', 'report', 'report/charts'],
-  'report/terminal': ['model', 'vocabulary', 'report'],
-  'report/html': ['model', 'vocabulary', 'report', 'report/charts'],
   vocabulary: ['model'],
   views: ['model', 'vocabulary'],
-  render: ['model', 'vocabulary', 'views', 'report*'],
+  render: ['model', 'vocabulary', 'views'],
+  'render/charts': ['model', 'vocabulary', 'views', 'render'],
+  'render/client': ['model', 'render', 'render/charts'],
+  'render/terminal': ['model', 'vocabulary', 'views', 'render'],
+  'render/html': ['model', 'vocabulary', 'views', 'render', 'render/charts'],
   record: ['model', 'hardware', 'session'],
   cli: ['*'],
 };
@@ -50,7 +49,7 @@ for (const { name } of readdirSync(join(src, 'import'), { withFileTypes: true })
 const homes = {
   '@duckdb/': 'session/',
   'onnxruntime-': 'engines/onnx/',
-  echarts: 'report/',
+  echarts: 'render/',
   '@ai-sdk/': 'ask/',
   '@huggingface/gguf': 'engines/model-files/find-model-files.ts',
 };

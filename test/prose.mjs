@@ -84,10 +84,10 @@ const rounding = [
   'import/benchmark-results/recompute.ts',
   'llm/kernel-model.ts',
   'load/sweep.ts', // A search step.
-  'report/charts/chart.ts', // Ticks of an axis.
-  'report/charts/memory/allocations.ts',
-  'report/charts/memory/parts.ts',
-  'report/charts/trace/timeline.ts', // Ticks of an axis.
+  'render/charts/chart.ts', // Ticks of an axis.
+  'render/charts/memory/allocations.ts',
+  'render/charts/memory/parts.ts',
+  'render/charts/trace/timeline.ts', // Ticks of an axis.
   'session/storage-failure.ts',
   'views/analyze.ts',
   'views/monitor-live.ts',
@@ -96,7 +96,7 @@ const rounded = new Set(
   lines
     .filter(({ path, text }) => rounds.test(text) && path !== 'vocabulary/format.ts')
     .map(({ path }) => path)
-    .filter((path) => !path.startsWith('report/client/')),
+    .filter((path) => !path.startsWith('render/client/')),
 );
 const newly = [...rounded].filter((path) => !rounding.includes(path));
 const gone = rounding.filter((path) => !rounded.has(path));

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { Command } from 'commander';
-import { colour } from '../report/terminal/colour.js';
-import { hanging, readingWidth, wrap } from '../report/terminal/text.js';
+import { colour } from '../render/terminal/colour.js';
+import { hanging, readingWidth, wrap } from '../render/terminal/text.js';
 import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
 import { probeMachine } from '../capture/doctor/probe.js';
 import { document } from '../model/document.js';

@@ -72,7 +72,7 @@ export function define(command: Command): void {
           else {
             await requireRows(database, format, session.id);
             const { inChunks } = await import('../export/exporter.js');
-            const { safeJson } = await import('../report/safe-text.js');
+            const { safeJson } = await import('../render/safe-text.js');
             const chunks = inChunks((await textFormats[format]!())(session, database, warn));
             const text = jsonFormats.has(format) ? mapped(chunks, safeJson) : chunks;
             if (target === null) await toStdout(text);

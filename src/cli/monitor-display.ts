@@ -5,7 +5,7 @@ import { throttleReasons } from '../model/throttle-reasons.js';
 import { terminalWidth } from './output.js';
 import { terminalBlocks } from '../render/terminal/view.js';
 import { plainText } from '../render/value.js';
-import { withPlainSpaces } from '../report/terminal/text.js';
+import { withPlainSpaces } from '../render/terminal/text.js';
 import { liveBlocks, liveLine, type LiveGpu, liveSeconds, type LiveState } from '../views/monitor-live.js';
 
 export interface Display {

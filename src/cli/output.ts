@@ -1,6 +1,6 @@
 import process from 'node:process';
-import { safeJson, safeText } from '../report/safe-text.js';
-import { colour, talkColour } from '../report/terminal/colour.js';
+import { safeJson, safeText } from '../render/safe-text.js';
+import { colour, talkColour } from '../render/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';

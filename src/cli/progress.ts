@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { leftWords, startCountEta } from '../capture/bench/eta.js';
-import { talkColour } from '../report/terminal/colour.js';
-import { inert } from '../report/terminal/text.js';
+import { talkColour } from '../render/terminal/colour.js';
+import { inert } from '../render/terminal/text.js';
 import { terminalWidth } from './output.js';
 
 export interface Progress {

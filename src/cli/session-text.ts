@@ -1,6 +1,6 @@
-import { colour } from '../report/terminal/colour.js';
+import { colour } from '../render/terminal/colour.js';
 import { formatQuantity, nbsp } from '../vocabulary/format.js';
-import { hanging, inert, readingWidth, withPlainSpaces } from '../report/terminal/text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from '../render/terminal/text.js';
 import { subjectList } from '../vocabulary/subjects.js';
 import { shellCommand } from '../model/shell.js';
 import type { ListedSession } from '../session/list.js';

@@ -1,8 +1,8 @@
 import { cellText } from '../export/csv.js';
-import { colour } from '../report/terminal/colour.js';
+import { colour } from '../render/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { DescribedTable } from '../session/table-schema.js';
-import { hanging } from '../report/terminal/text.js';
+import { hanging } from '../render/terminal/text.js';
 import { fit } from './session-text.js';
 
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { baselineColumns, baselineMetricsSchema } from '../model/documents/baseline-metrics.js';
 import { benchDocumentSchema, type BenchSpread } from '../model/documents/bench.js';
 import { jsonSchema } from '../model/published.js';
-import { testBench } from '../report/test-bench.js';
+import { testBench } from '../views/test-bench.js';
 import { benchFiles } from './bench-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-bench-files-'));

@@ -1,5 +1,5 @@
 import { nbsp } from '../vocabulary/format.js';
-import { collapsed } from '../report/notices.js';
+import { collapsed } from './notices.js';
 import type { Block, FindingItem, Level, Table, Text, View } from '../views/block.js';
 import { explained } from './reasons.js';
 import { parts, plainText, valueText } from './value.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { document } from '../model/document.js';
 import { missing } from '../model/figure.js';
-import { testServing } from '../report/test-serving.js';
+import { testServing } from '../views/test-serving.js';
 import type { Block, Row, Table, View } from '../views/block.js';
 import { pageOfView } from './html/view.js';
 import { markdownView } from './markdown.js';

@@ -4,8 +4,8 @@ import { figure } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { testBench } from '../report/test-bench.js';
-import { hostileText } from '../report/test-profile.js';
+import { testBench } from './test-bench.js';
+import { hostileText } from './test-profile.js';
 import { benchView, flags, leadingAnswers } from './bench.js';
 import type { Block, Level, Table } from './block.js';
 

@@ -5,7 +5,7 @@ import { figure, missing } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
+import { hostileText } from './test-profile.js';
 import { counterBlocks } from './counters.js';
 
 const none = missing('not_collected', 'the section was not collected');

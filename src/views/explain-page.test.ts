@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { pageOfView } from '../render/html/view.js';
-import { testBench } from '../report/test-bench.js';
-import { testExplain, testFinding } from '../report/test-explain.js';
-import { hostileText } from '../report/test-profile.js';
+import { testBench } from './test-bench.js';
+import { testExplain, testFinding } from './test-explain.js';
+import { hostileText } from './test-profile.js';
 import { benchView } from './bench.js';
 
 const clientScript = '"use strict";';

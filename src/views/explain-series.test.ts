@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
 import type { StageWaterfall } from '../model/documents/explain.js';
 import { briefBars, leadingStages, lostMs, shownBars, stageKey, stageName } from './explain-series.js';
-import { testWaterfall } from '../report/test-explain.js';
+import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
 

@@ -3,9 +3,9 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
-import { textWidth } from '../report/terminal/text.js';
-import { testExplain, testFinding } from '../report/test-explain.js';
-import { hostileText } from '../report/test-profile.js';
+import { textWidth } from '../render/terminal/text.js';
+import { testExplain, testFinding } from './test-explain.js';
+import { hostileText } from './test-profile.js';
 import type { Shown } from './findings.js';
 import { explainView } from './explain.js';
 

@@ -5,7 +5,7 @@ import { figure, missing } from '../model/figure.js';
 import { terminalView } from '../render/terminal/view.js';
 import { pageOfView } from '../render/html/view.js';
 import { rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
+import { hostileText } from './test-profile.js';
 import type { Block, Table } from './block.js';
 import { oncePerShape } from './gemm-rows.js';
 import { gemmsView } from './gemms.js';

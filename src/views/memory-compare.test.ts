@@ -7,7 +7,7 @@ import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
+import { hostileText } from './test-profile.js';
 import type { Block, Table } from './block.js';
 import { memoryCompareView } from './memory-compare.js';
 

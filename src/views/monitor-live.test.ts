@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { terminalBlocks } from '../render/terminal/view.js';
 import { plainText } from '../render/value.js';
-import { textWidth } from '../report/terminal/text.js';
+import { textWidth } from '../render/terminal/text.js';
 import { liveBlocks, liveLine, type LiveState, sparkline } from './monitor-live.js';
 
 test('a sparkline has a cell per 6 s, the newest at the right, and a hole where there was none', () => {

@@ -6,7 +6,7 @@ import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { rawValue } from '../render/value.js';
-import { testExplain } from '../report/test-explain.js';
+import { testExplain } from './test-explain.js';
 import type { Block, Level, Table } from './block.js';
 import { resultsView } from './results.js';
 

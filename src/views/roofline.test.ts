@@ -5,8 +5,8 @@ import { handGpu, handGpuRoofline } from '../model/documents/test-gpu-roofline.j
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
-import { testRoofline } from '../report/test-roofline.js';
+import { hostileText } from './test-profile.js';
+import { testRoofline } from './test-roofline.js';
 import type { Block, Table, View } from './block.js';
 import { rooflineView } from './roofline.js';
 

@@ -3,11 +3,11 @@ import { servingDocumentSchema, type ServingResult } from '../model/documents/se
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { servingCharts } from '../report/charts/registry.js';
-import { themes } from '../report/palette.js';
-import { testExplain } from '../report/test-explain.js';
-import { hostileText } from '../report/test-profile.js';
-import { testServing } from '../report/test-serving.js';
+import { servingCharts } from '../render/charts/registry.js';
+import { themes } from '../render/palette.js';
+import { testExplain } from './test-explain.js';
+import { hostileText } from './test-profile.js';
+import { testServing } from './test-serving.js';
 import type { Block, Level, Table, View } from './block.js';
 import { byLoad } from './serving-series.js';
 import { servingView } from './serving.js';

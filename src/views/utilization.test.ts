@@ -5,7 +5,7 @@ import { figure, missing } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
+import { hostileText } from './test-profile.js';
 import { utilizationSection, utilizationView } from './utilization.js';
 
 const none = missing('no_roofline', 'no roofline was measured');

@@ -8,7 +8,7 @@ import { validateVersion } from '../model/documents/validate.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { hostileText } from '../report/test-profile.js';
+import { hostileText } from './test-profile.js';
 import type { Block, Table } from './block.js';
 import { validateView } from './validate.js';
 

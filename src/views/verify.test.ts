@@ -9,8 +9,8 @@ import {
 import { figure, missing } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
-import { testExplain } from '../report/test-explain.js';
-import { hostileText } from '../report/test-profile.js';
+import { testExplain } from './test-explain.js';
+import { hostileText } from './test-profile.js';
 import { verifyView } from './verify.js';
 import { whatIfView } from './what-if.js';
 

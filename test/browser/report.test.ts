@@ -7,10 +7,10 @@ import type { Document } from '../../src/model/document.js';
 import type { ProfileResult } from '../../src/model/documents/profile.js';
 import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
-import { testExplain } from '../../src/report/test-explain.js';
+import { testExplain } from '../../src/views/test-explain.js';
 import { profileView } from '../../src/views/profile.js';
-import { safeText } from '../../src/report/safe-text.js';
-import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/report/test-profile.js';
+import { safeText } from '../../src/render/safe-text.js';
+import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
 import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
 

@@ -10,7 +10,7 @@ import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
 import type { CapturesResult } from '../../src/model/documents/captures.js';
 import { capturesView } from '../../src/views/captures.js';
-import { hostileText } from '../../src/report/test-profile.js';
+import { hostileText } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
 import { desktop, open, phone } from './opened.js';

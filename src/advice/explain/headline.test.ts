@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { testBench } from '../../report/test-bench.js';
-import { testExplain } from '../../report/test-explain.js';
+import { testBench } from '../../views/test-bench.js';
+import { testExplain } from '../../views/test-explain.js';
 import { formatNumber } from '../../vocabulary/format.js';
 import { headlineOf } from './headline.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testExplain } from '../../report/test-explain.js';
+import { testExplain } from '../../views/test-explain.js';
 import type { Framework } from '../findings/framework.js';
 import { nextSteps } from './next-steps.js';
 

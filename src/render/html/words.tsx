@@ -1,6 +1,6 @@
 import type { FC } from 'hono/jsx';
 import { figureParts } from '../../vocabulary/format.js';
-import { FigureText, Missing } from '../../report/html/parts.js';
+import { FigureText, Missing } from './parts.js';
 import type { Text, Value } from '../../views/block.js';
 import { parts, valueText } from '../value.js';
 import { GainDrawing } from './gain.js';

@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Document, Issue } from '../../model/document.js';
-import { testBench } from '../../report/test-bench.js';
-import { testExplain } from '../../report/test-explain.js';
-import { kernelsDocument } from '../../report/test-kernels.js';
-import { testMemory } from '../../report/test-memory.js';
-import { testProfile } from '../../report/test-profile.js';
-import { testServing } from '../../report/test-serving.js';
-import { textWidth } from '../../report/terminal/text.js';
+import { testBench } from '../../views/test-bench.js';
+import { testExplain } from '../../views/test-explain.js';
+import { kernelsDocument } from '../../views/test-kernels.js';
+import { testMemory } from '../../views/test-memory.js';
+import { testProfile } from '../../views/test-profile.js';
+import { testServing } from '../../views/test-serving.js';
+import { textWidth } from './text.js';
 import { viewOf } from '../../views/registry.js';
 import { terminalView } from './view.js';
 

@@ -1,17 +1,10 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { formatMsColumn, nbsp } from '../../vocabulary/format.js';
-import { collapsed } from '../../report/notices.js';
-import { colour } from '../../report/terminal/colour.js';
-import { textTable } from '../../report/terminal/table.js';
-import {
-  hanging,
-  inert,
-  readingWidth,
-  textBar,
-  textWidth,
-  withPlainSpaces,
-} from '../../report/terminal/text.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces } from './text.js';
 import type {
   Bars,
   BarSide,

@@ -3,7 +3,7 @@ import type { Issue } from '../model/document.js';
 import { said } from '../model/said.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { collapsed } from './notices.js';
-import { bareProfile, hostileProfile, testProfile } from './test-profile.js';
+import { bareProfile, hostileProfile, testProfile } from '../views/test-profile.js';
 
 describe('test profile', () => {
   it('is what the schema says and adds up', () => {

@@ -1,7 +1,7 @@
 import type { EChartsOption } from 'echarts';
 import { describe, expect, it } from 'vitest';
 import { themes } from '../palette.js';
-import { hostileText, testProfile } from '../test-profile.js';
+import { hostileText, testProfile } from '../../views/test-profile.js';
 import { chartNamed, charts, type ChartName } from './registry.js';
 import { byteAxis, escapeHtml, secondsLabel, textOn, tip } from './chart.js';
 import { endLabelShifts } from './telemetry.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { hostileText } from '../test-profile.js';
+import { hostileText } from '../../views/test-profile.js';
 import { inlineJson, inlineScript } from './inline.js';
 
 describe('inline JSON', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { BenchResult, BenchSpread } from '../../../model/documents/bench.js';
 import { batchLines, boxOf, compared, kneeOf, spreadRows } from '../../../views/bench-series.js';
 import { themes } from '../../palette.js';
-import { testBench } from '../../test-bench.js';
+import { testBench } from '../../../views/test-bench.js';
 import { withIntervals } from '../lines.js';
 import { benchCharts } from '../registry.js';
 
