@@ -8,9 +8,10 @@ import {
   type OurMetric,
   textOf,
   toMs,
+  realtimeNs,
 } from './metric-list.js';
 import { allFailed, failures, notStreamed, type ResultFile, unknownClock, warning } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /** AIPerf's `profile_export_aiperf.json`: metrics are keys whose value has a unit; statistics that are unset are omitted. */
@@ -21,10 +22,7 @@ export const aiperfSummaryImporter = resultsImporter({
     !firstBytes.includes('"request_start_ns"') &&
     (firstBytes.includes('"aiperf_version"') ||
       /"(?:request_latency|request_throughput|time_to_first_token)"\s*:\s*\{\s*"unit"\s*:/.test(firstBytes)),
-  read: async (path) => {
-    const [one] = await readObjects(path);
-    return aiperfSummary(one!, path);
-  },
+  read: async (path) => aiperfSummary(await readObject(path), path),
 });
 
 /** AIPerf's names for what we define likewise. Its inter_token_latency is one number a request: our TPOT. */
@@ -103,7 +101,7 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const start = Date.parse(textOf(file['start_time']) ?? '');
   return {
     tool: { name: 'aiperf', version: textOf(file['aiperf_version']) },
-    realtime_zero_ns: Number.isFinite(start) ? BigInt(start) * 1_000_000n : null,
+    realtime_zero_ns: realtimeNs(start * 1000),
     clock: unknownClock,
     hardware: {},
     software: { benchmark_model: modelOf(file) },

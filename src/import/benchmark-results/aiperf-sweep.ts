@@ -10,7 +10,7 @@ import {
   toMs,
 } from './metric-list.js';
 import { notStreamed, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /**
@@ -20,10 +20,7 @@ import { resultsImporter } from './results-importer.js';
 export const aiperfSweepImporter = resultsImporter({
   name: 'aiperf-sweep',
   sniff: (firstBytes) => /"aggregation_type"\s*:\s*"(?:sweep|confidence)"/.test(firstBytes),
-  read: async (path) => {
-    const [one] = await readObjects(path);
-    return aiperfSweep(one!, path);
-  },
+  read: async (path) => aiperfSweep(await readObject(path), path),
 });
 
 export function aiperfSweep(file: JsonObject, path: string): ResultFile {

@@ -286,9 +286,9 @@ test('llama-bench: tests by name and depth, repeats as iterations, nothing calle
     input_len: 0,
     output_len: 128,
   });
-  const [one] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
+  const [one, two] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
   expect(
-    (await loaded(written('llama.jsonl', `${JSON.stringify(one)}\n${JSON.stringify(one)}\n`))).iterations,
+    (await loaded(written('llama.jsonl', `${JSON.stringify(one)}\n${JSON.stringify(two)}\n`))).iterations,
   ).toHaveLength(6);
 });
 
@@ -310,6 +310,36 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
   ).toEqual([]);
   expect(codes(found)).toEqual(['per_token_repeated']);
   expect(found.metrics.every(({ defined_as_ours }) => !defined_as_ours)).toBe(true);
+});
+
+test('results that are there twice count once; a second one where the format has one is an error', async () => {
+  const line = JSON.stringify(json('vllm-serve.json'));
+  const other = JSON.stringify({ ...json('vllm-serve.json'), mean_ttft_ms: 99.5 });
+  const twice = await loaded(written('twice.json', `${line}\n${other}\n${line}\n`));
+  expect(twice.issues.find(({ code }) => code === 'results_repeated')).toMatchObject({ count: 1 });
+  expect([...new Set(twice.metrics.map(({ point }) => point))]).toEqual([0, 1]);
+  for (const name of ['guidellm-benchmarks.json', 'optimum-benchmark_report.json', 'vllm-latency.json']) {
+    const one = JSON.stringify(json(name));
+    await expect(loaded(written(name, `${one}\n${one}\n`)), name).rejects.toMatchObject({
+      code: 'E_TRACE_FILE',
+      parts: { why: expect.stringMatching(/\b2\b/) as string },
+    });
+  }
+});
+
+test('a time that no clock shows costs the clock, not the file', async () => {
+  const serve = await loaded(
+    written('long.json', JSON.stringify({ ...json('vllm-serve.json'), duration: 1e308 })),
+  );
+  expect(serve.facts.realtime_zero_ns).toBeNull();
+  expect(serve.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 1 });
+  const guide = json('guidellm-benchmarks.json') as unknown as { benchmarks: object[] };
+  const [first] = guide.benchmarks as { scheduler_metrics?: object }[];
+  first!.scheduler_metrics = { ...first!.scheduler_metrics, request_start_time: 1e308 };
+  const far = await loaded(
+    written('far-guide.json', JSON.stringify({ ...guide, benchmarks: [{ ...first, start_time: 1e308 }] })),
+  );
+  expect(far.facts.realtime_zero_ns).toBeNull();
 });
 
 test('what is cut off, empty or of another program is an error in three parts', async () => {

@@ -1,7 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import { figuresOf, type Measured, totalsOf } from './guidellm-figures.js';
 import { measuredWindow, requestsOf } from './guidellm-requests.js';
-import { type JsonObject, metricList, numberOf, objectOf, textOf } from './metric-list.js';
+import { type JsonObject, metricList, numberOf, objectOf, realtimeNs, textOf } from './metric-list.js';
 import { disagreements, recompute, requestRows } from './recompute.js';
 import {
   allFailed,
@@ -12,7 +12,7 @@ import {
   type ResultPoint,
   warning,
 } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /** GuideLLM's `benchmarks.json`: one benchmark a load point. A distribution with count 0 is filled with zeros. */
@@ -23,10 +23,7 @@ export const guidellmImporter = resultsImporter({
     (firstBytes.includes('"guidellm_version"') ||
       (/"benchmarks"\s*:\s*\[/.test(firstBytes) &&
         /"generative_benchmark|"time_per_output_token_ms"/.test(firstBytes))),
-  read: async (path) => {
-    const [one] = await readObjects(path);
-    return guidellm(one!, path);
-  },
+  read: async (path) => guidellm(await readObject(path), path),
 });
 
 export function guidellm(file: JsonObject, path: string): ResultFile {
@@ -46,7 +43,7 @@ export function guidellm(file: JsonObject, path: string): ResultFile {
   const metadata = objectOf(file['metadata']);
   return {
     tool: { name: 'guidellm', version: textOf(metadata?.['guidellm_version']) },
-    realtime_zero_ns: zero === null ? null : BigInt(Math.round(zero * 1e6)) * 1000n,
+    realtime_zero_ns: zero === null ? null : realtimeNs(zero * 1e6),
     clock: { name: 'time.time()', resolution_ns: 1000, error_bound_ns: zero === null ? null : 1000 },
     hardware: {},
     software: {

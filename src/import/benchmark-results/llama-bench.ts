@@ -1,4 +1,4 @@
-import { type JsonObject, metricList, numberOf, numbersOf, textOf } from './metric-list.js';
+import { type JsonObject, metricList, numberOf, numbersOf, realtimeNs, textOf } from './metric-list.js';
 import { endToEnd, info, type ResultFile, type ResultPoint } from './result-file.js';
 import { isTestTable, testsOf } from './llama-bench-text.js';
 import { objectsOf, readText, unreadable } from './result-text.js';
@@ -34,7 +34,7 @@ export function llamaBench(tests: readonly JsonObject[], path: string): ResultFi
   const commit = textOf(first!['build_commit']);
   return {
     tool: { name: 'llama-bench', version: commit && `${commit} (${String(first!['build_number'] ?? '')})` },
-    realtime_zero_ns: zero === null ? null : BigInt(zero) * 1_000_000n,
+    realtime_zero_ns: zero === null ? null : realtimeNs(zero * 1000),
     clock: { name: 'test_time, s', resolution_ns: 1e9, error_bound_ns: zero === null ? null : 1e9 },
     hardware: { cpu_model: textOf(first!['cpu_info']), gpu_name: textOf(first!['gpu_info']) },
     software: {

@@ -83,6 +83,12 @@ export function objectOf(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
+/** A wall clock, from µs to ns since 1970; null for a time that no clock shows (1e308). */
+export function realtimeNs(us: number): bigint | null {
+  const whole = Math.round(us);
+  return Number.isSafeInteger(whole) ? BigInt(whole) * 1000n : null;
+}
+
 /** Factor from a unit that tools write to ms; null when it is no time. */
 export function toMs(unit: string): number | null {
   return { ms: 1, s: 1000, sec: 1000, seconds: 1000, us: 1e-3, µs: 1e-3, ns: 1e-6 }[unit] ?? null;

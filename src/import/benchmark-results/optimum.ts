@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
 import { summaryOf } from './recompute.js';
 import { type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /** Each kind of task and scenario has another one first. */
@@ -28,10 +28,7 @@ export const optimumImporter = resultsImporter({
       firstBytes,
     ) ||
     (/^\s*\{\s*"config"\s*:/.test(firstBytes) && firstBytes.includes('optimum_benchmark_version')),
-  read: async (path) => {
-    const [one] = await readObjects(path);
-    return optimum(one!, path);
-  },
+  read: async (path) => optimum(await readObject(path), path),
 });
 
 const latencyDefinitions: Record<string, string> = {

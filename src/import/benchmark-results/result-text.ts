@@ -28,6 +28,14 @@ export async function readObjects(path: string): Promise<JsonObject[]> {
   return objectsOf(await readText(path), path);
 }
 
+/** The object of a format that has one per file. @throws E_TRACE_FILE, also when there are several */
+export async function readObject(path: string): Promise<JsonObject> {
+  const [one, ...others] = await readObjects(path);
+  if (others.length > 0)
+    throw unreadable(path, `It holds ${others.length + 1} results, and this benchmark writes one per file.`);
+  return one!;
+}
+
 /** @throws E_TRACE_FILE when it is too large */
 export async function readText(path: string): Promise<string> {
   const { size } = await stat(path);

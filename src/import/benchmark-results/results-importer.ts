@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { withoutImpossible } from './impossible.js';
+import { withoutRepeated } from './repeated.js';
 import type { ResultFile } from './result-file.js';
 
 interface ResultsFormat {
@@ -18,7 +19,7 @@ export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer 
   const parsed = async (path: string, signal?: AbortSignal): Promise<ResultFile> => {
     const { size, mtimeMs } = await stat(path);
     const key = `${path}\n${size}\n${mtimeMs}`;
-    if (last?.key !== key) last = { key, file: withoutImpossible(await read(path, signal)) };
+    if (last?.key !== key) last = { key, file: withoutRepeated(withoutImpossible(await read(path, signal))) };
     return last.file;
   };
   return {

@@ -1,7 +1,7 @@
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf } from './metric-list.js';
 import { standardDeviation } from '../../model/statistics.js';
 import { endToEnd, info, type ResultFile, unknownClock } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /**
@@ -13,10 +13,7 @@ import { resultsImporter } from './results-importer.js';
 export const vllmLatencyImporter = resultsImporter({
   name: 'vllm-bench-latency',
   sniff: (firstBytes) => /"avg_latency"\s*:/.test(firstBytes) && /"latencies"\s*:/.test(firstBytes),
-  read: async (path) => {
-    const [one] = await readObjects(path);
-    return vllmLatency(one!, path);
-  },
+  read: async (path) => vllmLatency(await readObject(path), path),
 });
 
 const definition =

@@ -7,6 +7,7 @@ import {
   numbersOf,
   type OurMetric,
   textOf,
+  realtimeNs,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
 import {
@@ -99,7 +100,7 @@ function startOf(run: JsonObject): bigint | null {
     number,
   ];
   const end = new Date(year, month - 1, day, hour, minute, second).getTime();
-  return BigInt(Math.round(end - (numberOf(run['duration']) ?? 0) * 1000)) * 1_000_000n;
+  return realtimeNs(Math.round(end - (numberOf(run['duration']) ?? 0) * 1000) * 1000);
 }
 
 function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {

@@ -1,0 +1,18 @@
+import { type ResultFile, warning } from './result-file.js';
+
+/** A point that equals an earlier one in every figure is a result that was appended or joined twice: each counts once. */
+export function withoutRepeated(file: ResultFile): ResultFile {
+  const seen = new Set<string>();
+  const points = file.points.filter(({ metrics, requests }) => {
+    // Counts may agree by chance, times to their last digit do not.
+    if (metrics.every(({ value }) => Number.isInteger(value))) return true;
+    const figures = JSON.stringify([metrics, requests.length]);
+    if (seen.has(figures)) return false;
+    seen.add(figures);
+    return true;
+  });
+  const count = file.points.length - points.length;
+  if (count === 0) return file;
+  const text = `${count} of ${file.points.length} results ${count === 1 ? 'equals' : 'equal'} an earlier one in every figure; each counts once.`;
+  return { ...file, points, issues: [...file.issues, warning('results_repeated', text, count)] };
+}
