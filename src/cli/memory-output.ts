@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { profileName, stampOf } from '../model/result-names.js';
-import { makeFolder } from '../session/home.js';
+import { makeFolder, tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { claimNames } from './results-folder.js';
 
@@ -29,7 +29,7 @@ export function ensureFile(path: string): void {
     });
   }
   try {
-    makeFolder(dirname(resolve(path)));
+    tryFolder(dirname(resolve(path)));
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'make the folder for the profile' });
   }
@@ -37,6 +37,7 @@ export function ensureFile(path: string): void {
 
 export async function writeProfile(path: string, profile: unknown): Promise<void> {
   try {
+    makeFolder(dirname(resolve(path)));
     await writeFile(path, `${JSON.stringify(profile, null, 2)}\n`);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the profile' });

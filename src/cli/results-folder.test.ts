@@ -2,7 +2,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../session/test-folder.js';
-import { claimNames, writeResult } from './results-folder.js';
+import { claimNames, resultsFolder, writeResult } from './results-folder.js';
+
+test('a place that was tried is made when there is something to write', () => {
+  const folder = testFolder();
+  const place = resultsFolder(join(folder, 'results', 'deep'));
+  expect(readdirSync(folder)).toEqual([]);
+  expect(claimNames(place, ['a.json'])).toEqual(['a.json']);
+  expect(readdirSync(place)).toEqual(['a.json']);
+  expect(() => resultsFolder(join(place, 'a.json', 'below'))).toThrow();
+});
 
 test('files of another session keep their names; those of one session get one number', async () => {
   const folder = testFolder();

@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, parse, resolve } from 'node:path';
 import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
-import { makeFolder } from '../session/home.js';
+import { makeFolder, tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
 /**
@@ -21,7 +21,7 @@ export function resultsFolder(folder: string): string {
     });
   }
   try {
-    makeFolder(path);
+    tryFolder(path);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'make the folder for results' });
   }
@@ -35,6 +35,11 @@ export function resultsFolder(folder: string): string {
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
 export function claimNames(folder: string, names: readonly string[]): string[] {
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw asStorageFailure(error, { path: folder, doing: 'make the folder for results' });
+  }
   for (let n = 1; ; n++) {
     const numbered = names.map((name) => {
       const { name: stem, ext } = parse(name);

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
@@ -46,14 +46,31 @@ export function ensureWritable(home: Home = homeFolders()): Home {
   return home;
 }
 
-/** Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT). */
-export function makeFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(path) !== path) makeFolder(dirname(path));
+/** Makes a folder and takes away again what it made: a command that is refused later leaves nothing. */
+export function tryFolder(path: string): void {
+  for (const made of makeFolder(path).reverse()) {
+    try {
+      rmdirSync(made);
+    } catch {
+      // Another process has put something there.
+      return;
+    }
+  }
+}
+
+/**
+ * Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT).
+ * @returns the folders it made, the outermost first
+ */
+export function makeFolder(path: string): string[] {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
+  const made = dirname(path) === path ? [] : makeFolder(dirname(path));
   try {
     mkdirSync(path);
+    made.push(path);
   } catch (error) {
     // Another process was faster, or it is a file: then the next write says so.
     if (systemErrorCode(error) !== 'EEXIST') throw error;
   }
+  return made;
 }

@@ -78,9 +78,7 @@ describe('options', () => {
   });
 
   test('weights that do not fit alone: shorter prompts are not the advice', () => {
-    const { fix } = fails(['--model', 'llama-3.1-405b'], 4, 'E_OUT_OF_MEMORY');
-    expect(fix).toContain('--dtype int4');
-    expect(fix).not.toContain('--input-len');
+    expect(fails(['--model', 'llama-3.1-405b'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain('--input-len');
     expect(fails(['--model', 'llama-3.1-405b', '--dtype', 'int4'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain(
       'int4',
     );

@@ -58,18 +58,26 @@ export function fitsInMemory(
   sizes: ShapeSizes,
   shorter = '--batch-size, --input-len or --output-len',
 ): void {
+  const has = memoryBytes();
+  if (model.weight_bytes > has) {
+    throw new InferscopeError('E_OUT_OF_MEMORY', {
+      what: `the weights of ${model.name} do not fit`,
+      why: `In ${model.dtype} they need ${formatBytes(model.weight_bytes)}; this machine has ${formatBytes(has)}.`,
+      fix: fewerWeights(model, has),
+    });
+  }
   const why = exceedsMemory(model, sizes);
   if (why === null) return;
   const { batchSize, inputLen, outputLen } = sizes;
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `${model.name} at batch ${batchSize} with ${inputLen} + ${outputLen} tokens does not fit`,
     why,
-    fix: model.weight_bytes > memoryBytes() ? fewerWeights(model) : `Use a smaller ${shorter}.`,
+    fix: `Use a smaller ${shorter}.`,
   });
 }
 
 /** An ONNX export has the weights it has; a model that is written can have others. */
-const fewerWeights = ({ weights, dtype }: OnnxModel): string =>
-  weights === 'random' && dtype === 'float32'
-    ? 'The weights alone do not fit: use --dtype int4 or a smaller --model.'
-    : 'The weights alone do not fit: use a smaller --model.';
+const fewerWeights = ({ weights, dtype, num_parameters: parameters }: OnnxModel, has: number): string =>
+  weights === 'random' && dtype === 'float32' && parameters !== null && parameters / 2 <= has
+    ? 'Use --dtype int4 or a smaller --model.'
+    : 'Use a smaller --model.';

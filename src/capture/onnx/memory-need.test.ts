@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { fitsInMemory } from './memory-need.js';
+
+const shape = { batchSize: 1, inputLen: 512, outputLen: 32 };
+const refusal = (num_parameters: number | null, dtype = 'float32', weights = 'random') => {
+  try {
+    fitsInMemory(
+      { name: 'm', config: {}, weights, dtype, num_parameters, weight_bytes: 2 ** 60 } as never,
+      shape,
+    );
+  } catch (error) {
+    return error as { code: string; parts: { what: string; why: string; fix: string } };
+  }
+  throw new Error('not refused');
+};
+
+test('weights that do not fit are refused by themselves, and int4 is advised only where it can fit', () => {
+  const { code, parts } = refusal(2 ** 58);
+  expect(code).toBe('E_OUT_OF_MEMORY');
+  // The shape is not why.
+  expect(parts.what + parts.why).not.toContain('512');
+  expect(parts.fix).not.toContain('int4');
+  expect(refusal(2 ** 20).parts.fix).toContain('--dtype int4');
+  expect(refusal(2 ** 20, 'int4').parts.fix).not.toContain('int4');
+  expect(refusal(2 ** 20, 'float32', 'trained').parts.fix).not.toContain('int4');
+  expect(refusal(null).parts.fix).not.toContain('int4');
+});
