@@ -102,4 +102,10 @@ const newly = [...rounded].filter((path) => !rounding.includes(path));
 const gone = rounding.filter((path) => !rounded.has(path));
 for (const path of newly) process.stderr.write(`src/${path} writes a number itself (vocabulary/format.ts)\n`);
 for (const path of gone) process.stderr.write(`test/prose.mjs lists what is gone: ${path}\n`);
-if (read.length + unused.length + guesses.length + newly.length + gone.length > 0) process.exitCode = 1;
+// The same session gives the same rows in the same order in every locale.
+const localized = lines.filter(
+  ({ text }) => /localeCompare\(/.test(text) && !/localeCompare\(.*, 'en'/.test(text),
+);
+for (const { path, line } of localized)
+  process.stderr.write(`src/${path}:${line} orders by the machine's locale (localeCompare(other, 'en'))\n`);
+if ([read, unused, guesses, newly, gone, localized].some((list) => list.length > 0)) process.exitCode = 1;

@@ -31,7 +31,7 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
   const all = found
     .map((one) => rankedOne(one, stages))
     .toSorted(
-      (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id),
+      (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
     );
   unique(all.map(({ finding }) => finding));
   // A benchmark has a stage of a kind at every point: findings are about the first, as their ceilings are.

@@ -53,7 +53,7 @@ function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
       (question.stages.length === 0 || question.stages.includes(kind)),
   );
   // Decode is most of a run.
-  return asked.toSorted((a, b) => a.kind.localeCompare(b.kind)).map(engineVerdict);
+  return asked.toSorted((a, b) => a.kind.localeCompare(b.kind, 'en')).map(engineVerdict);
 }
 
 function engineVerdict(stage: StageWaterfall): StoredPart {

@@ -54,7 +54,7 @@ export async function resultParts(database: SessionDatabase): Promise<MetricPart
     ([a], [b]) =>
       a!.point - b!.point ||
       rank(a!) - rank(b!) ||
-      a!.name.localeCompare(b!.name) ||
+      a!.name.localeCompare(b!.name, 'en') ||
       compared.indexOf(a!.statistic) - compared.indexOf(b!.statistic),
   );
   return told.map((all): MetricPart => {

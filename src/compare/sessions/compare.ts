@@ -241,7 +241,7 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   });
   const moved = (row: (typeof rows)[number]) =>
     Math.max(...row.changes.map((one) => Math.abs(one?.delta_ms ?? 0)));
-  return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name));
+  return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name, 'en'));
 }
 
 type Value = CompareResult['kernels'][number]['values'][number];

@@ -44,5 +44,5 @@ function matchedByShare(phase: string, sequences: string[][]): Row[] {
       tiles: counts.map((count) => `${count} × ${tile}`),
       matched_by: 'share',
     }))
-    .toSorted((a, b) => b.count - a.count || a.tiles[0]!.localeCompare(b.tiles[0]!));
+    .toSorted((a, b) => b.count - a.count || a.tiles[0]!.localeCompare(b.tiles[0]!, 'en'));
 }

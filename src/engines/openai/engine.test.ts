@@ -97,12 +97,13 @@ describe('a round against a server of known delays', () => {
       expect(own).toHaveLength(batch_size);
       const truth = (pick: (one: (typeof own)[number]) => number) =>
         own.reduce((sum, one) => sum + pick(one), 0) / own.length;
-      // Sends and receipts are around the server's stamps, by what the machine takes.
-      const ttft = truth(({ read_ns, writes_ns }) => writes_ns[0]! - read_ns);
-      expect(first_token_ns! - t_ns).toBeGreaterThanOrEqual(ttft);
-      expect(first_token_ns! - t_ns - ttft).toBeLessThan(25e6);
-      const tpot = truth(({ writes_ns }) => (writes_ns.at(-1)! - writes_ns[0]!) / 7);
-      expect(Math.abs(tpot_ns! - tpot)).toBeLessThan(4e6);
+      // Sends and receipts are around the server's stamps, by what the machine takes: how late is no matter of the code.
+      const [first, last] = [first_token_ns! - t_ns, first_token_ns! + 7 * tpot_ns! - t_ns];
+      expect(first).toBeGreaterThanOrEqual(truth(({ read_ns, writes_ns }) => writes_ns[0]! - read_ns));
+      expect(last).toBeGreaterThanOrEqual(truth(({ read_ns, writes_ns }) => writes_ns.at(-1)! - read_ns));
+      // A batch of one ends with its last token; of several, the mean is no later than the last stream's end.
+      if (batch_size === 1) expect(Math.abs(last - (end_ns - t_ns))).toBeLessThan(2);
+      else expect(last).toBeLessThanOrEqual(end_ns - t_ns);
       expect(end_ns).toBeGreaterThanOrEqual(Math.max(...own.map(({ writes_ns }) => writes_ns.at(-1)!)));
     }
     expect(of('point').map(({ outcome }) => outcome)).toEqual(['measured', 'measured']);

@@ -98,7 +98,7 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
       recomputed: statistics(true),
     };
   });
-  return metrics.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+  return metrics.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, 'en'));
 }
 
 const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];

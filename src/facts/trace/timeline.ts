@@ -63,7 +63,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     what,
   }));
   const order = ['api', 'idle', 'kernels', 'copies', 'operators'];
-  lanes.sort((a, b) => order.indexOf(a.what) - order.indexOf(b.what) || a.label.localeCompare(b.label));
+  lanes.sort((a, b) => order.indexOf(a.what) - order.indexOf(b.what) || a.label.localeCompare(b.label, 'en'));
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
   const nameOf = new Map(names.map((name, index) => [name, index]));

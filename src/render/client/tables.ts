@@ -7,7 +7,7 @@ const keyOf = (row: HTMLTableRowElement, column: number): string =>
 export function compareKeys(a: string, b: string): number {
   const [x, y] = [Number(a), Number(b)];
   if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
-  return a.localeCompare(b);
+  return a.localeCompare(b, 'en');
 }
 
 function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElement): void {
