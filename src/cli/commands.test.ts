@@ -78,7 +78,9 @@ test('every file of ours that a page names exists', () => {
   const pages = [
     'README.md',
     'CONTRIBUTING.md',
-    ...readdirSync(join(packageRoot(), 'docs')).map((name) => `docs/${name}`),
+    ...readdirSync(join(packageRoot(), 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name)),
   ];
   const named = pages.flatMap((page) =>
     [

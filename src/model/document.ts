@@ -9,8 +9,11 @@ export const issueSchema = z.object({
   severity: z.enum(['info', 'warning', 'error']),
   text: z.string(),
   count: z.number().int().optional(),
-  /** Of a text with numbers, by which the same notices of several launches or ranks are shown as one. */
-  said: saidSchema.optional(),
+  said: saidSchema
+    .optional()
+    .describe(
+      'Of a text with numbers, by which the same notices of several launches or ranks are shown as one.',
+    ),
 });
 export type Issue = z.infer<typeof issueSchema>;
 

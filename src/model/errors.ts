@@ -1,8 +1,16 @@
-/**
- * Every failure a user can meet has a stable code, and every code belongs to one of few exit codes:
- * 0 fine, 1 a check or gate failed, 2 wrong usage, 3 the environment lacks something, 4 the workload failed,
- * 5 bad input file, 70 a fault of inferscope itself, 130 interrupted.
- */
+/** Few exit codes, each with its meaning; 1 never means a fault of inferscope itself. */
+export const exitCodes = {
+  0: 'success',
+  1: 'a check or gate failed',
+  2: 'wrong usage',
+  3: 'the environment lacks something',
+  4: 'the workload failed',
+  5: 'bad input file',
+  70: 'a fault of inferscope itself',
+  130: 'interrupted',
+} as const;
+
+/** Every failure a user can meet has a stable code, and every code belongs to one exit code. */
 export const exitCodeOf = {
   E_CHECK_FAILED: 1,
 
@@ -50,9 +58,55 @@ export const exitCodeOf = {
 
   E_INTERNAL: 70,
   E_INTERRUPTED: 130,
-} as const;
+} as const satisfies Record<string, keyof typeof exitCodes>;
 
 export type ErrorCode = keyof typeof exitCodeOf;
+
+/** When each error occurs; the message itself has the file, the cause and what to type. */
+export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
+  E_CHECK_FAILED:
+    'a check or gate that was asked for failed, e.g. in `doctor`, `baseline check` or `bench compare`',
+  E_USAGE: 'an unknown command, option or value, or options that exclude each other',
+  E_LENGTHS: 'prompt and output do not fit the context length of the model',
+  E_DTYPE: 'the engine, model or device does not support the data type',
+  E_SESSION_NOT_FOUND: 'no saved session matches the selector, or it does not hold what the command needs',
+  E_SESSION_AMBIGUOUS: 'the selector matches several sessions',
+  E_SESSION_NAME: 'the name of a session is taken or not allowed',
+  E_SQL_STATEMENT: 'the statement is not a SELECT, or uses something that `sql` does not allow',
+  E_SQL_QUERY: 'DuckDB refused the query: unknown column, wrong type, syntax',
+  E_SQL_LIMIT: 'the query exceeded its time or memory limit',
+  E_ENGINE_MISSING: 'the engine that was asked for is not installed, or does not load',
+  E_HOME_UNWRITABLE: 'the folder of sessions, or an output folder, cannot be written',
+  E_DISK_FULL: 'the disk is full, or stdout could not be written',
+  E_DOCKER: 'Docker or the container cannot be used',
+  E_TOOL_MISSING: 'an external program, such as nsys, ncu or python3, was not found',
+  E_TOOL_VERSION: 'an external program is too old for what was asked',
+  E_TOOL_FAILED: 'an external program failed although the workload did not',
+  E_NCU_PERMISSION: 'the driver does not allow this user to read GPU performance counters',
+  E_PERMISSION: 'the operating system denied access',
+  E_PROCESS_START: 'the program could not be started',
+  E_WORKLOAD_FAILED: 'the program or engine exited with an error',
+  E_OUT_OF_MEMORY: 'the workload ran out of GPU or host memory',
+  E_MODEL_ACCESS: 'the model hub refused access, or could not be reached',
+  E_NO_KERNELS: 'the profiler recorded no GPU work',
+  E_TIMEOUT: 'the time limit that was set passed',
+  E_SERVER_UNREACHABLE: 'the server did not accept a connection',
+  E_SERVER_RESPONSE: 'the server answered with an error, or not by its protocol',
+  E_CONFIG_FILE: 'a configuration or sweep file is not valid',
+  E_MODEL_NOT_FOUND: 'no model has this name or path',
+  E_MODEL_FILE: 'a model file is damaged or not readable',
+  E_MODEL_CONFIG: 'the config.json of the model lacks a field or contradicts itself',
+  E_MODEL_ARCHITECTURE: 'the architecture of the model is not supported',
+  E_RECORD_FILE: 'a record file is not valid, or of a newer version',
+  E_TRACE_FILE: 'a capture is damaged, cut off or empty',
+  E_TRACE_NEWER: 'a capture is of a newer format than this version reads',
+  E_FORMAT_UNKNOWN: 'no importer knows the file',
+  E_SESSION_CORRUPT: 'a file of the session is missing, changed or damaged',
+  E_SESSION_NEWER: 'the session was written by a newer version',
+  E_SESSION_ARCHIVE: 'the archive holds files that its manifest does not list',
+  E_INTERNAL: 'a fault of inferscope: please report it with its stack',
+  E_INTERRUPTED: 'stopped by Ctrl-C or a signal',
+};
 
 export interface ErrorParts {
   /** What broke, one line, naming the file, flag or session. */

@@ -10,8 +10,7 @@ export const measuredFigureSchema = z.object({
   n: z.number().int().optional(),
   sd: z.number().optional(),
   ci95: z.tuple([z.number(), z.number()]).optional(),
-  /** Where the number comes from: a table, a counter, a formula. */
-  source: z.string(),
+  source: z.string().describe('Where the number comes from: a table, a counter, a formula.'),
 });
 
 export const missingFigureSchema = z.object({

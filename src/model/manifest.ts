@@ -16,20 +16,21 @@ export const tableFileSchema = keptFileSchema.extend({
 
 export const artifactSchema = keptFileSchema.extend({
   capture_id: z.string().nullable(),
-  /** What it is: record, ort-trace, log, config, stdout, … */
-  kind: z.string(),
+  kind: z.string().describe('What it is: record, ort-trace, log, config, stdout, …'),
 });
 
 export const executionSchema = z.object({
   execution_id: z.string(),
-  /** clean: timing is taken from it. profiled: attribution. The rest name their tool. */
-  purpose: z.enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark']),
+  purpose: z
+    .enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark'])
+    .describe('clean: timing is taken from it. profiled: attribution. The rest name their tool.'),
   command: z.array(z.string()),
-  /** The profiler's own command line in front of it, redacted; missing where there was none. */
-  tool_command: z.array(z.string()).optional(),
+  tool_command: z
+    .array(z.string())
+    .optional()
+    .describe("The profiler's own command line in front of it, redacted; missing where there was none."),
   exit_code: z.number().int().nullable(),
-  /** Null when the execution was not timed as a whole. */
-  start_ns: z.number().nullable(),
+  start_ns: z.number().nullable().describe('Null when the execution was not timed as a whole.'),
   end_ns: z.number().nullable(),
 });
 
@@ -38,12 +39,15 @@ export const captureSchema = z.object({
   execution_id: z.string(),
   tool: z.object({ name: z.string(), version: z.string().nullable() }),
   importer: z.string(),
-  /** How this source's time was brought onto the session's: t_session = t_source + offset_ns ± error_bound_ns. */
-  clock: z.object({
-    name: z.string(),
-    resolution_ns: z.number(),
-    error_bound_ns: z.number().nullable(),
-  }),
+  clock: z
+    .object({
+      name: z.string(),
+      resolution_ns: z.number(),
+      error_bound_ns: z.number().nullable(),
+    })
+    .describe(
+      "How this source's time was brought onto the session's: t_session = t_source + offset_ns ± error_bound_ns.",
+    ),
 });
 
 /** A fact about the machine or the software; null is "could not be read", with the reason in `issues`. */
@@ -77,18 +81,20 @@ export const workloadSchema = z.object({
 
 export const manifestDataSchema = z.object({
   id: z.string(),
-  /** The verb that made it: profile, run, import, roofline, bench, … */
-  kind: z.string(),
-  /** What it holds, the main subject first. Files before 1.1 lack it: reading a manifest fills it. */
-  subjects: z.array(z.enum(subjects)).default([]),
-  /** One line for lists: model, dtype, engine, sizes. */
-  title: z.string(),
+  kind: z.string().describe('The verb that made it: profile, run, import, roofline, bench, …'),
+  subjects: z
+    .array(z.enum(subjects))
+    .default([])
+    .describe(
+      'What it holds, the main subject first. Files before 1.1 lack it: reading a manifest fills it.',
+    ),
+  title: z.string().describe('One line for lists: model, dtype, engine, sizes.'),
   status: z.enum(['complete', 'interrupted', 'failed']),
-  /** Wall clock of the session's time 0, ISO 8601 with offset Z. */
-  started_at: z.string(),
+  started_at: z.string().describe("Wall clock of the session's time 0, ISO 8601 with offset Z."),
   ended_at: z.string(),
-  /** Pairs of CLOCK_MONOTONIC and CLOCK_REALTIME (ns, decimal strings) at start and end. */
-  clock_pairs: z.array(z.object({ monotonic_ns: z.string(), realtime_ns: z.string() })),
+  clock_pairs: z
+    .array(z.object({ monotonic_ns: z.string(), realtime_ns: z.string() }))
+    .describe('Pairs of CLOCK_MONOTONIC and CLOCK_REALTIME (ns, decimal strings) at start and end.'),
   command: z.array(z.string()),
   workload: workloadSchema.nullable(),
   hardware: z.record(z.string(), fact),

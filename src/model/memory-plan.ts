@@ -14,50 +14,58 @@ export const memoryPlanSchema = z.object({
   where: z.enum(['host', 'container', 'url']),
   container_name: z.string().nullable(),
   engine: z.string(),
-  /** Dimensions typed on the command line; they go before config.json. */
-  given: z.object({
-    num_parameters: given,
-    num_layers: given,
-    num_heads: given,
-    num_kv_heads: given,
-    head_dim: given,
-    hidden_size: given,
-  }),
-  /** Where config.json is from. */
-  config_source: z.enum(['preset', 'config', 'none']),
-  /** Of a preset or a local file, where the engine tells no dimensions: a server names its model only. */
-  model_config: z.record(z.string(), z.unknown()).nullable().default(null),
+  given: z
+    .object({
+      num_parameters: given,
+      num_layers: given,
+      num_heads: given,
+      num_kv_heads: given,
+      head_dim: given,
+      hidden_size: given,
+    })
+    .describe('Dimensions typed on the command line; they go before config.json.'),
+  config_source: z.enum(['preset', 'config', 'none']).describe('Where config.json is from.'),
+  model_config: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .default(null)
+    .describe(
+      'Of a preset or a local file, where the engine tells no dimensions: a server names its model only.',
+    ),
   seed: z.number().int(),
   runs: z.number().int(),
   snapshot: z.boolean(),
   timeout_s: z.number().nullable(),
   timed_out: z.boolean(),
-  /** The engine's process was started, and it ended. */
-  launch_ns: z.number(),
+  launch_ns: z.number().describe("The engine's process was started, and it ended."),
   ended_ns: z.number(),
   sampled_until_ns: z.number(),
   phases: z.array(z.object({ phase: z.string(), t_ns: z.number() })),
-  /** Null: no GPU could be sampled, and why. */
-  sampler: z.object({ source: z.string().nullable(), hz: z.number(), why: z.string().nullable() }),
+  sampler: z
+    .object({ source: z.string().nullable(), hz: z.number(), why: z.string().nullable() })
+    .describe('Null: no GPU could be sampled, and why.'),
   gpus: z.array(
     z.object({ gpu: z.number().int(), name: z.string().nullable(), total_bytes: z.number().nullable() }),
   ),
-  /** GPUs of this machine that the engine can reach; null: all or not known. */
-  reachable_gpus: z.array(z.number().int()).nullable(),
+  reachable_gpus: z
+    .array(z.number().int())
+    .nullable()
+    .describe('GPUs of this machine that the engine can reach; null: all or not known.'),
   samples_here: z.boolean(),
-  /** Processes of the engine, as this machine numbers them. */
-  own_pids: z.array(z.number().int()),
-  /** Who was on the GPUs before the engine started. */
-  others_before: z.array(
-    z.object({
-      gpu: z.number().int(),
-      pid: z.number().int(),
-      name: z.string().nullable(),
-      used_bytes: z.number().nullable(),
-    }),
-  ),
-  /** Whether process ids here are the machine's own, or a container's. */
-  pid_namespace: z.enum(['initial', 'nested', 'unknown']),
+  own_pids: z.array(z.number().int()).describe('Processes of the engine, as this machine numbers them.'),
+  others_before: z
+    .array(
+      z.object({
+        gpu: z.number().int(),
+        pid: z.number().int(),
+        name: z.string().nullable(),
+        used_bytes: z.number().nullable(),
+      }),
+    )
+    .describe('Who was on the GPUs before the engine started.'),
+  pid_namespace: z
+    .enum(['initial', 'nested', 'unknown'])
+    .describe("Whether process ids here are the machine's own, or a container's."),
   failure: z.object({ code: z.string(), what: z.string(), why: z.string(), fix: z.string() }).nullable(),
 });
 

@@ -44,7 +44,7 @@ const errorSchema = documentSchema(
 );
 
 /** Every JSON document inferscope writes, by the name in its `schema` field; `record` is one line of a record file. */
-export const publishedDocuments: Record<string, z.ZodType> = {
+const documents = {
   session: manifestSchema,
   user: userSchema,
   record: recordLineSchema,
@@ -90,6 +90,57 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   'session-verify': session.sessionVerifyDocumentSchema,
   sql: session.sqlDocumentSchema,
   'sql-schema': session.sqlSchemaDocumentSchema,
+} as const satisfies Record<string, z.ZodType>;
+type DocumentName = keyof typeof documents;
+export const publishedDocuments: Readonly<Record<string, z.ZodType>> = documents;
+
+/** Where each is found: the command that prints it, or the file it is. */
+export const documentSources: Readonly<Record<DocumentName, string>> = {
+  session: '`session.json` of a session: its manifest',
+  user: '`user.json` of a session: name, tags, notes',
+  record: 'one line of a record file (INFERSCOPE_RECORD)',
+  profile: '`profile --json`',
+  roofline: '`roofline --json`',
+  estimate: '`estimate --json`',
+  'estimate-fits': '`estimate --fits --json`',
+  validate: '`validate --json`',
+  'validate-history': '`validate --history --json`',
+  trace: '`run --json`, `import --json`, `report --json` of a session with a timeline',
+  utilization: '`session utilization --json`',
+  counters: '`report --json` of a session with counters of ncu and no timeline',
+  gemms: '`report --json` of a session with BLAS calls and no timeline',
+  collectives: '`report --json` of a session with records of NCCL Inspector alone',
+  predict: '`predict --json`',
+  explain: '`explain --json`',
+  'what-if': '`explain --what-if … --json`',
+  verify: '`explain --verify AFTER --json`',
+  analyze: '`analyze --json`: answer, claims with the queries behind them, tokens, cost',
+  'analyze-request': '`analyze --dry-run --json`: the first request, without its key',
+  compare: '`session compare --json`',
+  results: '`import --json` of result files of other benchmarks',
+  baseline: '`baseline set --json`, and the file of a baseline',
+  'baseline-check': '`baseline check --json`',
+  bench: '`bench latency --json`, also `throughput`, `sequence` and `suite`',
+  'baseline-metrics': 'the file `baseline_metrics.json` of these four',
+  'bench-compare': '`bench compare --json`; exit code 1 when a gate failed',
+  kernels: '`kernels --json`',
+  memory: '`report --json` of a session with a memory profile',
+  'memory-profile': '`memory --json`, and the file it writes',
+  serving: '`bench serve --json`',
+  'memory-compare': '`memory compare --json`',
+  monitor: '`monitor --json`',
+  sweep: '`sweep --json`, and its journal',
+  doctor: '`doctor --json`',
+  error: 'any command with `--json` that fails',
+  'session-list': '`session list --json`',
+  'session-show': '`session show --json`',
+  'session-user': '`session rename --json`, also `tag` and `note`',
+  'session-delete': '`session delete --json`',
+  'session-export': '`session export --json`',
+  'session-import': '`session import --json`',
+  'session-verify': '`session verify --json`; exit code 5 unless all files are intact',
+  sql: '`sql --format json`; integers beyond 2^53 are decimal text',
+  'sql-schema': '`sql --schema --format json`',
 };
 
 /** JSON Schema (draft 2020-12) of a document, as text. */

@@ -48,8 +48,13 @@ export const stageLineSchema = z.object({
   new_tokens: z.number().int().nullable(),
   context_tokens_sum: z.number().int().nullable(),
   warmup: z.boolean(),
-  /** Between two events of the device around its work, ns (CUDA events); null where the engine has none. */
-  device_dur_ns: z.number().nullable().default(null),
+  device_dur_ns: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'Between two events of the device around its work, ns (CUDA events); null where the engine has none.',
+    ),
 });
 
 /** One request or batch, begin (t_ns) to last token (end_ns). */
@@ -62,16 +67,16 @@ export const requestLineSchema = z.object({
   batch_size: z.number().int(),
   input_len: z.number().int(),
   output_len: z.number().int(),
-  /** Null where the engine tells the whole time only. */
-  first_token_ns: z.number().nullable(),
+  first_token_ns: z.number().nullable().describe('Null where the engine tells the whole time only.'),
   end_ns: z.number(),
-  /**
-   * Mean over the sequences of (last − first token) / (tokens − 1), for engines whose sequences are not in step; null
-   * where the times above say it.
-   */
-  tpot_ns: z.number().nullable().default(null),
-  /** BenchPoint.point of a benchmark. */
-  point: z.string().nullable().default(null),
+  tpot_ns: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'Mean over the sequences of (last − first token) / (tokens − 1), for engines whose sequences are not in step; null where the times above say it.',
+    ),
+  point: z.string().nullable().default(null).describe('BenchPoint.point of a benchmark.'),
 });
 
 /** How a point of a benchmark ended in a launch; t_ns is when. */
@@ -81,15 +86,18 @@ export const pointLineSchema = z.object({
   point: z.string(),
   launch: z.number().int(),
   outcome: z.enum(pointOutcomes),
-  /** Why, in the engine's words; null when measured. */
-  text: z.string().nullable().default(null),
+  text: z.string().nullable().default(null).describe("Why, in the engine's words; null when measured."),
   warmup_iterations: z.number().int().nullable().default(null),
-  /** Whether warm-up settled within its bound. */
-  stable: z.boolean().nullable().default(null),
-  /** False when its repeats ran in a row because it did not fit beside the others. */
-  interleaved: z.boolean().default(true),
-  /** Most memory the point needed on the device, model included, by the engine's own allocator. */
-  memory_bytes: z.number().nullable().default(null),
+  stable: z.boolean().nullable().default(null).describe('Whether warm-up settled within its bound.'),
+  interleaved: z
+    .boolean()
+    .default(true)
+    .describe('False when its repeats ran in a row because it did not fit beside the others.'),
+  memory_bytes: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe("Most memory the point needed on the device, model included, by the engine's own allocator."),
   memory_source: z.string().nullable().default(null),
 });
 
@@ -109,8 +117,7 @@ export const deviceWorkLineSchema = z.object({
   copies: z.number().int(),
   copy_ns: z.number(),
   busy_ns: z.number(),
-  /** Host time of these stages while they were watched. */
-  wall_ns: z.number(),
+  wall_ns: z.number().describe('Host time of these stages while they were watched.'),
 });
 
 export const memoryLineSchema = z.object({
@@ -121,16 +128,14 @@ export const memoryLineSchema = z.object({
   bytes: z.number(),
   point: z.enum(['baseline', 'post_warmup', 'peak']).nullable(),
   source: z.string(),
-  /** Of kind allocation: blocks that were alive. */
-  blocks: z.number().int().nullable().default(null),
+  blocks: z.number().int().nullable().default(null).describe('Of kind allocation: blocks that were alive.'),
 });
 
 /** What an engine or a server knows about itself at a moment, by the names of server-metrics: kv_cache_usage_ratio, … */
 export const telemetryLineSchema = z.object({
   ...common,
   type: z.literal('telemetry'),
-  /** engine, server, gpu0, … */
-  scope: z.string(),
+  scope: z.string().describe('engine, server, gpu0, …'),
   metric: z.string(),
   value: z.number(),
 });
@@ -146,8 +151,7 @@ export const errorLineSchema = z.object({
 export const microbenchmarkLineSchema = z.object({
   ...common,
   type: z.literal('microbenchmark'),
-  /** KernelCase.case, and the case itself, as ordered. */
-  case: z.string(),
+  case: z.string().describe('KernelCase.case, and the case itself, as ordered.'),
   kernel: z.string(),
   backend: z.string().nullable().default(null),
   dtype: z.string(),
@@ -157,20 +161,32 @@ export const microbenchmarkLineSchema = z.object({
   device: z.number().int().nullable().default(null),
   threads: z.number().int().nullable().default(null),
   outcome: z.enum(caseOutcomes),
-  /** Why it was not measured, or what is doubtful; null otherwise. */
-  text: z.string().nullable().default(null),
+  text: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Why it was not measured, or what is doubtful; null otherwise.'),
   end_ns: z.number(),
-  /** Nanoseconds of one operation, one value a timed run; empty when not measured. */
-  samples_ns: z.array(z.number()),
-  /** events: device events around runs. graph: around replays of a graph of many. host: a clock of the CPU. */
-  method: z.enum(['events', 'graph', 'host']),
-  /** Operations between two readings of the clock. */
-  per_sample: z.number().int(),
-  /** Bytes of all copies of the inputs that runs take in turn. */
-  rotated_bytes: z.number().nullable().default(null),
+  samples_ns: z
+    .array(z.number())
+    .describe('Nanoseconds of one operation, one value a timed run; empty when not measured.'),
+  method: z
+    .enum(['events', 'graph', 'host'])
+    .describe(
+      'events: device events around runs. graph: around replays of a graph of many. host: a clock of the CPU.',
+    ),
+  per_sample: z.number().int().describe('Operations between two readings of the clock.'),
+  rotated_bytes: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe('Bytes of all copies of the inputs that runs take in turn.'),
   peak_memory_bytes: z.number().nullable().default(null),
-  /** Against float64: largest |x − reference| over the largest |reference|. */
-  max_error: z.number().nullable().default(null),
+  max_error: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe('Against float64: largest |x − reference| over the largest |reference|.'),
 });
 
 /** A command of ours that ran inside kept a session of its own. */
@@ -178,8 +194,7 @@ export const sessionLineSchema = z.object({
   ...common,
   type: z.literal('session'),
   id: z.string(),
-  /** Of the session: bench, memory, kernels, … */
-  kind: z.string(),
+  kind: z.string().describe('Of the session: bench, memory, kernels, …'),
 });
 
 export const recordLineSchema = z.discriminatedUnion('type', [

@@ -26,35 +26,3 @@ export function describedTables(): DescribedTable[] {
     ...Object.entries(derivedTables).map(([name, table]) => described(name, table, true)),
   ];
 }
-
-/** docs/formats.md's section on the recorded tables. */
-export function tablesMarkdown(): string {
-  return describedTables()
-    .filter(({ derived }) => !derived)
-    .map(({ name, doc, columns }) => {
-      const rows = columns.map((column) => `| \`${column.name}\` | ${column.type} | ${column.doc} |`);
-      return [
-        `### \`${name}\``,
-        '',
-        doc,
-        '',
-        '| column | type | meaning |',
-        '| --- | --- | --- |',
-        ...rows,
-      ].join('\n');
-    })
-    .join('\n\n');
-}
-
-/** docs/formats.md's section on the derived tables; `inferscope sql --schema TABLE` says what each column means. */
-export function derivedMarkdown(): string {
-  const rows = describedTables()
-    .filter(({ derived }) => derived)
-    .map(({ name, doc, columns }) => {
-      const listed = /^(own|focus)_/.test(name)
-        ? ''
-        : columns.map((column) => `\`${column.name}\``).join(', ');
-      return `| \`${name}\` | ${doc} | ${listed} |`;
-    });
-  return ['| table | rows | columns |', '| --- | --- | --- |', ...rows].join('\n');
-}

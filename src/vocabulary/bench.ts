@@ -19,6 +19,14 @@ export const pointOutcomeLabels: Readonly<Record<BenchPointResult['outcome'], st
   stopped: 'stopped',
 };
 
+export const pointOutcomeMeanings: typeof pointOutcomeLabels = {
+  measured: 'all timed repeats ran',
+  out_of_memory: 'the point does not fit the memory of the device',
+  failed: 'the engine failed at this point',
+  skipped: 'not started: a smaller point already failed, or it does not fit',
+  stopped: 'the benchmark was stopped before or during it',
+};
+
 /** What an answer is about, the most important first. */
 export const answerLabels: Readonly<Record<BenchAnswer['id'], string>> = {
   variants: 'Variants',

@@ -8,3 +8,11 @@ export const changeOutcomes: Readonly<Record<VerifyResult['changes'][number]['ou
   new: 'new',
   not_judged: 'not judged',
 };
+
+export const changeOutcomeMeanings: typeof changeOutcomes = {
+  gone: 'found before the change and not after it',
+  smaller: 'found on both sides, with less time at stake after the change',
+  still_there: 'found on both sides with about the same time at stake',
+  new: 'found only after the change',
+  not_judged: 'the session after the change holds nothing to judge it by',
+};

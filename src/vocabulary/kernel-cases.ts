@@ -51,3 +51,12 @@ export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = 
   wrong: 'wrong result',
   stopped: 'stopped',
 };
+
+export const outcomeMeanings: typeof outcomeLabels = {
+  measured: 'timed, and its result is right',
+  out_of_memory: 'its tensors do not fit the memory of the device',
+  unsupported: 'the device or library has no such kernel',
+  failed: 'the kernel raised an error',
+  wrong: 'its result differs from the reference by more than the type allows',
+  stopped: 'stopped before it was timed',
+};

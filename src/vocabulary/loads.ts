@@ -16,6 +16,14 @@ export const latencyLabels = {
   ttft_from_schedule: 'TTFT since the request was due',
   e2e_from_schedule: 'end to end since the request was due',
 } as const;
+export const latencyMeanings: Readonly<Record<keyof typeof latencyLabels, string>> = {
+  ttft: 'time to first token: from sending the request to the first token',
+  tpot: 'time per output token after the first: (end to end - TTFT) / (output tokens - 1)',
+  itl: 'inter-token latency: between two tokens as they arrive',
+  e2e: 'from sending the request to its last token',
+  ttft_from_schedule: 'TTFT from when an open load planned to send the request: lag of the client included',
+  e2e_from_schedule: 'end to end from when the request was planned',
+};
 export type LatencyId = keyof typeof latencyLabels;
 
 /** Rates of a load, by the document's names. */
@@ -26,3 +34,11 @@ export const rateLabels = {
   goodput: 'within the SLO (goodput)',
   offered_requests_per_s: 'offered',
 } as const;
+
+export const rateMeanings: Readonly<Record<keyof typeof rateLabels, string>> = {
+  output_tokens_per_s: 'output tokens per second',
+  total_tokens_per_s: 'prompt and output tokens per second',
+  requests_per_s: 'completed requests per second',
+  goodput: 'requests per second that keep every target of the SLO',
+  offered_requests_per_s: 'requests per second that the load planned',
+};

@@ -13,3 +13,16 @@ export const componentLabels: Readonly<Record<MemoryComponent['component'] | 'to
   residual: 'residual',
   total: 'total',
 };
+
+export const componentMeanings: typeof componentLabels = {
+  model_weights: 'parameters and buffers of the model',
+  kv_cache: 'keys and values of the tokens so far, or the pool reserved for them',
+  activations: 'tensors of the forward pass at the peak',
+  framework_overhead: 'memory of the framework that belongs to none of the others: workspaces, NCCL buffers',
+  cuda_graphs: 'private memory of captured CUDA graphs',
+  cuda_context: "the driver's own memory of a process on a GPU",
+  allocator_reserve: "held by the framework's allocator and given to no tensor",
+  other_processes: 'used by other processes on the same GPU',
+  residual: 'measured total less all components',
+  total: 'memory in use at the peak',
+};

@@ -8,6 +8,12 @@ export const pointLabels = {
   growth: 'peak − after warm-up',
 } as const;
 
+export const pointMeanings: Readonly<Record<'baseline' | 'post_warmup' | 'peak', string>> = {
+  baseline: 'before the model is loaded',
+  post_warmup: 'after warm-up, before the measured run',
+  peak: 'the most during the measured run',
+};
+
 /** Labels of the latencies of a memory profile. */
 export const latencyLabels: Readonly<Record<string, string>> = {
   mean_latency: 'mean latency',

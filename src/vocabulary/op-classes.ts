@@ -16,6 +16,21 @@ export const classLabels: Record<OpClass, string> = {
   other: 'other',
 };
 
+export const classMeanings: Record<OpClass, string> = {
+  gemm: 'matrix products, grouped and quantised ones too',
+  attention: 'scores, softmax and values, fused or in parts, and kernels that serve them alone',
+  norm: 'RMSNorm, LayerNorm and their fused forms',
+  elementwise: 'activations, additions, casts within arithmetic, rotary embedding',
+  copy: 'copies between layouts or types, concatenation, gather and scatter',
+  embedding: 'lookup of token embeddings',
+  moe_routing: 'mixture of experts: choosing experts, sorting tokens by them, summing their results',
+  sampling: 'choosing the next token: softmax over the vocabulary, top-k, argmax',
+  communication: 'collectives and exchange between devices',
+  quantization: 'quantising and dequantising',
+  graph: 'a CUDA graph recorded as one row: its kernels are not known',
+  other: 'no class by name or operator',
+};
+
 /** "layer 3"; null: embedding, final norm, lm_head. */
 export const layerText = (layer: number | null): string =>
   layer === null ? 'outside layers' : `layer ${layer}`;

@@ -47,3 +47,21 @@ export const scopeLabel = (scope: string): string => scopes[scope] ?? scope;
 export function labelledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {
   return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
 }
+
+/** How ids of sampled metrics end, and what they are counted in. */
+const units: readonly [end: string, unit: string][] = [
+  ['_percent', '%'],
+  ['_bytes', 'bytes'],
+  ['_mb_per_s', 'MB/s'],
+  ['_mhz', 'MHz'],
+  ['_c', '°C'],
+  ['_w', 'W'],
+  ['cores_busy', 'cores'],
+  ['compute_processes', 'processes'],
+  ['throttle_bits', 'bit field'],
+];
+
+export const sampledMetrics: readonly { id: string; label: string; unit: string }[] = Object.entries({
+  ...labels,
+  ...codes,
+}).map(([id, label]) => ({ id, label, unit: units.find(([end]) => id.endsWith(end))?.[1] ?? '' }));

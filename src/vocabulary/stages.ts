@@ -14,6 +14,18 @@ export const stageLabels: Readonly<Partial<Record<WaterfallKind, string>>> = {
   warmup: 'warm-up',
 };
 
+export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
+  prefill: 'the prompt is processed, up to its first token',
+  decode: 'one step that makes one token for each sequence, from its start to the start of the next',
+  mixed: 'one step of a batch that holds prefills and decodes',
+  sampling: 'the next token is chosen',
+  load: 'weights are read and moved to the device',
+  warmup: 'repeats before the timed ones, compilation included',
+  other: "a range of the program's own, by its name",
+  outside: 'what ran in no marked stage; the whole capture where there are none',
+  request: 'from the start of a prefill to the end of its last step',
+};
+
 /** A phase of a timeline; null is the whole capture, outside what ran in no phase. */
 export const phaseLabel = (kind: PhaseKind | null): string =>
   kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);

@@ -14,6 +14,17 @@ export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
   interrupted: 'interrupted',
 };
 
+export const outcomeMeanings: typeof outcomeLabels = {
+  pending: 'not started yet; --resume starts it',
+  running: 'started and not ended',
+  measured: 'ended with figures',
+  partial: 'failed; what was measured before is saved',
+  failed: 'ended with an error',
+  timed_out: 'stopped at its time limit',
+  not_run: 'the machine did not allow it, e.g. a full disk; --resume tries again',
+  interrupted: 'stopped by the user',
+};
+
 /** GB of a memory profile are named as its points and components are. */
 const memoryLabels = Object.fromEntries(
   Object.entries({ ...pointLabels, ...componentLabels }).map(([name, label]) => [`${name}_gb`, label]),

@@ -52,6 +52,7 @@ test('a busy machine is said first, and causes that noise can produce are withhe
   const noisy: Rule = {
     id: 'noisy',
     title: '',
+    docs: { finds: '', needs: '', gain: '', change: '', withheld: '' },
     references: [],
     noise: true,
     find: async () => ({ outcome: 'fired', findings: [about('a'), about('b', false)] }),

@@ -1,4 +1,4 @@
-import type { FindingContext, FoundDraft, Rule } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
 import { classBars } from './stage-rule.js';
 import {
   type CountedKernel,
@@ -30,7 +30,7 @@ export interface CounterFault<M extends string, D extends string> {
 
 /** A rule that judges the kernels of ncu one by one, and says what their fault costs the stage they run in. */
 export function counterRule<M extends string, D extends string>(
-  about: Pick<Rule, 'id' | 'title' | 'references'>,
+  about: RuleAbout,
   fault: CounterFault<M, D>,
 ): Rule {
   return {

@@ -1,7 +1,7 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { withheldReasons } from '../../model/withheld.js';
 import { literal } from '../../facts/trace/scope.js';
-import type { FindingContext, FoundDraft, Rule, Withheld } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleAbout, Withheld } from './rule.js';
 
 /** A kind of stage of the embedded engine; ms of a mean clean instance. */
 export interface EngineStage {
@@ -24,7 +24,7 @@ type Judged = readonly (FoundDraft | string)[];
  * @param judge findings, or why there is none, with its numbers
  */
 export function engineRule(
-  about: Pick<Rule, 'id' | 'title' | 'references' | 'noise'> & { profiledParts?: boolean },
+  about: RuleAbout & Pick<Rule, 'noise'> & { profiledParts?: boolean },
   judge: (context: FindingContext, stage: EngineStage) => Promise<Judged>,
 ): Rule {
   const { profiledParts = false, ...rule } = about;

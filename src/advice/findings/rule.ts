@@ -80,12 +80,25 @@ export type RuleOutcome =
   /** The session has nothing to tell it by: what is missing. */
   | { outcome: 'not_applicable'; why: string };
 
+/** What docs/reference/rules says of a rule, a sentence or two each. */
+export interface RuleDocs {
+  finds: string;
+  /** What a session must hold, so that the rule can judge it. */
+  needs: string;
+  /** How the expected gain is computed and bounded. */
+  gain: string;
+  change: string;
+  /** When it says nothing, although the cause may be there: completes "No finding: …". */
+  withheld: string;
+}
+
 /** One file a rule in rules/; it rests on causes that the tables show, never on names of programs or models. */
 export interface Rule {
   /** snake_case, stable: used in documents, tests and docs. */
   id: string;
   /** Of the rule in general: "Launch-bound decode". */
   title: string;
+  docs: RuleDocs;
   references: Finding['references'];
   /**
    * Another process that takes a core can produce what it finds: withheld where the machine was busy. So it is of stretches
@@ -99,3 +112,6 @@ export interface Rule {
   asked?: { phrases: string; needs: string };
   find(context: FindingContext): Promise<RuleOutcome>;
 }
+
+/** A rule without its judgement. */
+export type RuleAbout = Pick<Rule, 'id' | 'title' | 'docs' | 'references'>;

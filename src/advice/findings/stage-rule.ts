@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { type OperatorStage, operatorStages } from './operators/operator-stages.js';
-import type { FindingContext, FoundDraft, Rule } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
 import { type StageFacts, stageFacts } from './stage-facts.js';
 
 /** Of a stage's time: less is within what another run of the same program differs by. */
@@ -15,7 +15,7 @@ export const checkAgain =
  * @param onCpu the same of a program that uses no GPU, by the operators of its framework; left out where the cause is a GPU's
  */
 export function stageRule(
-  about: Pick<Rule, 'id' | 'title' | 'references'>,
+  about: RuleAbout,
   judge: (context: FindingContext, stage: StageFacts) => Promise<FoundDraft | string>,
   onCpu?: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
 ): Rule {
@@ -41,7 +41,7 @@ export function stageRule(
 
 /** A rule that judges stages by the operators of a framework, of a program that uses no GPU. */
 export function operatorRule(
-  about: Pick<Rule, 'id' | 'title' | 'references'>,
+  about: RuleAbout,
   judge: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
 ): Rule {
   return {

@@ -4,44 +4,47 @@ import { figureSchema } from '../figure.js';
 
 /** One call of a tool, as the model made it: what [q1] in an answer stands for. */
 export const askedQuerySchema = z.object({
-  /** q1, q2, … in the order of the calls; q0 is what the model was given with the question. */
-  id: z.string(),
-  /** sql, findings, waterfall, schema, hardware, model_arithmetic, program_output, comparison. */
-  tool: z.string(),
-  /** The SQL, the stage, …; null where the tool takes nothing. */
-  input: z.string().nullable(),
-  /** Rows or entries that came back; null where the call failed. */
-  rows: z.number().int().nullable(),
+  id: z
+    .string()
+    .describe('q1, q2, … in the order of the calls; q0 is what the model was given with the question.'),
+  tool: z
+    .string()
+    .describe('sql, findings, waterfall, schema, hardware, model_arithmetic, program_output, comparison.'),
+  input: z.string().nullable().describe('The SQL, the stage, …; null where the tool takes nothing.'),
+  rows: z.number().int().nullable().describe('Rows or entries that came back; null where the call failed.'),
   error: z.string().nullable(),
 });
 
 /** A number that the answer states, and whether a query returned it. */
 export const claimSchema = z.object({
-  /** As it stands in the answer, with its unit. */
-  text: z.string(),
+  text: z.string().describe('As it stands in the answer, with its unit.'),
   verified: z.boolean(),
-  /** The query that returned it, or the two whose numbers give it. */
-  queries: z.array(z.string()),
-  /** How it follows: returned, ratio, difference, sum; null when it does not. */
-  how: z.enum(['returned', 'question', 'ratio', 'difference', 'sum']).nullable(),
+  queries: z.array(z.string()).describe('The query that returned it, or the two whose numbers give it.'),
+  how: z
+    .enum(['returned', 'question', 'ratio', 'difference', 'sum'])
+    .nullable()
+    .describe('How it follows: returned, ratio, difference, sum; null when it does not.'),
 });
 
 export const analyzeResultSchema = z.object({
   session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
   question: z.string().nullable(),
-  /** model: a language model answered, and its numbers were checked. stored: analyses and findings answered. */
-  answered_by: z.enum(['model', 'stored', 'nobody']),
+  answered_by: z
+    .enum(['model', 'stored', 'nobody'])
+    .describe(
+      'model: a language model answered, and its numbers were checked. stored: analyses and findings answered.',
+    ),
   model: z.string().nullable(),
-  /** Unverified numbers are marked in it. */
-  answer: z.string(),
+  answer: z.string().describe('Unverified numbers are marked in it.'),
   claims: z.array(claimSchema),
   unverified: z.number().int(),
   queries: z.array(askedQuerySchema),
-  /**
-   * One command line of inferscope, never run: with `--deeper` the capture that the model proposes; without a model the
-   * one that would tell what the session cannot.
-   */
-  next_capture: z.string().nullable(),
+  next_capture: z
+    .string()
+    .nullable()
+    .describe(
+      'One command line of inferscope, never run: with `--deeper` the capture that the model proposes; without a model the one that would tell what the session cannot.',
+    ),
   usage: z
     .object({
       steps: z.number().int(),
@@ -56,8 +59,9 @@ export const analyzeResultSchema = z.object({
 export const analyzeRequestSchema = z.object({
   url: z.string(),
   model: z.string(),
-  /** The body: system prompt, tools and messages in the provider's own form. */
-  body: z.record(z.string(), z.unknown()),
+  body: z
+    .record(z.string(), z.unknown())
+    .describe("The body: system prompt, tools and messages in the provider's own form."),
 });
 
 export const analyzeVersion = '1.0';

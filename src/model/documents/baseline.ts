@@ -5,20 +5,19 @@ export const baselineBases = ['launches', 'repeats', 'interval', 'none'] as cons
 
 /** One metric of one side of a comparison, with what is known of its spread. */
 export const sampledMetricSchema = z.object({
-  /** "ttft_ms", "concurrency 8 · ttft": what must be equal for two metrics to be compared. */
-  id: z.string(),
-  /** Load point or sizes; null where the sessions have one. */
-  point: z.string().nullable(),
+  id: z
+    .string()
+    .describe('"ttft_ms", "concurrency 8 · ttft": what must be equal for two metrics to be compared.'),
+  point: z.string().nullable().describe('Load point or sizes; null where the sessions have one.'),
   name: z.string(),
   unit: z.string(),
   better: z.enum(['lower', 'higher']),
-  /** Mean of `values`, or the figure where there are none. */
-  value: z.number(),
-  /**
-   * launches: `values` are means of process launches, or of separate runs. repeats: of repeats in one process, which
-   * share its memory layout and its moment. interval: only a confidence interval is known. none: one number.
-   */
-  basis: z.enum(baselineBases),
+  value: z.number().describe('Mean of `values`, or the figure where there are none.'),
+  basis: z
+    .enum(baselineBases)
+    .describe(
+      'launches: `values` are means of process launches, or of separate runs. repeats: of repeats in one process, which share its memory layout and its moment. interval: only a confidence interval is known. none: one number.',
+    ),
   values: z.array(z.number()),
   interval: z
     .object({
@@ -78,21 +77,25 @@ export const baselineComparisonSchema = z.object({
   better: z.enum(['lower', 'higher']),
   baseline: z.number().nullable(),
   current: z.number().nullable(),
-  /** current / baseline − 1, of geometric means where `values` are compared. */
-  change: share.nullable(),
-  /** 95 % confidence interval of `change`, not corrected for the number of metrics. */
-  change_ci95: z.tuple([share, share]).nullable(),
-  /** Welch's t-test on the logarithms. */
-  p: z.number().nullable(),
-  /** After Holm's correction over the metrics that were tested; the verdict goes by it. */
-  p_adjusted: z.number().nullable(),
-  /** Exact or sampled permutation test; null where so few values cannot reach 0.05. */
-  p_permutation: z.number().nullable(),
+  change: share
+    .nullable()
+    .describe('current / baseline − 1, of geometric means where `values` are compared.'),
+  change_ci95: z
+    .tuple([share, share])
+    .nullable()
+    .describe('95 % confidence interval of `change`, not corrected for the number of metrics.'),
+  p: z.number().nullable().describe("Welch's t-test on the logarithms."),
+  p_adjusted: z
+    .number()
+    .nullable()
+    .describe("After Holm's correction over the metrics that were tested; the verdict goes by it."),
+  p_permutation: z
+    .number()
+    .nullable()
+    .describe('Exact or sampled permutation test; null where so few values cannot reach 0.05.'),
   degrees_of_freedom: z.number().nullable(),
-  /** The weaker of the two sides. */
-  basis: z.enum(baselineBases),
-  /** Values behind each side. */
-  n: z.tuple([z.number().int(), z.number().int()]),
+  basis: z.enum(baselineBases).describe('The weaker of the two sides.'),
+  n: z.tuple([z.number().int(), z.number().int()]).describe('Values behind each side.'),
   verdict: z.enum(baselineVerdicts),
   text: z.string(),
 });
@@ -100,12 +103,13 @@ export const baselineComparisonSchema = z.object({
 export const baselineCheckSchema = z.object({
   baseline: baselineSchema.pick({ name: true, set_at: true, sessions: true }),
   sessions: z.array(baselineSessionSchema),
-  /** Changes for the worse up to this share pass. */
-  tolerance: share,
-  /** True when repeats of one process were taken as independent (--within-process). */
-  within_process: z.boolean(),
-  /** undecided: no regression was shown, but none could be ruled out either. */
-  result: z.enum(['regression', 'passed', 'undecided']),
+  tolerance: share.describe('Changes for the worse up to this share pass.'),
+  within_process: z
+    .boolean()
+    .describe('True when repeats of one process were taken as independent (--within-process).'),
+  result: z
+    .enum(['regression', 'passed', 'undecided'])
+    .describe('undecided: no regression was shown, but none could be ruled out either.'),
   headline: z.string(),
   comparisons: z.array(baselineComparisonSchema),
   differences: z.array(

@@ -4,12 +4,9 @@ import { baselineBases, baselineCheckSchema, baselineSessionSchema } from './bas
 
 /** One side: sessions, or a baseline that was kept. */
 export const comparedSideSchema = z.object({
-  /** As it was typed. */
-  selector: z.string(),
-  /** Name of the baseline; null for a session. */
-  baseline: z.string().nullable(),
-  /** Label of the variant that was chosen; null takes all. */
-  variant: z.string().nullable(),
+  selector: z.string().describe('As it was typed.'),
+  baseline: z.string().nullable().describe('Name of the baseline; null for a session.'),
+  variant: z.string().nullable().describe('Label of the variant that was chosen; null takes all.'),
   sessions: z.array(baselineSessionSchema),
 });
 
@@ -36,23 +33,25 @@ export const comparedMetricSchema = z.object({
   better: z.enum(['lower', 'higher']),
   base: z.number().nullable(),
   now: z.number().nullable(),
-  /** Effect: now / base − 1, Hodges–Lehmann's estimate or of geometric means, by `method`. */
-  change: share.nullable(),
-  /** 95 %, not corrected for the number of metrics. */
-  change_ci95: z.tuple([share, share]).nullable(),
-  /** Share of pairs of values in which the new one is larger, ties half. */
-  superiority: share.nullable(),
-  /** What decided: ranks where their number can reach 5 %, else Welch's t-test on the logarithms. */
-  method: z.enum(['mann_whitney', 'welch']).nullable(),
+  change: share
+    .nullable()
+    .describe("Effect: now / base − 1, Hodges–Lehmann's estimate or of geometric means, by `method`."),
+  change_ci95: z.tuple([share, share]).nullable().describe('95 %, not corrected for the number of metrics.'),
+  superiority: share
+    .nullable()
+    .describe('Share of pairs of values in which the new one is larger, ties half.'),
+  method: z
+    .enum(['mann_whitney', 'welch'])
+    .nullable()
+    .describe("What decided: ranks where their number can reach 5 %, else Welch's t-test on the logarithms."),
   p: z.number().nullable(),
-  /** After Holm's correction within its family. */
-  p_adjusted: z.number().nullable(),
-  /** The other test and the permutation test, for comparison. */
-  p_mann_whitney: z.number().nullable(),
+  p_adjusted: z.number().nullable().describe("After Holm's correction within its family."),
+  p_mann_whitney: z.number().nullable().describe('The other test and the permutation test, for comparison.'),
   p_welch: z.number().nullable(),
   p_permutation: z.number().nullable(),
-  /** Metrics corrected together: those that are gated, and the others. */
-  family: z.enum(['gate', 'other']),
+  family: z
+    .enum(['gate', 'other'])
+    .describe('Metrics corrected together: those that are gated, and the others.'),
   basis: z.enum(baselineBases),
   n: z.tuple([z.number().int(), z.number().int()]),
   verdict: z.enum(compareVerdicts),
@@ -63,21 +62,19 @@ export const compareGateSchema = z.object({
   metric: z.string(),
   /** By more than this share it may not become worse. */
   share,
-  /** undecided: no such change was shown, and none could be ruled out. */
-  result: z.enum(['failed', 'passed', 'undecided']),
-  /** Ids of the metrics that decided. */
-  by: z.array(z.string()),
+  result: z
+    .enum(['failed', 'passed', 'undecided'])
+    .describe('undecided: no such change was shown, and none could be ruled out.'),
+  by: z.array(z.string()).describe('Ids of the metrics that decided.'),
 });
 
 export const benchCompareSchema = z.object({
   base: comparedSideSchema,
   now: comparedSideSchema,
   within_process: z.boolean(),
-  /** failed only by a gate. */
-  result: z.enum(['failed', 'passed', 'undecided', 'no_gate']),
+  result: z.enum(['failed', 'passed', 'undecided', 'no_gate']).describe('failed only by a gate.'),
   headline: z.string(),
-  /** What the numbers of values can and cannot show. */
-  power: z.array(z.string()),
+  power: z.array(z.string()).describe('What the numbers of values can and cannot show.'),
   gates: z.array(compareGateSchema),
   comparisons: z.array(comparedMetricSchema),
   differences: baselineCheckSchema.shape.differences,

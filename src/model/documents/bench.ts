@@ -10,13 +10,17 @@ export const benchSpreadSchema = z.object({
   n: z.number().int(),
   launches: z.number().int(),
   mean: z.number(),
-  /** 95 % interval of the mean over the launches' means (Student); over repeats when there was one launch. */
-  ci95: z.tuple([z.number(), z.number()]).nullable(),
-  /**
-   * True when ci95 is over process launches: only then it says what the next process may do. Rounds against one server
-   * process are none.
-   */
-  ci95_over_launches: z.boolean(),
+  ci95: z
+    .tuple([z.number(), z.number()])
+    .nullable()
+    .describe(
+      "95 % interval of the mean over the launches' means (Student); over repeats when there was one launch.",
+    ),
+  ci95_over_launches: z
+    .boolean()
+    .describe(
+      'True when ci95 is over process launches: only then it says what the next process may do. Rounds against one server process are none.',
+    ),
   sd: z.number().nullable(),
   min: z.number(),
   p50: z.number(),
@@ -24,15 +28,17 @@ export const benchSpreadSchema = z.object({
   p95: z.number(),
   p99: z.number(),
   max: z.number(),
-  /** Values beyond Tukey's fences: counted and marked, never removed. */
-  outliers: z.number().int(),
+  outliers: z.number().int().describe("Values beyond Tukey's fences: counted and marked, never removed."),
   source: z.string(),
 });
 export const benchDistributionSchema = z.union([benchSpreadSchema, missingFigureSchema]);
 
 export const benchFlagSchema = z.object({
-  /** low_utilization, good_utilization, no_scaling, high_variance, throttling, other_process, cpu_by_accident, unstable_warmup, … */
-  code: z.string(),
+  code: z
+    .string()
+    .describe(
+      'low_utilization, good_utilization, no_scaling, high_variance, throttling, other_process, cpu_by_accident, unstable_warmup, …',
+    ),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
   said: saidSchema.optional(),
@@ -51,8 +57,7 @@ export const benchPointSchema = z.object({
   input_len: z.number().int(),
   output_len: z.number().int(),
   outcome: z.enum(pointOutcomes),
-  /** Why it was not measured, or not in all launches. */
-  text: z.string().nullable(),
+  text: z.string().nullable().describe('Why it was not measured, or not in all launches.'),
   warmup: z.object({ iterations: figureSchema, stable: z.boolean().nullable() }),
   interleaved: z.boolean(),
   latency: z.object({
@@ -60,34 +65,31 @@ export const benchPointSchema = z.object({
     tpot_ms: benchDistributionSchema,
     itl_ms: benchDistributionSchema,
     e2e_ms: benchDistributionSchema,
-    /** Between device events around the stage. */
-    prefill_device_ms: benchDistributionSchema,
+    prefill_device_ms: benchDistributionSchema.describe('Between device events around the stage.'),
     decode_device_ms: benchDistributionSchema,
   }),
   throughput: z.object({
-    /** batch × output tokens / end to end. */
-    output_tokens_per_s: figureSchema,
-    /** Prompt tokens too. */
-    total_tokens_per_s: figureSchema,
-    /** batch / TPOT. */
-    decode_tokens_per_s: figureSchema,
+    output_tokens_per_s: figureSchema.describe('batch × output tokens / end to end.'),
+    total_tokens_per_s: figureSchema.describe('Prompt tokens too.'),
+    decode_tokens_per_s: figureSchema.describe('batch / TPOT.'),
     prefill_tokens_per_s: figureSchema,
     requests_per_s: figureSchema,
   }),
-  /** Of one prefill and of a mean decode step. */
-  device_work: z.object({
-    prefill_kernel_ms: figureSchema,
-    decode_kernel_ms: figureSchema,
-    decode_kernels: figureSchema,
-    /** 1 − busy / host time of the clean stage. */
-    prefill_idle_share: figureSchema,
-    decode_idle_share: figureSchema,
-  }),
+  device_work: z
+    .object({
+      prefill_kernel_ms: figureSchema,
+      decode_kernel_ms: figureSchema,
+      decode_kernels: figureSchema,
+      prefill_idle_share: figureSchema.describe('1 − busy / host time of the clean stage.'),
+      decode_idle_share: figureSchema,
+    })
+    .describe('Of one prefill and of a mean decode step.'),
   machine: z.object({
     gpu_utilization_percent: figureSchema,
     gpu_memory_used_bytes: figureSchema,
-    /** By the engine's own allocator, or peak resident memory of the process. */
-    memory_bytes: figureSchema,
+    memory_bytes: figureSchema.describe(
+      "By the engine's own allocator, or peak resident memory of the process.",
+    ),
     power_w: figureSchema,
     sm_clock_mhz: figureSchema,
     cpu_cores_busy: figureSchema,
@@ -99,13 +101,14 @@ export const benchPointSchema = z.object({
     prefill_mbu: figureSchema,
     decode_mfu: figureSchema,
     decode_mbu: figureSchema,
-    /** memory, compute, or null with no roofline. */
-    prefill_bound: z.enum(['memory', 'compute']).nullable(),
+    prefill_bound: z
+      .enum(['memory', 'compute'])
+      .nullable()
+      .describe('memory, compute, or null with no roofline.'),
     decode_bound: z.enum(['memory', 'compute']).nullable(),
   }),
   expected: z.object({ ttft: benchExpectationSchema, tpot: benchExpectationSchema }),
   flags: z.array(benchFlagSchema),
-  /** Every timed repeat in the order they ran: what the distributions are made of. */
   repeats: z
     .array(
       z.object({
@@ -116,7 +119,8 @@ export const benchPointSchema = z.object({
         e2e_ms: z.number(),
       }),
     )
-    .optional(),
+    .optional()
+    .describe('Every timed repeat in the order they ran: what the distributions are made of.'),
 });
 
 /** A fitted line with its error; x and y are named. */
@@ -125,14 +129,16 @@ export const benchFitSchema = z.object({
   x: z.string(),
   y: z.string(),
   unit: z.string(),
-  /** y = coefficients[0] + coefficients[1] x (+ coefficients[2] x²). */
-  coefficients: z.array(z.number()),
-  /** 95 % intervals of the coefficients (Student, by the scatter around the fit). */
-  coefficients_ci95: z.array(z.tuple([z.number(), z.number()])).optional(),
+  coefficients: z
+    .array(z.number())
+    .describe('y = coefficients[0] + coefficients[1] x (+ coefficients[2] x²).'),
+  coefficients_ci95: z
+    .array(z.tuple([z.number(), z.number()]))
+    .optional()
+    .describe('95 % intervals of the coefficients (Student, by the scatter around the fit).'),
   n: z.number().int(),
   r2: z.number(),
-  /** Root mean square of the residuals as a share of the mean of y. */
-  rms_error: z.number(),
+  rms_error: z.number().describe('Root mean square of the residuals as a share of the mean of y.'),
   at: z.array(z.object({ x: z.number(), measured: z.number(), fitted: z.number() })),
 });
 
@@ -158,8 +164,7 @@ export const benchAnswerSchema = z.object({
 /** One engine configuration: an execution of the session. */
 export const benchVariantSchema = z.object({
   execution_id: z.string(),
-  /** `defaults`, or the engine arguments that differ, e.g. mode=cudagraph. */
-  label: z.string(),
+  label: z.string().describe('`defaults`, or the engine arguments that differ, e.g. mode=cudagraph.'),
   engine_args: z.record(z.string(), z.string()),
   launches: z.number().int(),
   points: z.array(benchPointSchema),
@@ -197,11 +202,10 @@ export const benchResultSchema = z.object({
     warmup: z.string(),
   }),
   variants: z.array(benchVariantSchema),
-  /** Between variants; empty with one. */
-  answers: z.array(benchAnswerSchema),
-  /** What the engine could not measure, said once. */
-  cannot: z.array(z.object({ figure: z.string(), code: z.string(), text: z.string() })),
-  /** Host and GPUs while it ran, thinned to what a chart shows; times since the session began. */
+  answers: z.array(benchAnswerSchema).describe('Between variants; empty with one.'),
+  cannot: z
+    .array(z.object({ figure: z.string(), code: z.string(), text: z.string() }))
+    .describe('What the engine could not measure, said once.'),
   telemetry: z
     .array(
       z.object({
@@ -211,9 +215,12 @@ export const benchResultSchema = z.object({
         points: z.array(z.tuple([z.number(), z.number()])),
       }),
     )
-    .optional(),
-  /** Facts of the manifest about machine and software. */
-  environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })).optional(),
+    .optional()
+    .describe('Host and GPUs while it ran, thinned to what a chart shows; times since the session began.'),
+  environment: z
+    .array(z.object({ id: z.string(), label: z.string(), value: z.string() }))
+    .optional()
+    .describe('Facts of the manifest about machine and software.'),
 });
 
 export const benchVersion = '1.1';

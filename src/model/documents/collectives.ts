@@ -13,36 +13,42 @@ const rankShareSchema = z.object({
 
 const groupSchema = z.object({
   operation: z.string(),
-  /** As the call has it: of AllGather and ReduceScatter the part of one rank. */
-  bytes: z.number().int(),
-  /** Ranks of the communicator. */
-  ranks: z.number().int(),
+  bytes: z
+    .number()
+    .int()
+    .describe('As the call has it: of AllGather and ReduceScatter the part of one rank.'),
+  ranks: z.number().int().describe('Ranks of the communicator.'),
   nodes: z.number().int().nullable(),
   communicators: z.number().int(),
-  /** Rows: operations times the ranks that recorded them. */
-  recorded: z.number().int(),
-  /** Of the calls of this operation on these communicators, of any size, between the first and the last recorded. */
-  recorded_share: figureSchema,
+  recorded: z.number().int().describe('Rows: operations times the ranks that recorded them.'),
+  recorded_share: figureSchema.describe(
+    'Of the calls of this operation on these communicators, of any size, between the first and the last recorded.',
+  ),
   timed_by: z.array(z.string()),
   time_p50_ns: figureSchema,
   time_p99_ns: figureSchema,
-  /** At the median time. */
-  algorithm_bandwidth: figureSchema,
+  algorithm_bandwidth: figureSchema.describe('At the median time.'),
   bus_bandwidth: figureSchema,
-  /** Operations that all ranks recorded by the GPU's clock; only of those that every rank waits for. */
-  complete: z.number().int(),
-  /** The shortest of the ranks, which arrived last: median over complete operations. */
-  transfer_p50_ns: figureSchema,
-  /** The longest less the shortest of the ranks: median over complete operations. */
-  waiting_p50_ns: figureSchema,
-  /** Bus bandwidth of the shortest rank. */
-  transfer_bus_bandwidth: figureSchema,
-  /** Of the largest bus bandwidth that a ring of as many GPUs of this machine reached (inferscope roofline). */
-  of_roof: figureSchema,
-  /** The rank that most often had the longest time: it waited. */
-  longest: rankShareSchema.nullable(),
-  /** The rank that most often had the shortest time: the others waited for it. */
-  last: rankShareSchema.nullable(),
+  complete: z
+    .number()
+    .int()
+    .describe(
+      "Operations that all ranks recorded by the GPU's clock; only of those that every rank waits for.",
+    ),
+  transfer_p50_ns: figureSchema.describe(
+    'The shortest of the ranks, which arrived last: median over complete operations.',
+  ),
+  waiting_p50_ns: figureSchema.describe(
+    'The longest less the shortest of the ranks: median over complete operations.',
+  ),
+  transfer_bus_bandwidth: figureSchema.describe('Bus bandwidth of the shortest rank.'),
+  of_roof: figureSchema.describe(
+    'Of the largest bus bandwidth that a ring of as many GPUs of this machine reached (inferscope roofline).',
+  ),
+  longest: rankShareSchema.nullable().describe('The rank that most often had the longest time: it waited.'),
+  last: rankShareSchema
+    .nullable()
+    .describe('The rank that most often had the shortest time: the others waited for it.'),
 });
 
 const communicatorSchema = z.object({
@@ -58,10 +64,12 @@ const communicatorSchema = z.object({
 
 export const collectivesResultSchema = z.object({
   recorded: z.number().int(),
-  /** By operation, size and number of ranks, the largest sum of times first. */
-  groups: z.array(groupSchema),
-  /** Each communicator by operation; Send and Recv are counted together. */
-  communicators: z.array(communicatorSchema),
+  groups: z
+    .array(groupSchema)
+    .describe('By operation, size and number of ranks, the largest sum of times first.'),
+  communicators: z
+    .array(communicatorSchema)
+    .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
 export const collectivesVersion = '1.0';

@@ -28,8 +28,7 @@ export const comparedSessionSchema = z.object({
   title: z.string(),
   kind: z.string(),
   started_at: z.string(),
-  /** What times and kernels were taken from. */
-  source: z.string(),
+  source: z.string().describe('What times and kernels were taken from.'),
 });
 
 export const stageValueSchema = z
@@ -64,41 +63,43 @@ export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer'
 /** From what the hardware allows to the time of a stage, the same bars for all sessions (1.3). */
 export const comparedWaterfallSchema = z.object({
   phase,
-  /** The times are those under the profiler, since a session has no others. */
-  profiled: z.boolean(),
-  /** What the bars of each session sum to; null where it has no waterfall of the stage. */
-  times_ms: z.array(figureSchema.nullable()),
+  profiled: z.boolean().describe('The times are those under the profiler, since a session has no others.'),
+  times_ms: z
+    .array(figureSchema.nullable())
+    .describe('What the bars of each session sum to; null where it has no waterfall of the stage.'),
   roofline_ms: z.array(figureSchema.nullable()),
   bars: z.array(
     z.object({
-      /** As in `inferscope/explain`: roofline, inefficiency.<class>, launch_overhead, … */
-      id: z.string(),
+      id: z
+        .string()
+        .describe('As in `inferscope/explain`: roofline, inefficiency.<class>, launch_overhead, …'),
       label: z.string(),
-      /** ms of a mean instance. */
-      values: z.array(z.number().nullable()),
-      /** ms against the first session. */
-      changes: z.array(z.number().nullable()),
+      values: z.array(z.number().nullable()).describe('ms of a mean instance.'),
+      changes: z.array(z.number().nullable()).describe('ms against the first session.'),
     }),
   ),
 });
 
 export const compareResultSchema = z.object({
-  /** trace: GPU timelines, by kernels. profile: programs on the CPU, by operators. */
-  what: z.enum(['trace', 'profile']),
+  what: z
+    .enum(['trace', 'profile'])
+    .describe('trace: GPU timelines, by kernels. profile: programs on the CPU, by operators.'),
   sessions: z.array(comparedSessionSchema),
   headlines: z.array(z.object({ id: z.string(), text: z.string() })),
-  /** Only what differs; `could_explain` says how it bears on time. */
-  environment: z.array(
-    z.object({
-      label: z.string(),
-      part: z.enum(['workload', 'engine', 'hardware', 'software', 'clocks']),
-      values: z.array(z.string().nullable()),
-      could_explain: z.string().nullable(),
-    }),
-  ),
+  environment: z
+    .array(
+      z.object({
+        label: z.string(),
+        part: z.enum(['workload', 'engine', 'hardware', 'software', 'clocks']),
+        values: z.array(z.string().nullable()),
+        could_explain: z.string().nullable(),
+      }),
+    )
+    .describe('Only what differs; `could_explain` says how it bears on time.'),
   stages: z.array(z.object({ phase, values: z.array(stageValueSchema), changes: z.array(changeSchema) })),
-  /** Of stages that two or more sessions have a waterfall of. */
-  waterfalls: z.array(comparedWaterfallSchema),
+  waterfalls: z
+    .array(comparedWaterfallSchema)
+    .describe('Of stages that two or more sessions have a waterfall of.'),
   classes: z.array(
     z.object({
       phase,
@@ -107,31 +108,30 @@ export const compareResultSchema = z.object({
       changes: z.array(changeSchema),
     }),
   ),
-  /** By the largest change, at most 200. */
-  kernels: z.array(
-    z.object({
-      phase,
-      name: z.string(),
-      short_name: z.string(),
-      class: z.enum(opClasses),
-      values: z.array(kernelValueSchema),
-      changes: z.array(changeSchema),
-      /** Last session against the first. */
-      status: z.enum(kernelChanges),
-    }),
-  ),
+  kernels: z
+    .array(
+      z.object({
+        phase,
+        name: z.string(),
+        short_name: z.string(),
+        class: z.enum(opClasses),
+        values: z.array(kernelValueSchema),
+        changes: z.array(changeSchema),
+        status: z.enum(kernelChanges).describe('Last session against the first.'),
+      }),
+    )
+    .describe('By the largest change, at most 200.'),
   kernel_counts: z.record(z.enum(kernelChanges), z.number().int()),
-  /** GEMMs of one typical instance, matched by their place in it. */
-  gemm_tiles: z.array(
-    z.object({
-      phase,
-      /** What is the same, and in how many GEMMs of an instance. */
-      count: z.number().int(),
-      /** Tile, or the kernel's name where it tells none; one a session. */
-      tiles: z.array(z.string()),
-      matched_by: z.enum(['place', 'share']),
-    }),
-  ),
+  gemm_tiles: z
+    .array(
+      z.object({
+        phase,
+        count: z.number().int().describe('What is the same, and in how many GEMMs of an instance.'),
+        tiles: z.array(z.string()).describe("Tile, or the kernel's name where it tells none; one a session."),
+        matched_by: z.enum(['place', 'share']),
+      }),
+    )
+    .describe('GEMMs of one typical instance, matched by their place in it.'),
   attention: z.array(
     z.object({
       phase,
@@ -140,8 +140,7 @@ export const compareResultSchema = z.object({
       text: z.string(),
     }),
   ),
-  /** `--ai`: what a model made of it, its numbers checked. */
-  narrative: analyzeResultSchema.optional(),
+  narrative: analyzeResultSchema.optional().describe('`--ai`: what a model made of it, its numbers checked.'),
 });
 
 export const compareVersion = '1.3';

@@ -6,68 +6,68 @@ import { figureSchema } from '../figure.js';
 export const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
 
 export const boundSchema = z.object({
-  /** Null where a throughput was not collected. */
-  by: z.enum(bounds).nullable(),
-  /** near_peak: a side is at 80 % or more. grid_too_small: latency-bound with less than one wave. */
-  cause: z.enum(['near_peak', 'ahead', 'balanced', 'grid_too_small', 'low_throughput', 'not_collected']),
-  /** Why, in words with the numbers. */
-  text: z.string(),
+  by: z.enum(bounds).nullable().describe('Null where a throughput was not collected.'),
+  cause: z
+    .enum(['near_peak', 'ahead', 'balanced', 'grid_too_small', 'low_throughput', 'not_collected'])
+    .describe('near_peak: a side is at 80 % or more. grid_too_small: latency-bound with less than one wave.'),
+  text: z.string().describe('Why, in words with the numbers.'),
 });
 
 export const occupancySchema = z.object({
-  /** Warps active / warps an SM can hold, while it was active, %. */
-  achieved: figureSchema,
-  /** What registers, shared memory, block size, … allow, %. */
-  theoretical: figureSchema,
-  /** Blocks an SM could hold by each resource, the tightest first. */
-  limits: z.array(z.object({ resource: z.string(), blocks: z.number() })),
-  /** The tightest ones; empty at 100 % theoretical occupancy or when not collected. */
-  limited_by: z.array(z.string()),
+  achieved: figureSchema.describe('Warps active / warps an SM can hold, while it was active, %.'),
+  theoretical: figureSchema.describe('What registers, shared memory, block size, … allow, %.'),
+  limits: z
+    .array(z.object({ resource: z.string(), blocks: z.number() }))
+    .describe('Blocks an SM could hold by each resource, the tightest first.'),
+  limited_by: z
+    .array(z.string())
+    .describe('The tightest ones; empty at 100 % theoretical occupancy or when not collected.'),
 });
 
 export const stallSchema = z.object({
-  /** ncu's name for it: long_scoreboard, barrier, … */
-  reason: z.string(),
-  /** Share of the cycles between two instructions of a warp, 0 to 1. */
-  share: z.number(),
-  /** Cycles of each instruction issued; null where only samples tell. */
-  cycles: z.number().nullable(),
+  reason: z.string().describe("ncu's name for it: long_scoreboard, barrier, …"),
+  share: z.number().describe('Share of the cycles between two instructions of a warp, 0 to 1.'),
+  cycles: z.number().nullable().describe('Cycles of each instruction issued; null where only samples tell.'),
   meaning: z.string(),
 });
 
 export const kernelRooflineSchema = z.object({
-  /** Floating-point operations of a launch, and by the unit that made them. */
-  flop: figureSchema,
+  flop: figureSchema.describe('Floating-point operations of a launch, and by the unit that made them.'),
   flop_by_unit: z.array(z.object({ unit: z.enum(['tensor', 'fp64', 'fp32', 'fp16']), flop: figureSchema })),
   dram_bytes: figureSchema,
-  /** FLOP / DRAM byte. */
-  arithmetic_intensity: figureSchema,
+  arithmetic_intensity: figureSchema.describe('FLOP / DRAM byte.'),
   achieved_flops: figureSchema,
-  /** Peak of the unit that made most of the FLOP, at the clock of this run, dense. */
-  peak_flops: figureSchema,
+  peak_flops: figureSchema.describe(
+    'Peak of the unit that made most of the FLOP, at the clock of this run, dense.',
+  ),
   peak_dram_bandwidth: figureSchema,
-  /** min(peak, intensity × bandwidth): what the roofline allows at this intensity. */
-  roof_flops: figureSchema,
-  /** achieved / roof, 0 to 1. */
-  roof_share: figureSchema,
-  /** Which side of the roof; null without an intensity. */
-  roof_side: z.enum(['compute', 'memory']).nullable(),
+  roof_flops: figureSchema.describe(
+    'min(peak, intensity × bandwidth): what the roofline allows at this intensity.',
+  ),
+  roof_share: figureSchema.describe('achieved / roof, 0 to 1.'),
+  roof_side: z
+    .enum(['compute', 'memory'])
+    .nullable()
+    .describe('Which side of the roof; null without an intensity.'),
 });
 
 export const kernelCountersSchema = z.object({
   execution_id: z.string(),
   capture_id: z.string(),
   name: z.string(),
-  /** 'x,y,z' */
-  grid: z.string().nullable(),
+  grid: z.string().nullable().describe("'x,y,z'"),
   block: z.string().nullable(),
   device: z.number().int().nullable(),
-  /** Profiled launches; figures are means over them, with their spread. */
-  launches: z.number().int(),
-  /** NVTX ranges they were launched in, outermost first, each path once (the first 20). */
-  nvtx_paths: z.array(z.string()),
-  /** Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range tells. */
-  stage: z.string().nullable(),
+  launches: z.number().int().describe('Profiled launches; figures are means over them, with their spread.'),
+  nvtx_paths: z
+    .array(z.string())
+    .describe('NVTX ranges they were launched in, outermost first, each path once (the first 20).'),
+  stage: z
+    .string()
+    .nullable()
+    .describe(
+      'Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range tells.',
+    ),
   duration_ns: figureSchema,
   total_duration_ns: figureSchema,
   bound: boundSchema,
@@ -80,17 +80,14 @@ export const kernelCountersSchema = z.object({
   registers_per_thread: figureSchema,
   shared_memory_per_block: figureSchema,
   waves: figureSchema,
-  /** Tensor pipe busy, % of the elapsed cycles. */
-  tensor_pipe: figureSchema,
-  /** Largest first, at most five. */
-  stalls: z.array(stallSchema),
+  tensor_pipe: figureSchema.describe('Tensor pipe busy, % of the elapsed cycles.'),
+  stalls: z.array(stallSchema).describe('Largest first, at most five.'),
   stalls_missing: z.string().nullable(),
   roofline: kernelRooflineSchema,
 });
 
 export const launchSchema = z.object({
-  /** Index into `kernels`. */
-  kernel: z.number().int(),
+  kernel: z.number().int().describe('Index into `kernels`.'),
   launch_ordinal: z.number().int(),
   nvtx_path: z.string().nullable(),
   duration_ns: z.number().nullable(),
@@ -104,10 +101,10 @@ export const countersResultSchema = z.object({
       sm_count: z.number().nullable(),
     }),
   ),
-  /** A kernel name with a grid and block, by total time. */
-  kernels: z.array(kernelCountersSchema),
-  /** Every profiled launch in the order of profiling, the first 2000. */
-  launches: z.array(launchSchema),
+  kernels: z.array(kernelCountersSchema).describe('A kernel name with a grid and block, by total time.'),
+  launches: z
+    .array(launchSchema)
+    .describe('Every profiled launch in the order of profiling, the first 2000.'),
   launches_total: z.number().int(),
 });
 

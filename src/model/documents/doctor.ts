@@ -4,21 +4,17 @@ import { documentSchema } from '../document.js';
 export const doctorGroups = ['machine', 'nvidia', 'python', 'containers', 'amd'] as const;
 
 export const doctorRowSchema = z.object({
-  /** Stable name, the one `--require` takes. */
-  id: z.string(),
+  id: z.string().describe('Stable name, the one `--require` takes.'),
   group: z.enum(doctorGroups),
   label: z.string(),
-  /**
-   * ok: usable. warning: usable with the restriction in `found`. missing: not there or not working.
-   * not_applicable: this machine has no use for it (a tool for NVIDIA GPUs on a machine without one).
-   */
-  status: z.enum(['ok', 'warning', 'missing', 'not_applicable']),
-  /** What was found, or why nothing was. */
-  found: z.string(),
-  /** What to type or change; null when the status is ok. */
-  fix: z.string().nullable(),
-  /** The exit code is 1 while a required row is not ok. */
-  required: z.boolean(),
+  status: z
+    .enum(['ok', 'warning', 'missing', 'not_applicable'])
+    .describe(
+      'ok: usable. warning: usable with the restriction in `found`. missing: not there or not working. not_applicable: this machine has no use for it (a tool for NVIDIA GPUs on a machine without one).',
+    ),
+  found: z.string().describe('What was found, or why nothing was.'),
+  fix: z.string().nullable().describe('What to type or change; null when the status is ok.'),
+  required: z.boolean().describe('The exit code is 1 while a required row is not ok.'),
 });
 
 /** What this machine can do today, derived from the rows. */
@@ -26,15 +22,12 @@ export const capabilitySchema = z.object({
   id: z.enum(['embedded_engine', 'nvidia_capture', 'pytorch', 'amd']),
   label: z.string(),
   usable: z.boolean(),
-  /** "yes", or in a few words what there is and what is lacking. */
-  text: z.string(),
+  text: z.string().describe('"yes", or in a few words what there is and what is lacking.'),
 });
 
 export const doctorDataSchema = z.object({
-  /** Every required row is ok. */
-  ok: z.boolean(),
-  /** The capabilities in one line. */
-  summary: z.string(),
+  ok: z.boolean().describe('Every required row is ok.'),
+  summary: z.string().describe('The capabilities in one line.'),
   capabilities: z.array(capabilitySchema),
   rows: z.array(doctorRowSchema),
 });

@@ -6,10 +6,8 @@ const confidence = z.enum(['high', 'medium', 'low']);
 
 export const estimateLineSchema = z.object({
   component: z.enum(estimatedComponents),
-  /** Of each GPU, in order. */
-  gpu_bytes: z.array(z.number()),
-  /** Of all GPUs. */
-  bytes: z.number(),
+  gpu_bytes: z.array(z.number()).describe('Of each GPU, in order.'),
+  bytes: z.number().describe('Of all GPUs.'),
   formula: z.string(),
   confidence,
 });
@@ -24,33 +22,34 @@ export const estimatePointSchema = z.object({
     z.object({
       gpu: z.number().int(),
       pipeline_rank: z.number().int(),
-      /** At the peak; with vLLM on a known GPU its whole KV pool is in it. */
-      bytes: z.number(),
-      /** The least it must have: with vLLM the batch's own cache in place of the pool. */
-      needed_bytes: z.number(),
+      bytes: z.number().describe('At the peak; with vLLM on a known GPU its whole KV pool is in it.'),
+      needed_bytes: z
+        .number()
+        .describe("The least it must have: with vLLM the batch's own cache in place of the pool."),
     }),
   ),
   total_bytes: z.number(),
-  /** Of the fullest GPU. */
-  largest_gpu_bytes: z.number(),
+  largest_gpu_bytes: z.number().describe('Of the fullest GPU.'),
   needed_gpu_bytes: z.number(),
-  /** When it is fullest. */
-  peak: z.enum(['prefill', 'decode', 'start-up']),
+  peak: z.enum(['prefill', 'decode', 'start-up']).describe('When it is fullest.'),
   kv_needed_bytes: z.number(),
-  /** What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU. */
   kv_pool: z
     .object({ tokens: z.number(), blocks: z.number().nullable(), concurrency: z.number() })
-    .nullable(),
-  /** Null when the GPU's memory is not known. */
-  fits: z.boolean().nullable(),
-  /** Each with the others as asked; 0: none fits; null: the GPU's memory is not known. */
-  largest: z.object({
-    context_tokens: z.number().int().nullable(),
-    batch_size: z.number().int().nullable(),
-    concurrency: z.number().int().nullable(),
-  }),
-  /** What would make it fit, when it does not. */
-  would_fit: z.array(z.object({ change: z.string(), needed_gpu_bytes: z.number() })),
+    .nullable()
+    .describe(
+      "What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU.",
+    ),
+  fits: z.boolean().nullable().describe("Null when the GPU's memory is not known."),
+  largest: z
+    .object({
+      context_tokens: z.number().int().nullable(),
+      batch_size: z.number().int().nullable(),
+      concurrency: z.number().int().nullable(),
+    })
+    .describe("Each with the others as asked; 0: none fits; null: the GPU's memory is not known."),
+  would_fit: z
+    .array(z.object({ change: z.string(), needed_gpu_bytes: z.number() }))
+    .describe('What would make it fit, when it does not.'),
 });
 
 export const estimateMemorySchema = z.object({
@@ -69,8 +68,7 @@ export const estimateMemorySchema = z.object({
   pipeline_parallel_size: z.number().int(),
   expert_parallel_size: z.number().int(),
   gpu_count: z.number().int(),
-  /** A token of one sequence, on the fullest GPU. */
-  kv_cache_bytes_per_token_gpu: z.number(),
+  kv_cache_bytes_per_token_gpu: z.number().describe('A token of one sequence, on the fullest GPU.'),
   points: z.array(estimatePointSchema),
 });
 
@@ -87,25 +85,26 @@ export const estimateFitsSchema = z.object({
       hub_id: z.string(),
       family: z.string(),
       parameters: z.number(),
-      /** Of the files on the hub, in the dtype they are published in. */
-      download_bytes: z.number(),
+      download_bytes: z.number().describe('Of the files on the hub, in the dtype they are published in.'),
       published_dtype: z.string(),
-      /** Whether the hub asks for a login and an agreement first. */
-      gated: z.boolean(),
-      /** Weights + KV cache + activations + overhead. */
-      formats: z.array(
-        z.object({
-          format: z.string(),
-          weight_bytes: z.number(),
-          kv_cache_bytes: z.number(),
-          activation_bytes: z.number(),
-          overhead_bytes: z.number(),
-          needed_bytes: z.number(),
-          fits: z.boolean(),
-          /** Longest sequence at this batch; 0 when none fits. */
-          largest_context_tokens: z.number().int(),
-        }),
-      ),
+      gated: z.boolean().describe('Whether the hub asks for a login and an agreement first.'),
+      formats: z
+        .array(
+          z.object({
+            format: z.string(),
+            weight_bytes: z.number(),
+            kv_cache_bytes: z.number(),
+            activation_bytes: z.number(),
+            overhead_bytes: z.number(),
+            needed_bytes: z.number(),
+            fits: z.boolean(),
+            largest_context_tokens: z
+              .number()
+              .int()
+              .describe('Longest sequence at this batch; 0 when none fits.'),
+          }),
+        )
+        .describe('Weights + KV cache + activations + overhead.'),
     }),
   ),
 });

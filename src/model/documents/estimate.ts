@@ -5,15 +5,13 @@ import { estimateMemorySchema } from './estimate-memory.js';
 
 const sizes = z.object({
   parameters: z.number(),
-  /** Matrix multiplications, 2 a multiply-add. */
-  flops: z.number(),
+  flops: z.number().describe('Matrix multiplications, 2 a multiply-add.'),
   weight_bytes: z.number(),
   kv_read_bytes: z.number(),
   kv_write_bytes: z.number(),
   activation_in_bytes: z.number(),
   activation_out_bytes: z.number(),
-  /** All of the bytes above: what must be moved at the least. */
-  bytes: z.number(),
+  bytes: z.number().describe('All of the bytes above: what must be moved at the least.'),
 });
 
 export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.enum(opClasses) });
@@ -21,21 +19,19 @@ export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.
 export const estimateLayersSchema = z.object({
   phase: z.enum(['prefill', 'decode']),
   batch_size: z.number().int(),
-  /** Tokens computed of each sequence. */
-  new_tokens: z.number().int(),
-  /** Tokens of each sequence that are in the KV cache already. */
-  context_tokens: z.number(),
-  /** Layers of one structure, their modules summed over them. */
-  groups: z.array(
-    z.object({
-      layers: z.array(z.number().int()),
-      structure: z.string(),
-      modules: z.array(estimateModuleSchema),
-      total: sizes,
-    }),
-  ),
-  /** Embedding, final norm, lm_head, sampling. */
-  outside: z.array(estimateModuleSchema),
+  new_tokens: z.number().int().describe('Tokens computed of each sequence.'),
+  context_tokens: z.number().describe('Tokens of each sequence that are in the KV cache already.'),
+  groups: z
+    .array(
+      z.object({
+        layers: z.array(z.number().int()),
+        structure: z.string(),
+        modules: z.array(estimateModuleSchema),
+        total: sizes,
+      }),
+    )
+    .describe('Layers of one structure, their modules summed over them.'),
+  outside: z.array(estimateModuleSchema).describe('Embedding, final norm, lm_head, sampling.'),
   total: sizes,
 });
 
@@ -48,20 +44,20 @@ export const estimateSchema = z.object({
     hidden_size: z.number().int(),
     vocab_size: z.number().int(),
   }),
-  /** dtype or quantisation scheme, as asked for or as the config declares it. */
-  weight_format: z.string(),
+  weight_format: z
+    .string()
+    .describe('dtype or quantisation scheme, as asked for or as the config declares it.'),
   activation_dtype: z.string(),
   kv_cache_dtype: z.string(),
   parameters: z.object({
     total: z.number(),
-    /** What one token goes through: routed experts counted as often as a token uses them. */
-    active: z.number(),
+    active: z
+      .number()
+      .describe('What one token goes through: routed experts counted as often as a token uses them.'),
     embedding: z.number(),
-    /** 0 when tied to the embedding. */
-    lm_head: z.number(),
+    lm_head: z.number().describe('0 when tied to the embedding.'),
   }),
   weight_bytes: z.number(),
-  /** The headers of the model's files, where they were read; null for presets and bare config files. */
   files: z
     .object({
       format: z.enum(['safetensors', 'gguf']),
@@ -72,13 +68,13 @@ export const estimateSchema = z.object({
       bytes_by_dtype: z.record(z.string(), z.number()),
       left_out: z.array(z.object({ what: z.string(), bytes: z.number() })),
     })
-    .nullable(),
-  /** Of all layers, for each token of each sequence. */
-  kv_cache_bytes_per_token: z.number(),
-  /** null without --layers. */
-  layers: estimateLayersSchema.nullable(),
-  /** What a run takes; null with --layers. */
-  memory: estimateMemorySchema.nullable(),
+    .nullable()
+    .describe(
+      "The headers of the model's files, where they were read; null for presets and bare config files.",
+    ),
+  kv_cache_bytes_per_token: z.number().describe('Of all layers, for each token of each sequence.'),
+  layers: estimateLayersSchema.nullable().describe('null without --layers.'),
+  memory: estimateMemorySchema.nullable().describe('What a run takes; null with --layers.'),
 });
 
 export const estimateDocumentSchema = documentSchema('estimate', '1.1', estimateSchema);

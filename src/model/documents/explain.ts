@@ -9,25 +9,35 @@ const confidence = z.enum(['high', 'medium', 'low']);
 
 /** One bar of a mean instance of a stage, by the ids of docs/measurement.md (the gap waterfall). */
 export const waterfallBarSchema = z.object({
-  /** roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, … */
-  id: z.string(),
-  /** The id in words. */
-  label: z.string(),
-  /** Of a mean instance; negative only with a note that says why. */
-  ms: z.number(),
-  /** Of the measured time. */
-  share: z.number(),
-  /** Kernels, launches, gaps or copies of a mean instance behind it; null where nothing is counted. */
-  count: z.number().nullable(),
+  id: z
+    .string()
+    .describe(
+      'roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, …',
+    ),
+  label: z.string().describe('The id in words.'),
+  ms: z.number().describe('Of a mean instance; negative only with a note that says why.'),
+  share: z.number().describe('Of the measured time.'),
+  count: z
+    .number()
+    .nullable()
+    .describe(
+      'Kernels, launches, gaps or copies of a mean instance behind it; null where nothing is counted.',
+    ),
   confidence,
   confidence_why: z.string(),
-  /** Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, which `note` then tells. */
-  sql: z.string().nullable(),
-  /** The capture that would sharpen it; null where none would. */
-  sharpen: z.string().nullable(),
+  sql: z
+    .string()
+    .nullable()
+    .describe(
+      'Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, which `note` then tells.',
+    ),
+  sharpen: z.string().nullable().describe('The capture that would sharpen it; null where none would.'),
   note: z.string().nullable(),
-  /** Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause. */
-  parts: z.array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() })),
+  parts: z
+    .array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() }))
+    .describe(
+      'Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause.',
+    ),
 });
 
 /** request: from the begin of a prefill to the end of its last step. other: a range of the program's own, by its name. */
@@ -40,85 +50,97 @@ const waterfallKindSchema = z.enum(waterfallKinds);
  */
 export const stageWaterfallSchema = z.object({
   kind: waterfallKindSchema,
-  /** Of a range of the program's own, numbers in it as #; null for every other kind. */
-  name: z.string().nullable(),
-  /**
-   * trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded
-   * engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them.
-   */
-  source: z.enum(['trace', 'operators', 'profile', 'bench', 'serving']),
+  name: z
+    .string()
+    .nullable()
+    .describe("Of a range of the program's own, numbers in it as #; null for every other kind."),
+  source: z
+    .enum(['trace', 'operators', 'profile', 'bench', 'serving'])
+    .describe(
+      "trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them.",
+    ),
   execution_id: z.string(),
-  /** Point of a benchmark or load of a load test; null otherwise. */
-  point: z.string().nullable(),
+  point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),
   instances: z.number().int(),
-  /** Mean W, ms, with its spread over instances (sd) and interval. */
-  measured_ms: figureSchema,
+  measured_ms: figureSchema.describe('Mean W, ms, with its spread over instances (sd) and interval.'),
   median_ms: z.number().nullable(),
-  /** A tenth of the instances took no longer: what other programs disturb least. */
-  p10_ms: z.number().nullable(),
+  p10_ms: z
+    .number()
+    .nullable()
+    .describe('A tenth of the instances took no longer: what other programs disturb least.'),
   clock: z.enum(['host', 'device']),
   clock_why: z.string(),
-  /** The same stage without a profiler. */
-  clean_ms: figureSchema,
-  /** max(Σ F/P, ΣB/BW); missing without a model or roofs, with the reason. */
-  roofline_ms: figureSchema,
-  /** Whose peaks: data sheet or measured, dtype, bandwidth level. */
-  roofs: z.array(z.string()),
+  clean_ms: figureSchema.describe('The same stage without a profiler.'),
+  roofline_ms: figureSchema.describe('max(Σ F/P, ΣB/BW); missing without a model or roofs, with the reason.'),
+  roofs: z.array(z.string()).describe('Whose peaks: data sheet or measured, dtype, bandwidth level.'),
   bars: z.array(waterfallBarSchema),
-  /** |Σ bars − measured| / measured: below 0.001. */
-  sum_error_share: z.number(),
-  /** The first instances, each split by the same ids. */
-  rows: z.array(
-    z.object({
-      stage_id: z.number().int(),
-      label: z.string(),
-      measured_ms: z.number(),
-      bars: z.array(z.object({ id: z.string(), ms: z.number() })),
-    }),
-  ),
-  /** Mean W by rank and device: the one that the bars are of first, then the slowest; one entry where there is one. */
-  ranks: z.array(
-    z.object({
-      rank: z.number().int().nullable(),
-      device: z.number().int().nullable(),
-      measured_ms: z.number(),
-    }),
-  ),
+  sum_error_share: z.number().describe('|Σ bars − measured| / measured: below 0.001.'),
+  rows: z
+    .array(
+      z.object({
+        stage_id: z.number().int(),
+        label: z.string(),
+        measured_ms: z.number(),
+        bars: z.array(z.object({ id: z.string(), ms: z.number() })),
+      }),
+    )
+    .describe('The first instances, each split by the same ids.'),
+  ranks: z
+    .array(
+      z.object({
+        rank: z.number().int().nullable(),
+        device: z.number().int().nullable(),
+        measured_ms: z.number(),
+      }),
+    )
+    .describe(
+      'Mean W by rank and device: the one that the bars are of first, then the slowest; one entry where there is one.',
+    ),
 });
 
 export const evidenceSchema = z.object({
-  /** What the rows show, with its numbers. */
-  text: z.string(),
-  /** The query; null where the evidence is the manifest or a telemetry figure, which `text` names. */
-  sql: z.string().nullable(),
-  /** At most ten rows of its answer. */
-  rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))),
+  text: z.string().describe('What the rows show, with its numbers.'),
+  sql: z
+    .string()
+    .nullable()
+    .describe(
+      'The query; null where the evidence is the manifest or a telemetry figure, which `text` names.',
+    ),
+  rows: z
+    .array(z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])))
+    .describe('At most ten rows of its answer.'),
   row_count: z.number().int(),
 });
 
 export const findingSchema = z.object({
-  /** rule, or rule:stage; unique in the document. */
-  id: z.string(),
+  id: z.string().describe('rule, or rule:stage; unique in the document.'),
   rule: z.string(),
-  /** By the share of the stage at stake: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed. */
-  severity: z.enum(['high', 'medium', 'low', 'info']),
+  severity: z
+    .enum(['high', 'medium', 'low', 'info'])
+    .describe(
+      'By the share of the stage at stake: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
+    ),
   stage: waterfallKindSchema.nullable(),
-  /** One sentence with its number: "Launch-bound: the GPU is idle 91 % of every decode step". */
-  title: z.string(),
-  /** Of a mean instance of the stage; null where it is not a matter of time. */
-  at_stake_ms: z.number().nullable(),
+  title: z
+    .string()
+    .describe('One sentence with its number: "Launch-bound: the GPU is idle 91 % of every decode step".'),
+  at_stake_ms: z
+    .number()
+    .nullable()
+    .describe('Of a mean instance of the stage; null where it is not a matter of time.'),
   at_stake_share: z.number().nullable(),
   cause: z.string(),
   change: z.object({
     kind: z.enum(['flag', 'code', 'config', 'environment', 'capture']),
-    /** What to change, in one sentence. */
-    text: z.string(),
-    /** How, or what would not be enough (1.4). */
-    more: z.string().optional(),
-    /** A flag, a line of code, a configuration, as it would be typed; null where the text says it. */
-    example: z.string().nullable(),
+    text: z.string().describe('What to change, in one sentence.'),
+    more: z.string().optional().describe('How, or what would not be enough (1.4).'),
+    example: z
+      .string()
+      .nullable()
+      .describe(
+        'A flag, a line of code, a configuration, as it would be typed; null where the text says it.',
+      ),
   }),
-  /** Expected of the change; null where nothing can be said, with the reason in `cause`. */
   gain: z
     .object({
       /**
@@ -135,40 +157,48 @@ export const findingSchema = z.object({
       /** The same question for `explain --what-if`; null where it has no word for it. */
       what_if: z.string().nullable(),
     })
-    .nullable(),
+    .nullable()
+    .describe('Expected of the change; null where nothing can be said, with the reason in `cause`.'),
   confidence,
-  /** Bars of the waterfall it explains. */
-  bars: z.array(z.string()),
+  bars: z.array(z.string()).describe('Bars of the waterfall it explains.'),
   evidence: z.array(evidenceSchema),
-  /** Id of a larger finding that must go first for this one's gain to show in the stage's time; null otherwise. */
-  hidden_by: z.string().nullable(),
+  hidden_by: z
+    .string()
+    .nullable()
+    .describe(
+      "Id of a larger finding that must go first for this one's gain to show in the stage's time; null otherwise.",
+    ),
   references: z.array(z.object({ title: z.string(), url: z.string() })),
-  /** What to type to see whether the change worked. */
-  check: z.string(),
+  check: z.string().describe('What to type to see whether the change worked.'),
 });
 
 /** What else took time from what was measured, and by which sign. */
 export const machineLoadSchema = z.object({
-  /** A sign reached its threshold: times are upper bounds, findings that noise can produce are withheld. */
-  busy: z.boolean(),
-  /** Cores that the session could use; null where that was not recorded. */
-  usable_cores: z.number().nullable(),
-  /** Those that the session recorded. */
-  signs: z.array(
-    z.object({
-      /**
-       * other_processes: cores that neither the program nor inferscope used. steal: CPU time that the hypervisor gave to
-       * other machines. launch_spread: medians of clean launches, (largest − smallest) / median.
-       */
-      id: z.enum(['other_processes', 'steal', 'launch_spread']),
-      value: z.number(),
-      unit: z.enum(['cores', '%', 'ratio']),
-      threshold: z.number(),
-      reached: z.boolean(),
-      /** Why the threshold is what it is. */
-      why: z.string(),
-    }),
-  ),
+  busy: z
+    .boolean()
+    .describe(
+      'A sign reached its threshold: times are upper bounds, findings that noise can produce are withheld.',
+    ),
+  usable_cores: z
+    .number()
+    .nullable()
+    .describe('Cores that the session could use; null where that was not recorded.'),
+  signs: z
+    .array(
+      z.object({
+        id: z
+          .enum(['other_processes', 'steal', 'launch_spread'])
+          .describe(
+            'other_processes: cores that neither the program nor inferscope used. steal: CPU time that the hypervisor gave to other machines. launch_spread: medians of clean launches, (largest − smallest) / median.',
+          ),
+        value: z.number(),
+        unit: z.enum(['cores', '%', 'ratio']),
+        threshold: z.number(),
+        reached: z.boolean(),
+        why: z.string().describe('Why the threshold is what it is.'),
+      }),
+    )
+    .describe('Those that the session recorded.'),
 });
 
 export const explainResultSchema = z.object({
@@ -181,36 +211,42 @@ export const explainResultSchema = z.object({
     status: z.enum(['complete', 'interrupted', 'failed']),
   }),
   workload: workloadSchema.nullable(),
-  /** Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change. */
-  sentences: z.array(z.string()),
+  sentences: z
+    .array(z.string())
+    .describe(
+      'Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change.',
+    ),
   stages: z.array(stageWaterfallSchema),
-  /** Why a stage or the whole session has no waterfall; empty where all have one. */
-  without_waterfall: z.array(z.object({ stage: z.string().nullable(), reason: z.string() })),
-  /** By ms at stake over the whole run's time, the largest first. */
-  findings: z.array(findingSchema),
-  /** Every rule and what became of it. */
-  rules: z.array(
-    z.object({
-      rule: z.string(),
-      title: z.string(),
-      /** withheld: all that it found, noise can produce on this busy machine. */
-      outcome: z.enum(['fired', 'not_fired', 'not_applicable', 'withheld']),
-      why: z.string(),
-    }),
-  ),
+  without_waterfall: z
+    .array(z.object({ stage: z.string().nullable(), reason: z.string() }))
+    .describe('Why a stage or the whole session has no waterfall; empty where all have one.'),
+  findings: z.array(findingSchema).describe("By ms at stake over the whole run's time, the largest first."),
+  rules: z
+    .array(
+      z.object({
+        rule: z.string(),
+        title: z.string(),
+        outcome: z
+          .enum(['fired', 'not_fired', 'not_applicable', 'withheld'])
+          .describe('withheld: all that it found, noise can produce on this busy machine.'),
+        why: z.string(),
+      }),
+    )
+    .describe('Every rule and what became of it.'),
   machine: machineLoadSchema,
-  /** Findings that are not claimed, of rules that fired otherwise too. */
-  withheld: z.array(
-    z.object({
-      rule: z.string(),
-      stage: waterfallKindSchema.nullable(),
-      /** Of the rule, or of an observation of a profile by its id. */
-      title: z.string(),
-      reason: withheldReasonSchema,
-    }),
-  ),
-  /** What to capture next, with what it would tell. */
-  next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
+  withheld: z
+    .array(
+      z.object({
+        rule: z.string(),
+        stage: waterfallKindSchema.nullable(),
+        title: z.string().describe('Of the rule, or of an observation of a profile by its id.'),
+        reason: withheldReasonSchema,
+      }),
+    )
+    .describe('Findings that are not claimed, of rules that fired otherwise too.'),
+  next_steps: z
+    .array(z.object({ command: z.string(), why: z.string() }))
+    .describe('What to capture next, with what it would tell.'),
 });
 
 export const explainVersion = '1.4';
@@ -219,23 +255,23 @@ export const explainDocumentSchema = documentSchema('explain', explainVersion, e
 /** `explain --what-if`: new stage times under one change, each with an interval. */
 export const whatIfResultSchema = z.object({
   session: explainResultSchema.shape.session,
-  /** As typed: cudagraph, batch-size=32, dtype=float8, fused-attention, gpu=H100, … */
-  change: z.string(),
+  change: z
+    .string()
+    .describe('As typed: cudagraph, batch-size=32, dtype=float8, fused-attention, gpu=H100, …'),
   stages: z.array(
     z.object({
       kind: waterfallKindSchema,
-      /** Point of a benchmark; null otherwise. */
-      point: z.string().nullable(),
+      point: z.string().nullable().describe('Point of a benchmark; null otherwise.'),
       before_ms: figureSchema,
-      /** ci95 is the interval of the prediction. */
-      after_ms: figureSchema,
-      /** The time a token of one sequence takes, where the batch changes. */
-      per_token_before_ms: z.number().nullable(),
+      after_ms: figureSchema.describe('ci95 is the interval of the prediction.'),
+      per_token_before_ms: z
+        .number()
+        .nullable()
+        .describe('The time a token of one sequence takes, where the batch changes.'),
       per_token_after_ms: z.number().nullable(),
-      /** Bars that change: by how much and why. */
-      bars: z.array(
-        z.object({ id: z.string(), before_ms: z.number(), after_ms: z.number(), how: z.string() }),
-      ),
+      bars: z
+        .array(z.object({ id: z.string(), before_ms: z.number(), after_ms: z.number(), how: z.string() }))
+        .describe('Bars that change: by how much and why.'),
       assumptions: z.array(z.string()),
     }),
   ),
@@ -250,12 +286,12 @@ export const verifyResultSchema = z.object({
   stages: z.array(
     z.object({
       kind: waterfallKindSchema,
-      /** Point of a benchmark; null otherwise. */
-      point: z.string().nullable(),
+      point: z.string().nullable().describe('Point of a benchmark; null otherwise.'),
       before_ms: figureSchema,
       after_ms: figureSchema,
-      /** wall: W of the stage. gpu: time of kernels and copies, where W is too noisy to compare. */
-      graded_on: z.enum(['wall', 'gpu']),
+      graded_on: z
+        .enum(['wall', 'gpu'])
+        .describe('wall: W of the stage. gpu: time of kernels and copies, where W is too noisy to compare.'),
       graded_why: z.string(),
       achieved_ms: z.number(),
       bars: z.array(
@@ -272,25 +308,33 @@ export const verifyResultSchema = z.object({
       finding: z.string(),
       stage: waterfallKindSchema.nullable(),
       title: z.string(),
-      /** gone, smaller, still there, or new in the session after; not_judged: withheld there, the machine was busy. */
-      outcome: z.enum(['gone', 'smaller', 'still_there', 'new', 'not_judged']),
+      outcome: z
+        .enum(['gone', 'smaller', 'still_there', 'new', 'not_judged'])
+        .describe(
+          'gone, smaller, still there, or new in the session after; not_judged: withheld there, the machine was busy.',
+        ),
       expected_ms: z.number().nullable(),
       low_ms: z.number().nullable(),
       high_ms: z.number().nullable(),
       achieved_ms: z.number().nullable(),
-      /** (expected − achieved) / achieved; null where either is missing. */
-      error: z.number().nullable(),
-      /** Whether the achieved gain lies in the stated interval; null where it cannot be said. */
-      within_interval: z.boolean().nullable(),
+      error: z
+        .number()
+        .nullable()
+        .describe('(expected − achieved) / achieved; null where either is missing.'),
+      within_interval: z
+        .boolean()
+        .nullable()
+        .describe('Whether the achieved gain lies in the stated interval; null where it cannot be said.'),
       text: z.string(),
     }),
   ),
-  /** Over the changes that can be graded. */
-  score: z.object({
-    graded: z.number().int(),
-    within_interval: z.number().int(),
-    median_absolute_error: z.number().nullable(),
-  }),
+  score: z
+    .object({
+      graded: z.number().int(),
+      within_interval: z.number().int(),
+      median_absolute_error: z.number().nullable(),
+    })
+    .describe('Over the changes that can be graded.'),
   sentences: z.array(z.string()),
 });
 export const verifyVersion = '1.1';

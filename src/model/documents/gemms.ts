@@ -3,50 +3,63 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
 export const tilingSchema = z.object({
-  /** Tile as the library writes it: rows belong to its own m, which is our n (docs/formats.md, gemms). */
-  tile: z.string(),
+  tile: z
+    .string()
+    .describe(
+      'Tile as the library writes it: rows belong to its own m, which is our n (docs/formats.md, gemms).',
+    ),
   calls: z.number().int(),
-  /** Tiles of the output, over batch and split K. */
-  tiles: figureSchema,
-  /** Share of the tiles' area that is output, 0 to 1: the rest is edge. */
-  tile_efficiency: figureSchema,
-  /** tiles / SMs, one tile on an SM at a time. */
-  waves: figureSchema,
-  /** waves / whole waves, 0 to 1: SMs idle in the last wave are the rest. */
-  wave_efficiency: figureSchema,
+  tiles: figureSchema.describe('Tiles of the output, over batch and split K.'),
+  tile_efficiency: figureSchema.describe(
+    "Share of the tiles' area that is output, 0 to 1: the rest is edge.",
+  ),
+  waves: figureSchema.describe('tiles / SMs, one tile on an SM at a time.'),
+  wave_efficiency: figureSchema.describe(
+    'waves / whole waves, 0 to 1: SMs idle in the last wave are the rest.',
+  ),
 });
 
 /** What the hardware allows one call: the longer of FLOPs / peak and bytes / bandwidth. */
 export const gemmRoofSchema = z.object({
   time_ns: figureSchema,
-  /** time_ns / mean time of a call, 0 to 1. */
-  share: figureSchema,
+  share: figureSchema.describe('time_ns / mean time of a call, 0 to 1.'),
   bound: z.enum(['compute', 'memory']).nullable(),
-  /** Whether peak and bandwidth were measured, or are the data sheet's. */
-  from: z.enum(['measured', 'sheet']).nullable(),
+  from: z
+    .enum(['measured', 'sheet'])
+    .nullable()
+    .describe("Whether peak and bandwidth were measured, or are the data sheet's."),
 });
 
 /** Another size, and what it would give under the model that `text` names. */
 export const gemmWhatIfSchema = z.object({
-  /** rows: more tokens a call. align: N or K at multiples of 16 bytes. fill_n: output features up to the tiles' edge. */
-  change: z.enum(['rows', 'align', 'fill_n']),
+  change: z
+    .enum(['rows', 'align', 'fill_n'])
+    .describe(
+      "rows: more tokens a call. align: N or K at multiples of 16 bytes. fill_n: output features up to the tiles' edge.",
+    ),
   m: z.number(),
   n: z.number(),
   k: z.number(),
-  /** Predicted time / time now of a call. */
-  time_ratio: figureSchema,
-  /** Predicted useful work a second / now: rows (rows), calls (align), output features (fill_n). */
-  rate_ratio: figureSchema,
+  time_ratio: figureSchema.describe('Predicted time / time now of a call.'),
+  rate_ratio: figureSchema.describe(
+    'Predicted useful work a second / now: rows (rows), calls (align), output features (fill_n).',
+  ),
   text: z.string(),
 });
 
 export const gemmSchema = z.object({
-  /** profiler: operators' shapes with their kernels' time. Logs have shapes and algorithms and no times. */
-  source: z.enum(['profiler', 'cublas-log', 'cublaslt-log', 'log']),
+  source: z
+    .enum(['profiler', 'cublas-log', 'cublaslt-log', 'log'])
+    .describe(
+      "profiler: operators' shapes with their kernels' time. Logs have shapes and algorithms and no times.",
+    ),
   execution_id: z.string(),
   capture_id: z.string(),
-  /** Rows (tokens) × columns (output features), inner dimension: row-major, as frameworks mean it. */
-  m: z.number(),
+  m: z
+    .number()
+    .describe(
+      'Rows (tokens) × columns (output features), inner dimension: row-major, as frameworks mean it.',
+    ),
   n: z.number(),
   k: z.number(),
   batch: z.number(),
@@ -54,36 +67,39 @@ export const gemmSchema = z.object({
   compute_type: z.string().nullable(),
   layout: z.string().nullable(),
   calls: z.number().int(),
-  /** Operators (profiler), or functions' algorithms (logs), most calls first. */
-  made_by: z.array(z.object({ name: z.string(), calls: z.number().int() })),
-  /** Stages it ran in: prefill, decode, …; empty for logs. */
-  stages: z.array(z.string()),
-  /** 2·M·N·K·batch of one call. */
-  flop: z.number(),
-  /** FLOP / bytes of A, B and the output, each moved once. */
-  arithmetic_intensity: figureSchema,
+  made_by: z
+    .array(z.object({ name: z.string(), calls: z.number().int() }))
+    .describe("Operators (profiler), or functions' algorithms (logs), most calls first."),
+  stages: z.array(z.string()).describe('Stages it ran in: prefill, decode, …; empty for logs.'),
+  flop: z.number().describe('2·M·N·K·batch of one call.'),
+  arithmetic_intensity: figureSchema.describe('FLOP / bytes of A, B and the output, each moved once.'),
   total_time_ns: figureSchema,
-  /** FLOP / time; for a log's shape the time is that of the profiler's row of the same shape. */
-  achieved_flops: figureSchema,
-  /** achieved / dense data-sheet peak of the dtype, 0 to 1. */
-  peak_share: figureSchema,
-  /** Tiles used, most calls first; empty where no name or log tells. */
-  tilings: z.array(tilingSchema),
-  /** Dimensions that keep tensor cores from loading 16 bytes at once, in words; empty when there are none. */
-  alignment_faults: z.array(z.string()),
-  /** 1.1 */
-  roof: gemmRoofSchema.optional(),
-  /** What padding or another batch would give (1.1); empty where nothing would. */
-  what_if: z.array(gemmWhatIfSchema).optional(),
+  achieved_flops: figureSchema.describe(
+    "FLOP / time; for a log's shape the time is that of the profiler's row of the same shape.",
+  ),
+  peak_share: figureSchema.describe('achieved / dense data-sheet peak of the dtype, 0 to 1.'),
+  tilings: z.array(tilingSchema).describe('Tiles used, most calls first; empty where no name or log tells.'),
+  alignment_faults: z
+    .array(z.string())
+    .describe(
+      'Dimensions that keep tensor cores from loading 16 bytes at once, in words; empty when there are none.',
+    ),
+  roof: gemmRoofSchema.optional().describe('1.1'),
+  what_if: z
+    .array(gemmWhatIfSchema)
+    .optional()
+    .describe('What padding or another batch would give (1.1); empty where nothing would.'),
 });
 
 export const gemmsResultSchema = z.object({
   gpu: z.string().nullable(),
   sm_count: figureSchema,
-  /** Only products of this stage (1.1); absent: of all. */
-  stage: z.string().optional(),
-  /** By time, then by FLOP. Rows of different sources are never summed: they may be the same calls. */
-  gemms: z.array(gemmSchema),
+  stage: z.string().optional().describe('Only products of this stage (1.1); absent: of all.'),
+  gemms: z
+    .array(gemmSchema)
+    .describe(
+      'By time, then by FLOP. Rows of different sources are never summed: they may be the same calls.',
+    ),
 });
 
 export const gemmsVersion = '1.1';

@@ -22,26 +22,29 @@ const measurement = {
 /** Fastest dense matrix multiplication found for a dtype. */
 export const gpuComputePeakSchema = z.object({
   ...measurement,
-  /** dtype computed in; tfloat32: float32 matrices on tensor cores. int8: integer operations a second. */
-  dtype: z.string(),
+  dtype: z
+    .string()
+    .describe(
+      'dtype computed in; tfloat32: float32 matrices on tensor cores. int8: integer operations a second.',
+    ),
   flops_per_s: z.number(),
   m: z.number().int(),
   n: z.number().int(),
   k: z.number().int(),
-  /** Dense data-sheet peak, with its document; missing where no sheet states it. */
-  sheet: figureSchema,
-  /** flops_per_s / sheet. */
-  of_sheet: figureSchema,
-  /** flops_per_s over the measured bandwidth of memory: FLOP a byte at which both limit. */
-  ridge_flop_per_byte: z.number().nullable(),
+  sheet: figureSchema.describe('Dense data-sheet peak, with its document; missing where no sheet states it.'),
+  of_sheet: figureSchema.describe('flops_per_s / sheet.'),
+  ridge_flop_per_byte: z
+    .number()
+    .nullable()
+    .describe('flops_per_s over the measured bandwidth of memory: FLOP a byte at which both limit.'),
 });
 
 export const gpuBandwidthSchema = z.object({
   ...measurement,
-  /** copy: read + write. triad: two reads + write. */
-  pattern: z.enum(['copy', 'read', 'write', 'triad']),
-  /** Bytes read and written a second, together. */
-  bytes_per_s: z.number(),
+  pattern: z
+    .enum(['copy', 'read', 'write', 'triad'])
+    .describe('copy: read + write. triad: two reads + write.'),
+  bytes_per_s: z.number().describe('Bytes read and written a second, together.'),
   array_bytes: z.number(),
   sheet: figureSchema,
   of_sheet: figureSchema,
@@ -55,8 +58,7 @@ export const hostLinkSchema = z.object({
   pinned: z.boolean(),
   bytes: z.number(),
   bytes_per_s: z.number(),
-  /** One direction of the link as the data sheet names it. */
-  sheet: figureSchema,
+  sheet: figureSchema.describe('One direction of the link as the data sheet names it.'),
   of_sheet: figureSchema,
 });
 
@@ -66,41 +68,58 @@ export const triedGemmSchema = z.object({
   m: z.number().int(),
   n: z.number().int(),
   k: z.number().int(),
-  /** Null when it was not measured. */
-  flops_per_s: z.number().nullable(),
+  flops_per_s: z.number().nullable().describe('Null when it was not measured.'),
   outcome: z.string(),
 });
 
 export const gpuRoofsSchema = z.object({
-  /** As PyTorch counts: cuda:<index>. */
-  index: z.number().int(),
+  index: z.number().int().describe('As PyTorch counts: cuda:<index>.'),
   name: z.string(),
-  /** vendor:device, e.g. 10de:2335: tells products of one name apart. Null where the bus is hidden. */
-  pci_id: z.string().nullable().default(null),
+  pci_id: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(
+      'vendor:device, e.g. 10de:2335: tells products of one name apart. Null where the bus is hidden.',
+    ),
   compute_capability: z.string().nullable(),
   sm_count: z.number().nullable(),
   l2_bytes: z.number().nullable(),
   memory_bytes: z.number().nullable(),
   power_limit_w: z.number().nullable(),
-  /** Profile of a MIG instance: 1g.10gb. The sheet's figures are then its share of the whole GPU's. */
-  mig_profile: z.string().nullable(),
-  /** Document and year, and what was scaled; null for a GPU that no sheet is known of. */
-  sheet: z.string().nullable(),
-  /** compared: another GPU of its name was measured as a whole, of this one only what shows that it is as fast. */
-  scope: z.enum(['full', 'compared']),
+  mig_profile: z
+    .string()
+    .nullable()
+    .describe(
+      "Profile of a MIG instance: 1g.10gb. The sheet's figures are then its share of the whole GPU's.",
+    ),
+  sheet: z
+    .string()
+    .nullable()
+    .describe('Document and year, and what was scaled; null for a GPU that no sheet is known of.'),
+  scope: z
+    .enum(['full', 'compared'])
+    .describe(
+      'compared: another GPU of its name was measured as a whole, of this one only what shows that it is as fast.',
+    ),
   compute: z.array(gpuComputePeakSchema),
   bandwidth: z.array(gpuBandwidthSchema),
-  /** Fastest of copy, read and triad: the memory's roof. */
-  memory_bytes_per_s: z.number().nullable(),
+  memory_bytes_per_s: z.number().nullable().describe("Fastest of copy, read and triad: the memory's roof."),
   l2: gpuBandwidthSchema.omit({ pattern: true, sheet: true, of_sheet: true }).nullable(),
-  /** What the host needs to hand an empty kernel to the driver, through PyTorch: what eager programs pay a kernel. */
-  launch: gpuLatencySchema.nullable(),
-  /** From one empty kernel to the next on the device when many are waiting. */
-  launch_device: gpuLatencySchema.nullable(),
-  /** From the call until the host knows that the kernel is done. */
-  launch_round_trip: gpuLatencySchema.nullable(),
-  /** From one empty kernel to the next in a replayed CUDA graph. */
-  graph_node: gpuLatencySchema.nullable(),
+  launch: gpuLatencySchema
+    .nullable()
+    .describe(
+      'What the host needs to hand an empty kernel to the driver, through PyTorch: what eager programs pay a kernel.',
+    ),
+  launch_device: gpuLatencySchema
+    .nullable()
+    .describe('From one empty kernel to the next on the device when many are waiting.'),
+  launch_round_trip: gpuLatencySchema
+    .nullable()
+    .describe('From the call until the host knows that the kernel is done.'),
+  graph_node: gpuLatencySchema
+    .nullable()
+    .describe('From one empty kernel to the next in a replayed CUDA graph.'),
   host_links: z.array(hostLinkSchema),
   tried: z.array(triedGemmSchema),
 });
@@ -108,37 +127,35 @@ export const gpuRoofsSchema = z.object({
 export const collectivePointSchema = z.object({
   ...measurement,
   bytes: z.number(),
-  /** bytes / time. */
-  algorithm_bytes_per_s: z.number(),
-  /** × 2(n − 1)/n: what each GPU's link carries (nccl-tests, PERFORMANCE.md). */
-  bus_bytes_per_s: z.number(),
+  algorithm_bytes_per_s: z.number().describe('bytes / time.'),
+  bus_bytes_per_s: z
+    .number()
+    .describe("× 2(n − 1)/n: what each GPU's link carries (nccl-tests, PERFORMANCE.md)."),
 });
 
 export const collectivesSchema = z.object({
   operation: z.literal('all-reduce'),
   ranks: z.number().int(),
-  /** Ascending by size. */
-  points: z.array(collectivePointSchema),
-  /** Time of the smallest size. */
-  latency_ns: z.number().nullable(),
+  points: z.array(collectivePointSchema).describe('Ascending by size.'),
+  latency_ns: z.number().nullable().describe('Time of the smallest size.'),
   bus_bytes_per_s: z.number().nullable(),
-  /** NVLink of one GPU, one direction. */
-  sheet: figureSchema,
+  sheet: figureSchema.describe('NVLink of one GPU, one direction.'),
   of_sheet: figureSchema,
 });
 
 /** Measured roofs of a machine's GPUs. */
 export const gpuRooflineSchema = z.object({
-  /** torch 2.11.0 (CUDA 13.0) */
-  framework: z.string(),
+  framework: z.string().describe('torch 2.11.0 (CUDA 13.0)'),
   driver: z.string().nullable(),
   measured_at: z.string(),
   seconds: z.number(),
   gpus: z.array(gpuRoofsSchema),
-  /** Null with one GPU, or where they could not be measured: the issues say why. */
-  collectives: collectivesSchema.nullable(),
-  /** What makes figures doubtful: throttling, other processes, cases that failed. */
-  issues: z.array(issueSchema),
+  collectives: collectivesSchema
+    .nullable()
+    .describe('Null with one GPU, or where they could not be measured: the issues say why.'),
+  issues: z
+    .array(issueSchema)
+    .describe('What makes figures doubtful: throttling, other processes, cases that failed.'),
 });
 
 export type GpuRoofline = z.infer<typeof gpuRooflineSchema>;

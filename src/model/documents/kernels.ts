@@ -37,9 +37,7 @@ const stepSchema = z.object({
 /** What only the run knows; kept as the artifact `kernel-plan` of its session. */
 export const kernelPlanSchema = z.object({
   engine: z.object({ name: z.string(), version: z.string().nullable() }),
-  /** cpu, cuda:0 */
-  device: z.string(),
-  /** What the framework says of it; null when no process came so far. */
+  device: z.string().describe('cpu, cuda:0'),
   device_facts: z
     .object({
       name: z.string(),
@@ -51,10 +49,13 @@ export const kernelPlanSchema = z.object({
       compute_capability: z.string().nullable(),
       driver: z.string().nullable(),
     })
-    .nullable(),
+    .nullable()
+    .describe('What the framework says of it; null when no process came so far.'),
   threads: count.nullable(),
-  /** Of the samples that tell of it: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU. */
-  scope: z.string().nullable(),
+  scope: z
+    .string()
+    .nullable()
+    .describe('Of the samples that tell of it: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU.'),
   protocol: z.object({
     runs: count,
     max_runs: count,
@@ -65,10 +66,16 @@ export const kernelPlanSchema = z.object({
     seed: count,
   }),
   points: z.array(sweepPointSchema),
-  /** With --trace: captures with the operators and kernels behind the cases; `case` where one is of one case alone (1.1). */
-  traces: z.array(z.object({ capture_id: z.string(), case: z.string().nullable() })).default([]),
-  /** null: kernels were named, no model. */
-  model: z.object({ name: z.string(), dtype: z.string(), steps: z.array(stepSchema) }).nullable(),
+  traces: z
+    .array(z.object({ capture_id: z.string(), case: z.string().nullable() }))
+    .default([])
+    .describe(
+      'With --trace: captures with the operators and kernels behind the cases; `case` where one is of one case alone (1.1).',
+    ),
+  model: z
+    .object({ name: z.string(), dtype: z.string(), steps: z.array(stepSchema) })
+    .nullable()
+    .describe('null: kernels were named, no model.'),
 });
 
 export const kernelCaseSchema = z.object({
@@ -79,88 +86,97 @@ export const kernelCaseSchema = z.object({
   dtype: z.string(),
   params: z.record(z.string(), z.number()),
   outcome: z.enum(caseOutcomes),
-  /** Why it was not measured, or what is doubtful. */
-  text: z.string().nullable(),
+  text: z.string().nullable().describe('Why it was not measured, or what is doubtful.'),
   flops: z.number(),
   bytes: z.number(),
   runs: count,
-  /** ns of one operation, with the 95 % interval of the mean over the runs of this process. */
-  mean_ns: figureSchema,
-  /** Null when it was not measured; percentiles are linear (type 7). */
-  median_ns: z.number().nullable(),
+  mean_ns: figureSchema.describe(
+    'ns of one operation, with the 95 % interval of the mean over the runs of this process.',
+  ),
+  median_ns: z
+    .number()
+    .nullable()
+    .describe('Null when it was not measured; percentiles are linear (type 7).'),
   min_ns: z.number().nullable(),
   max_ns: z.number().nullable(),
   sd_ns: z.number().nullable(),
   p5_ns: z.number().nullable(),
   p95_ns: z.number().nullable(),
-  /** Of the median. */
-  bytes_per_s: z.number().nullable(),
+  bytes_per_s: z.number().nullable().describe('Of the median.'),
   flops_per_s: z.number().nullable(),
-  /** FLOP a byte; null where nothing is computed. */
-  intensity: z.number().nullable(),
-  /** Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes alone. */
-  roof_ns: figureSchema,
-  /** Bytes that its copies hold together, and the level of the memory hierarchy that holds them; null on a GPU (1.2). */
-  working_set_bytes: z.number(),
+  intensity: z.number().nullable().describe('FLOP a byte; null where nothing is computed.'),
+  roof_ns: figureSchema.describe(
+    'Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes alone.',
+  ),
+  working_set_bytes: z
+    .number()
+    .describe(
+      'Bytes that its copies hold together, and the level of the memory hierarchy that holds them; null on a GPU (1.2).',
+    ),
   roof_level: z.string().nullable(),
-  /** Bandwidth of that level at this working set: the roof of every kernel that moves bytes (1.2). */
-  roof_bytes_per_s: figureSchema,
-  /** roof_ns / median. */
-  roof_share: figureSchema,
-  /** What limits it: memory, compute, or latency: the roofs allow less time than one launch takes. */
-  bound: z.enum(['memory', 'compute', 'latency']).nullable(),
+  roof_bytes_per_s: figureSchema.describe(
+    'Bandwidth of that level at this working set: the roof of every kernel that moves bytes (1.2).',
+  ),
+  roof_share: figureSchema.describe('roof_ns / median.'),
+  bound: z
+    .enum(['memory', 'compute', 'latency'])
+    .nullable()
+    .describe(
+      'What limits it: memory, compute, or latency: the roofs allow less time than one launch takes.',
+    ),
   method: z.enum(['events', 'graph', 'host']).nullable(),
   per_sample: count.nullable(),
   rotated_bytes: z.number().nullable(),
   peak_memory_bytes: figureSchema,
-  /** Against float64: largest difference over the largest magnitude; null when it was not compared. */
-  max_error: z.number().nullable(),
+  max_error: z
+    .number()
+    .nullable()
+    .describe(
+      'Against float64: largest difference over the largest magnitude; null when it was not compared.',
+    ),
   clock_mhz: figureSchema,
   power_w: figureSchema,
-  /** Reasons that held the clocks down meanwhile. */
-  throttled_by: z.array(z.string()),
-  /** What runs behind it, of a run in a trace (--trace), by time; null where it was not traced (1.1). */
+  throttled_by: z.array(z.string()).describe('Reasons that held the clocks down meanwhile.'),
   behind: z
     .array(
       z.object({
         what: z.enum(['kernel', 'operator']),
         name: z.string(),
         class: z.enum(opClasses).nullable(),
-        /** In one run. */
-        count: z.number(),
-        /** In one run: of a kernel on its device, of an operator without those it calls. */
-        ns: z.number(),
+        count: z.number().describe('In one run.'),
+        ns: z
+          .number()
+          .describe('In one run: of a kernel on its device, of an operator without those it calls.'),
       }),
     )
     .nullable()
-    .optional(),
+    .optional()
+    .describe(
+      'What runs behind it, of a run in a trace (--trace), by time; null where it was not traced (1.1).',
+    ),
 });
 
 /** A table of medians over two swept sizes. */
 export const kernelMapSchema = z.object({
   series: z.string(),
-  /** What all its cases share, in words. */
-  fixed: z.string(),
+  fixed: z.string().describe('What all its cases share, in words.'),
   x: z.object({ name: z.string(), values: z.array(z.string()) }),
   y: z.object({ name: z.string(), values: z.array(z.string()) }),
-  /** One a cell that has a case; x and y count the values from 0. */
-  cells: z.array(z.object({ x: count, y: count, case: z.string() })),
+  cells: z
+    .array(z.object({ x: count, y: count, case: z.string() }))
+    .describe('One a cell that has a case; x and y count the values from 0.'),
 });
 
 export const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
   ops: z.array(
     stepOpSchema.extend({
-      /** count × median of the case; null when it was not measured. */
-      total_ns: z.number().nullable(),
-      /** count × what the roofs allow. */
-      roof_ns: z.number().nullable(),
+      total_ns: z.number().nullable().describe('count × median of the case; null when it was not measured.'),
+      roof_ns: z.number().nullable().describe('count × what the roofs allow.'),
     }),
   ),
-  /** Σ count × median: operation after operation, without the host. */
-  measured_ns: figureSchema,
+  measured_ns: figureSchema.describe('Σ count × median: operation after operation, without the host.'),
   roof_ns: figureSchema,
-  /** Operations, counted, that the sum holds and that it lacks. */
-  measured_ops: count,
+  measured_ops: count.describe('Operations, counted, that the sum holds and that it lacks.'),
   missing_ops: count,
 });
 
@@ -174,17 +190,20 @@ export const kernelsSchema = z.object({
   }),
   plan: kernelPlanSchema.omit({ points: true, model: true, traces: true }),
   model: z.object({ name: z.string(), dtype: z.string() }).nullable(),
-  /** Roofs the shares are of; `source` names the measurement or the data sheet. */
-  roofs: z.object({
-    compute: z.array(z.object({ dtype: z.string(), flops_per_s: figureSchema })),
-    /** Of the memory; on a CPU each case has its own level's (roof_level, roof_bytes_per_s). */
-    bytes_per_s: figureSchema,
-    /** Levels that hold the cases' working sets, with the bandwidths they are judged by; empty on a GPU (1.2). */
-    levels: z.array(
-      z.object({ level: z.string(), low_bytes_per_s: z.number(), high_bytes_per_s: z.number() }),
-    ),
-    launch_ns: figureSchema,
-  }),
+  roofs: z
+    .object({
+      compute: z.array(z.object({ dtype: z.string(), flops_per_s: figureSchema })),
+      bytes_per_s: figureSchema.describe(
+        "Of the memory; on a CPU each case has its own level's (roof_level, roof_bytes_per_s).",
+      ),
+      levels: z
+        .array(z.object({ level: z.string(), low_bytes_per_s: z.number(), high_bytes_per_s: z.number() }))
+        .describe(
+          "Levels that hold the cases' working sets, with the bandwidths they are judged by; empty on a GPU (1.2).",
+        ),
+      launch_ns: figureSchema,
+    })
+    .describe('Roofs the shares are of; `source` names the measurement or the data sheet.'),
   cases: z.array(kernelCaseSchema),
   maps: z.array(kernelMapSchema),
   steps: z.array(kernelStepSchema),

@@ -6,26 +6,21 @@ import { profileConfidences } from './memory-profile.js';
 export const memorySideSchema = z.object({
   selector: z.string(),
   kind: z.enum(['session', 'file']),
-  /** The session's name or id, or the file's name. */
-  label: z.string(),
+  label: z.string().describe("The session's name or id, or the file's name."),
   model: z.string(),
   engine: z.string().nullable(),
   status: z.enum(['measured', 'partial', 'unknown']),
   timestamp: z.string().nullable(),
-  /** Fields of schema 2.0 that the profile lacks. */
-  absent: z.array(z.string()),
+  absent: z.array(z.string()).describe('Fields of schema 2.0 that the profile lacks.'),
 });
 
 export const memoryChangeSchema = z.object({
   name: z.string(),
   base_gb: z.number().nullable(),
   now_gb: z.number().nullable(),
-  /** now − base; null where a side is missing. */
-  change_gb: z.number().nullable(),
-  /** Of base; null where it is 0 or missing. */
-  change_share: z.number().nullable(),
-  /** Why there is no change. */
-  missing: z.string().nullable(),
+  change_gb: z.number().nullable().describe('now − base; null where a side is missing.'),
+  change_share: z.number().nullable().describe('Of base; null where it is 0 or missing.'),
+  missing: z.string().nullable().describe('Why there is no change.'),
 });
 
 const confidence = z.enum(profileConfidences);
@@ -33,21 +28,23 @@ const confidence = z.enum(profileConfidences);
 export const memoryCompareSchema = z.object({
   base: memorySideSchema,
   now: memorySideSchema,
-  /** What changed most, in words. */
-  headlines: z.array(z.string()),
-  /** baseline, post_warmup, peak, and the increases between them. */
-  points: z.array(memoryChangeSchema),
-  /** Components of the run's own memory at the peak, the residual and their total among them. */
-  components: z.array(
-    memoryChangeSchema.extend({
-      base_confidence: confidence.nullable(),
-      now_confidence: confidence.nullable(),
-      /** Of the change of the measured total; null where that is 0 or missing. */
-      share_of_change: z.number().nullable(),
-    }),
-  ),
-  /** Peak of each GPU. */
-  gpus: z.array(memoryChangeSchema.extend({ gpu: z.number().int() })),
+  headlines: z.array(z.string()).describe('What changed most, in words.'),
+  points: z
+    .array(memoryChangeSchema)
+    .describe('baseline, post_warmup, peak, and the increases between them.'),
+  components: z
+    .array(
+      memoryChangeSchema.extend({
+        base_confidence: confidence.nullable(),
+        now_confidence: confidence.nullable(),
+        share_of_change: z
+          .number()
+          .nullable()
+          .describe('Of the change of the measured total; null where that is 0 or missing.'),
+      }),
+    )
+    .describe("Components of the run's own memory at the peak, the residual and their total among them."),
+  gpus: z.array(memoryChangeSchema.extend({ gpu: z.number().int() })).describe('Peak of each GPU.'),
   latency: z.array(
     z.object({
       name: z.string(),
@@ -57,10 +54,9 @@ export const memoryCompareSchema = z.object({
       change_share: z.number().nullable(),
     }),
   ),
-  /** What the configurations differ in. */
-  differences: z.array(
-    z.object({ label: z.string(), base: z.string().nullable(), now: z.string().nullable() }),
-  ),
+  differences: z
+    .array(z.object({ label: z.string(), base: z.string().nullable(), now: z.string().nullable() }))
+    .describe('What the configurations differ in.'),
 });
 
 export const memoryCompareVersion = '1.0';

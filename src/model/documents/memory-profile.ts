@@ -20,21 +20,20 @@ export const gpuMemorySchema = z.looseObject({
 });
 
 export const memoryPointSchema = z.looseObject({
-  /** Sum over the GPUs that the run used. */
-  total_gb: gb,
+  total_gb: gb.describe('Sum over the GPUs that the run used.'),
   total_bytes: bytes,
   max_gb: gb,
   max_bytes: bytes.optional(),
   mean_gb: gb,
   mean_bytes: bytes.optional(),
-  /** Over GPUs, of the population; 0 for one. */
-  stddev_gb: gb,
+  stddev_gb: gb.describe('Over GPUs, of the population; 0 for one.'),
   stddev_bytes: bytes.optional(),
   per_gpu_details: z.array(gpuMemorySchema),
-  /** Seconds since sampling began; null where the point was not reached. */
-  t_s: z.number().nullable(),
-  /** Who measured it: nvml process, nvml device, rocm-smi, /proc/<pid>/status, … */
-  source: z.string().nullable(),
+  t_s: z.number().nullable().describe('Seconds since sampling began; null where the point was not reached.'),
+  source: z
+    .string()
+    .nullable()
+    .describe('Who measured it: nvml process, nvml device, rocm-smi, /proc/<pid>/status, …'),
 });
 
 export const memoryComponentSchema = z.looseObject({
@@ -42,12 +41,18 @@ export const memoryComponentSchema = z.looseObject({
   bytes: z.number(),
   gb: z.number(),
   confidence,
-  /** What it rests on: a log line, an allocator statistic, a file header, a formula with its inputs. */
-  evidence: z.array(z.string()),
-  /** Whether anything measured it, or the calculator's formula replaces it; null in older files: not known. */
-  basis: z.enum(['measured', 'formula']).nullish(),
-  /** The calculator's figure for the same; null where it has none. */
-  estimate_bytes: bytes,
+  evidence: z
+    .array(z.string())
+    .describe(
+      'What it rests on: a log line, an allocator statistic, a file header, a formula with its inputs.',
+    ),
+  basis: z
+    .enum(['measured', 'formula'])
+    .nullish()
+    .describe(
+      "Whether anything measured it, or the calculator's formula replaces it; null in older files: not known.",
+    ),
+  estimate_bytes: bytes.describe("The calculator's figure for the same; null where it has none."),
 });
 
 export const memoryProfileSchema = z.looseObject({
@@ -55,32 +60,33 @@ export const memoryProfileSchema = z.looseObject({
   schema_version: z.literal('2.0'),
   units: z.object({ gb: z.literal('10^9 bytes') }),
   metadata: z.looseObject({
-    /** ISO 8601. */
-    timestamp: z.string(),
+    timestamp: z.string().describe('ISO 8601.'),
     session_id: z.string().nullable(),
-    /** Inputs as asked for. */
-    config: z.looseObject({
-      model: z.string(),
-      input_len: z.number().int(),
-      output_len: z.number().int(),
-      batch_size: z.number().int(),
-      /** Null: a server's own, and nobody asked for another. */
-      dtype: z.string().nullable(),
-      quantization: z.string().nullable(),
-      kv_cache_dtype: z.string().nullable(),
-      tensor_parallel_size: z.number().int(),
-      gpu_memory_utilization: z.number().nullable(),
-      max_model_len: z.number().int().nullable(),
-    }),
+    config: z
+      .looseObject({
+        model: z.string(),
+        input_len: z.number().int(),
+        output_len: z.number().int(),
+        batch_size: z.number().int(),
+        dtype: z.string().nullable().describe("Null: a server's own, and nobody asked for another."),
+        quantization: z.string().nullable(),
+        kv_cache_dtype: z.string().nullable(),
+        tensor_parallel_size: z.number().int(),
+        gpu_memory_utilization: z.number().nullable(),
+        max_model_len: z.number().int().nullable(),
+      })
+      .describe('Inputs as asked for.'),
     where: z.enum(['host', 'container', 'url']),
     container_name: z.string().nullable(),
-    /** measured: the whole run. partial: it ended early, points reached are kept. */
-    status: z.enum(['measured', 'partial']),
+    status: z
+      .enum(['measured', 'partial'])
+      .describe('measured: the whole run. partial: it ended early, points reached are kept.'),
     duration_s: z.number().nullable(),
     sampling: z.looseObject({ source: z.string(), samples: z.number().int(), hz: z.number().nullable() }),
     gpus: z.array(z.looseObject({ gpu: z.number().int(), name: z.string().nullable(), total_bytes: bytes })),
-    /** Code and sentence of everything doubtful: other processes on the GPU, a lost sampler, … */
-    issues: z.array(z.object({ code: z.string(), text: z.string() })),
+    issues: z
+      .array(z.object({ code: z.string(), text: z.string() }))
+      .describe('Code and sentence of everything doubtful: other processes on the GPU, a lost sampler, …'),
   }),
   model_info: z.looseObject({
     name: z.string(),
@@ -98,35 +104,42 @@ export const memoryProfileSchema = z.looseObject({
     hidden_size: z.number().int().nullable(),
     quantization: z.string().nullable(),
     tensor_parallel_size: z.number().int(),
-    /** config.json as the engine used it: what `validate` reckons from. */
-    config: z.record(z.string(), z.unknown()).optional(),
+    config: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('config.json as the engine used it: what `validate` reckons from.'),
     weights: z.enum(['random', 'trained', 'unknown']).optional(),
-    /** Where each given dimension comes from: flag, config, preset, assumed. */
-    sources: z.record(z.string(), z.string()),
+    sources: z
+      .record(z.string(), z.string())
+      .describe('Where each given dimension comes from: flag, config, preset, assumed.'),
     family: z.string().nullable(),
   }),
-  /** Aliases that lines of users read: `.memory.total_gb` is memory_breakdown.total_measured_gb. */
-  memory: z.looseObject({ total_gb: gb }).optional(),
+  memory: z
+    .looseObject({ total_gb: gb })
+    .optional()
+    .describe('Aliases that lines of users read: `.memory.total_gb` is memory_breakdown.total_measured_gb.'),
   memory_measurements: z.looseObject({
     baseline: memoryPointSchema,
     post_warmup: memoryPointSchema,
     peak: memoryPointSchema,
-    /** peak − baseline. */
-    memory_increase_gb: gb,
+    memory_increase_gb: gb.describe('peak − baseline.'),
     memory_increase_bytes: bytes,
-    /** after warm-up − baseline: lazy allocation. */
-    warmup_increase_gb: gb,
+    warmup_increase_gb: gb.describe('after warm-up − baseline: lazy allocation.'),
     warmup_increase_bytes: bytes,
-    /** peak − after warm-up: growth. */
-    growth_gb: gb,
+    growth_gb: gb.describe('peak − after warm-up: growth.'),
     growth_bytes: bytes,
   }),
   memory_breakdown: z.looseObject({
-    /** What the run itself took at the peak: peak − baseline, or the process's own use where the driver tells it. */
-    total_measured_gb: gb,
+    total_measured_gb: gb.describe(
+      "What the run itself took at the peak: peak − baseline, or the process's own use where the driver tells it.",
+    ),
     total_measured_bytes: bytes,
-    /** own_processes: as the driver lists them; points: samples of the whole device or of the host's processes. */
-    total_measured_basis: z.enum(['own_processes', 'points']).nullish(),
+    total_measured_basis: z
+      .enum(['own_processes', 'points'])
+      .nullish()
+      .describe(
+        "own_processes: as the driver lists them; points: samples of the whole device or of the host's processes.",
+      ),
     model_weights_gb: gb,
     model_weights_bytes: bytes.optional(),
     kv_cache_gb: gb,
@@ -135,14 +148,16 @@ export const memoryProfileSchema = z.looseObject({
     activations_bytes: bytes.optional(),
     framework_overhead_gb: gb,
     framework_overhead_bytes: bytes.optional(),
-    /** Aliases of model_weights_gb, kv_cache_gb, activations_gb, framework_overhead_gb and confidence_levels.overall. */
-    weights: gb.optional(),
+    weights: gb
+      .optional()
+      .describe(
+        'Aliases of model_weights_gb, kv_cache_gb, activations_gb, framework_overhead_gb and confidence_levels.overall.',
+      ),
     kv_cache: gb.optional(),
     activations: gb.optional(),
     overhead: gb.optional(),
     confidence: confidence.optional(),
-    /** Measured − all components; negative is shown as it is. */
-    residual_gb: gb,
+    residual_gb: gb.describe('Measured − all components; negative is shown as it is.'),
     residual_bytes: bytes,
     confidence_levels: z.looseObject({
       overall: confidence,
@@ -151,13 +166,11 @@ export const memoryProfileSchema = z.looseObject({
       activations: confidence,
       framework_overhead: confidence,
     }),
-    /** Sum to total_measured_bytes with the residual. */
-    components: z.array(memoryComponentSchema),
+    components: z.array(memoryComponentSchema).describe('Sum to total_measured_bytes with the residual.'),
   }),
   latency_stats: z.looseObject({
     mean_latency_ms: z.number().nullable(),
-    /** Output tokens a second. */
-    tokens_per_second: z.number().nullable(),
+    tokens_per_second: z.number().nullable().describe('Output tokens a second.'),
     mean_ttft_ms: z.number().nullable(),
     mean_tpot_ms: z.number().nullable(),
     runs: z.number().int(),
@@ -165,11 +178,12 @@ export const memoryProfileSchema = z.looseObject({
   engine_metadata: z.looseObject({
     engine_version: z.string().nullable(),
     engine_type: z.string(),
-    /** Engine arguments as it ran: mode, attn, … */
-    engine_args: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+    engine_args: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
+      .optional()
+      .describe('Engine arguments as it ran: mode, attn, …'),
   }),
-  /** Path of a null field → why it is not known. */
-  missing: z.record(z.string(), z.string()),
+  missing: z.record(z.string(), z.string()).describe('Path of a null field → why it is not known.'),
 });
 
 /** The profile itself, of its file or of a document around it (`report --json`). */

@@ -6,11 +6,13 @@ const bytes = z.number().nullable();
 
 /** One line of the timeline; times are seconds since sampling began, as in the profile. */
 export const memorySeriesSchema = z.object({
-  /** `gpu0`, `host`, `gpu0 · pid 4711`, … */
-  label: z.string(),
+  label: z.string().describe('`gpu0`, `host`, `gpu0 · pid 4711`, …'),
   gpu: z.number().int().nullable(),
-  /** used: the whole device. process: one process on it. rss: host memory of the engine's processes. */
-  kind: z.enum(['used', 'process', 'rss']),
+  kind: z
+    .enum(['used', 'process', 'rss'])
+    .describe(
+      "used: the whole device. process: one process on it. rss: host memory of the engine's processes.",
+    ),
   source: z.string(),
   points: z.array(z.object({ t_s: z.number(), bytes: z.number() })),
 });
@@ -19,17 +21,14 @@ export const memorySeriesSchema = z.object({
 export const allocatorMomentSchema = z.object({
   gpu: z.number().int().nullable(),
   rank: z.number().int(),
-  /** load, post_warmup, prefill, decode, end: the stage whose end it is. */
-  stage: z.string(),
+  stage: z.string().describe('load, post_warmup, prefill, decode, end: the stage whose end it is.'),
   t_s: z.number(),
   allocated_bytes: bytes,
   reserved_bytes: bytes,
-  /** Most given out within the stage. */
-  max_allocated_bytes: bytes,
+  max_allocated_bytes: bytes.describe('Most given out within the stage.'),
   weights_bytes: bytes,
   kv_cache_bytes: bytes,
-  /** max_allocated (else allocated) − weights − KV cache. */
-  rest_bytes: bytes,
+  rest_bytes: bytes.describe('max_allocated (else allocated) − weights − KV cache.'),
 });
 
 export const memoryResultSchema = z.object({
@@ -46,38 +45,38 @@ export const memoryResultSchema = z.object({
     marks: z.array(
       z.object({ point: z.enum(['baseline', 'post_warmup', 'peak']), t_s: z.number(), bytes: z.number() }),
     ),
-    /** load, warm-up, timed: bands behind the lines. */
-    phases: z.array(z.object({ label: z.string(), start_s: z.number(), end_s: z.number() })),
+    phases: z
+      .array(z.object({ label: z.string(), start_s: z.number(), end_s: z.number() }))
+      .describe('load, warm-up, timed: bands behind the lines.'),
   }),
-  /** Chronological; empty where the framework told nothing. */
-  allocator: z.array(allocatorMomentSchema),
-  /** Reserved and not in use at the end, by GPU; empty without an allocator's statistics. */
-  fragmentation: z.array(
-    z.object({
-      gpu: z.number().int(),
-      reserved_bytes: z.number(),
-      /** Most that was given out of it. */
-      max_allocated_bytes: z.number(),
-      /** (reserved − given out at most) / reserved. */
-      unused_share: z.number(),
-      /** Free pieces of split blocks at the end. */
-      inactive_split_bytes: bytes,
-    }),
-  ),
-  /** With --snapshot: what was alive at the allocator's peak of one warm-up repeat, largest first; null without. */
+  allocator: z
+    .array(allocatorMomentSchema)
+    .describe('Chronological; empty where the framework told nothing.'),
+  fragmentation: z
+    .array(
+      z.object({
+        gpu: z.number().int(),
+        reserved_bytes: z.number(),
+        max_allocated_bytes: z.number().describe('Most that was given out of it.'),
+        unused_share: z.number().describe('(reserved − given out at most) / reserved.'),
+        inactive_split_bytes: bytes.describe('Free pieces of split blocks at the end.'),
+      }),
+    )
+    .describe("Reserved and not in use at the end, by GPU; empty without an allocator's statistics."),
   allocations: z
     .array(
       z.object({
         gpu: z.number().int(),
-        /** prefill or decode: where the peak was. */
-        stage: z.string(),
-        /** Where in the program: file, line, function. */
-        operator: z.string(),
+        stage: z.string().describe('prefill or decode: where the peak was.'),
+        operator: z.string().describe('Where in the program: file, line, function.'),
         bytes: z.number(),
         blocks: z.number().int().nullable(),
       }),
     )
-    .nullable(),
+    .nullable()
+    .describe(
+      "With --snapshot: what was alive at the allocator's peak of one warm-up repeat, largest first; null without.",
+    ),
 });
 
 export const memoryResultDocumentSchema = documentSchema('memory', '1.0', memoryResultSchema);

@@ -13,53 +13,47 @@ export const predictAssumptionSchema = z.object({ id: z.string(), text: z.string
 
 /** Kernels of one operation of a stage, all layers together. */
 export const predictOpSchema = z.object({
-  /** qkv_proj, attention, … of docs/llm-arithmetic.md; what is no necessary operation has a name of its own: kv_cache_copy, … */
-  op: z.string(),
+  op: z
+    .string()
+    .describe(
+      'qkv_proj, attention, … of docs/llm-arithmetic.md; what is no necessary operation has a name of its own: kv_cache_copy, …',
+    ),
   class: z.enum(opClasses),
   kernel: z.string(),
   params: z.record(z.string(), z.number()),
-  /** Times in the stage. */
-  count: z.number().int(),
-  /** Kernels on the device, all together. */
-  kernels: z.number(),
-  /** Of one: at the roofs, and by the table. */
-  roofline_us: z.number(),
+  count: z.number().int().describe('Times in the stage.'),
+  kernels: z.number().describe('Kernels on the device, all together.'),
+  roofline_us: z.number().describe('Of one: at the roofs, and by the table.'),
   predicted_us: z.number().nullable(),
-  /**
-   * measured: this very case. interpolated: between cases. extrapolated: beyond them, or from other shapes alone.
-   * assumed: no case of such a kernel; its bytes at a usual share of the bandwidth. Null without a table.
-   */
-  how: z.enum(['measured', 'interpolated', 'extrapolated', 'assumed']).nullable(),
+  how: z
+    .enum(['measured', 'interpolated', 'extrapolated', 'assumed'])
+    .nullable()
+    .describe(
+      'measured: this very case. interpolated: between cases. extrapolated: beyond them, or from other shapes alone. assumed: no case of such a kernel; its bytes at a usual share of the bandwidth. Null without a table.',
+    ),
 });
 
 /** The difference of measurement and prediction, part by part; parts sum to it. */
 export const residualSchema = z.object({
-  /** launch-bound, unfused-elementwise, attention, gemm, sampling, host, unattributed */
-  cause: z.enum([
-    'launch-bound',
-    'unfused-elementwise',
-    'attention',
-    'gemm',
-    'sampling',
-    'host',
-    'unattributed',
-  ]),
+  cause: z
+    .enum(['launch-bound', 'unfused-elementwise', 'attention', 'gemm', 'sampling', 'host', 'unattributed'])
+    .describe('launch-bound, unfused-elementwise, attention, gemm, sampling, host, unattributed'),
   ms: z.number(),
   text: z.string(),
 });
 
 export const measuredStageSchema = z.object({
   session: z.string(),
-  /** Variant, phase or stage in the session. */
-  what: z.string(),
+  what: z.string().describe('Variant, phase or stage in the session.'),
   ms: figureSchema,
-  /** Prediction / measurement. */
-  roofline_ratio: figureSchema,
+  roofline_ratio: figureSchema.describe('Prediction / measurement.'),
   table_ratio: figureSchema,
-  /** launched_ms / measurement: the prediction where no kernel table is given (1.1). */
-  launched_ratio: figureSchema,
-  /** True when the roofline alone is above the measurement: model, dtype or peaks are wrong. */
-  above_measurement: z.boolean(),
+  launched_ratio: figureSchema.describe(
+    'launched_ms / measurement: the prediction where no kernel table is given (1.1).',
+  ),
+  above_measurement: z
+    .boolean()
+    .describe('True when the roofline alone is above the measurement: model, dtype or peaks are wrong.'),
   residual: z.array(residualSchema),
 });
 
@@ -74,27 +68,31 @@ export const predictStageSchema = z.object({
   flops: z.number(),
   bytes: z.number(),
   bound: z.enum(['compute', 'memory']).nullable(),
-  /** (a) max(Σ F/P, Σ B/BW): nothing is faster. */
-  roofline_ms: figureSchema,
-  /** Σ over operations of max(F/P, B/BW): one after another. */
-  roofline_serial_ms: figureSchema,
-  /** (a) launched as assumed: every kernel at its roof, a node at least in a graph, the host's time where it is longer. */
-  launched_ms: figureSchema,
-  /** 95 % of measurements are expected between these, by recorded stages of this engine and device; null: not calibrated (1.1). */
-  launched_range_ms: z.tuple([z.number(), z.number()]).nullable(),
-  /** (b) by the measured kernels, composed under the assumptions. */
-  predicted_ms: figureSchema,
-  /**
-   * Error if all kernels erred the same way: each one's share × its error, the 95 % interval of a measured case, else the
-   * leave-one-out error. Null without a table.
-   */
-  predicted_error: z.number().nullable(),
+  roofline_ms: figureSchema.describe('(a) max(Σ F/P, Σ B/BW): nothing is faster.'),
+  roofline_serial_ms: figureSchema.describe('Σ over operations of max(F/P, B/BW): one after another.'),
+  launched_ms: figureSchema.describe(
+    "(a) launched as assumed: every kernel at its roof, a node at least in a graph, the host's time where it is longer.",
+  ),
+  launched_range_ms: z
+    .tuple([z.number(), z.number()])
+    .nullable()
+    .describe(
+      '95 % of measurements are expected between these, by recorded stages of this engine and device; null: not calibrated (1.1).',
+    ),
+  predicted_ms: figureSchema.describe('(b) by the measured kernels, composed under the assumptions.'),
+  predicted_error: z
+    .number()
+    .nullable()
+    .describe(
+      "Error if all kernels erred the same way: each one's share × its error, the 95 % interval of a measured case, else the leave-one-out error. Null without a table.",
+    ),
   device_ms: figureSchema,
   host_ms: figureSchema,
-  /** Of the device time: kernels that were extrapolated or assumed, not measured or interpolated. */
-  beyond_table_share: z.number().nullable(),
-  /** What takes longer by the table, else by `launched_ms`. */
-  limited_by: z.enum(['device', 'host']),
+  beyond_table_share: z
+    .number()
+    .nullable()
+    .describe('Of the device time: kernels that were extrapolated or assumed, not measured or interpolated.'),
+  limited_by: z.enum(['device', 'host']).describe('What takes longer by the table, else by `launched_ms`.'),
   ops: z.array(predictOpSchema),
   measured: z.array(measuredStageSchema),
 });
@@ -103,16 +101,19 @@ export const predictStageSchema = z.object({
 export const crossValidationSchema = z.object({
   kernel: z.string(),
   cases: z.number().int(),
-  /** Of |predicted / measured − 1|. */
-  median_error: z.number(),
+  median_error: z.number().describe('Of |predicted / measured − 1|.'),
   worst_error: z.number(),
   worst_case: z.string(),
 });
 
 export const predictCalibrationSchema = z.object({
   status: z.enum(['recorded', 'not_calibrated']),
-  /** Measured / launched_ms: holds 95 % of measurements with 95 % confidence, by the recorded stages. */
-  low_ratio: z.number().nullable(),
+  low_ratio: z
+    .number()
+    .nullable()
+    .describe(
+      'Measured / launched_ms: holds 95 % of measurements with 95 % confidence, by the recorded stages.',
+    ),
   high_ratio: z.number().nullable(),
   stages: z.number().int(),
   source: z.string().nullable(),
@@ -125,11 +126,9 @@ export const predictResultSchema = z.object({
   device: z.object({
     kind: z.enum(['gpu', 'cpu']),
     name: z.string(),
-    /** measured or data sheet */
-    roofs: z.enum(['measured', 'data-sheet']),
+    roofs: z.enum(['measured', 'data-sheet']).describe('measured or data sheet'),
     peak_flops_per_s: figureSchema,
-    /** The dtype of that peak: what the products compute in (1.2). */
-    peak_dtype: z.string().optional(),
+    peak_dtype: z.string().optional().describe('The dtype of that peak: what the products compute in (1.2).'),
     bandwidth_bytes_per_s: figureSchema,
     launch_ns: figureSchema,
     graph_node_ns: figureSchema,
@@ -144,9 +143,9 @@ export const predictResultSchema = z.object({
   assumptions: z.array(predictAssumptionSchema),
   not_modelled: z.array(z.string()),
   stages: z.array(predictStageSchema),
-  /** How far launched_ms has been from measurements; of every stage without a kernel table (1.1). */
-  calibration: predictCalibrationSchema,
-  /** Over the stages with both: |prediction / measurement − 1|, by the table, without one of launched_ms. */
+  calibration: predictCalibrationSchema.describe(
+    'How far launched_ms has been from measurements; of every stage without a kernel table (1.1).',
+  ),
   error: z
     .object({
       of: z.enum(['table', 'launched']),
@@ -156,7 +155,10 @@ export const predictResultSchema = z.object({
       decode_median: z.number().nullable(),
       decode_worst: z.number().nullable(),
     })
-    .nullable(),
+    .nullable()
+    .describe(
+      'Over the stages with both: |prediction / measurement − 1|, by the table, without one of launched_ms.',
+    ),
 });
 
 export const predictDocumentSchema = documentSchema('predict', '1.1', predictResultSchema);

@@ -9,30 +9,27 @@ import { traceTimelineSchema } from './trace-timeline.js';
 const opClass = z.enum(opClasses);
 
 export const latencySchema = z.object({
-  /** Timed repeats, and the process launches they are spread over. */
-  repeats: z.number().int(),
+  repeats: z.number().int().describe('Timed repeats, and the process launches they are spread over.'),
   launches: z.number().int(),
   warmup_repeats: z.number().int(),
   ttft_ms: figureSchema,
   tpot_ms: figureSchema,
   e2e_ms: figureSchema,
-  /** batch × (output_len − 1) / decode time. */
-  decode_tokens_per_s: figureSchema,
+  decode_tokens_per_s: figureSchema.describe('batch × (output_len − 1) / decode time.'),
   prefill_tokens_per_s: figureSchema,
-  /** batch × output_len / e2e. */
-  output_tokens_per_s: figureSchema,
-  /** One entry a repeat, in the order they ran. */
-  per_repeat: z.array(
-    z.object({
-      iteration: z.number().int(),
-      launch: z.number().int(),
-      ttft_ms: z.number(),
-      tpot_ms: z.number().nullable(),
-      e2e_ms: z.number(),
-      outlier: z.boolean(),
-    }),
-  ),
-  /** Step period over all timed decode steps, ms: percentiles are linear (type 7). */
+  output_tokens_per_s: figureSchema.describe('batch × output_len / e2e.'),
+  per_repeat: z
+    .array(
+      z.object({
+        iteration: z.number().int(),
+        launch: z.number().int(),
+        ttft_ms: z.number(),
+        tpot_ms: z.number().nullable(),
+        e2e_ms: z.number(),
+        outlier: z.boolean(),
+      }),
+    )
+    .describe('One entry a repeat, in the order they ran.'),
   decode_step_percentiles_ms: z
     .object({
       p5: z.number(),
@@ -42,22 +39,29 @@ export const latencySchema = z.object({
       p99: z.number(),
       max: z.number(),
     })
-    .nullable(),
-  /** Mean step period by step index: shows the growth with context. */
-  decode_step_by_index_ms: z.array(z.number()),
+    .nullable()
+    .describe('Step period over all timed decode steps, ms: percentiles are linear (type 7).'),
+  decode_step_by_index_ms: z
+    .array(z.number())
+    .describe('Mean step period by step index: shows the growth with context.'),
 });
 
 export const classRowSchema = z.object({
   class: opClass,
   calls: z.number(),
   ms: z.number(),
-  /** Of the stage's profiled time. */
-  share: z.number(),
-  /** Necessary work of this class (model arithmetic); null where the class has none or there is no model. */
-  necessary_flops: z.number().nullable(),
+  share: z.number().describe("Of the stage's profiled time."),
+  necessary_flops: z
+    .number()
+    .nullable()
+    .describe(
+      'Necessary work of this class (model arithmetic); null where the class has none or there is no model.',
+    ),
   necessary_bytes: z.number().nullable(),
-  /** max(F/P, B/BW) summed over the class's necessary operations, ms. */
-  necessary_ms: z.number().nullable(),
+  necessary_ms: z
+    .number()
+    .nullable()
+    .describe("max(F/P, B/BW) summed over the class's necessary operations, ms."),
   intensity_flop_per_byte: z.number().nullable(),
   achieved_flops_per_s: z.number().nullable(),
   achieved_bytes_per_s: z.number().nullable(),
@@ -65,21 +69,26 @@ export const classRowSchema = z.object({
 });
 
 export const breakdownSchema = z.object({
-  /** Stage instances averaged over, in the profiled execution. */
-  instances: z.number().int(),
-  /** Mean profiled duration of one instance, ms; equals operators + gaps + remainder. */
-  stage_ms: z.number(),
+  instances: z.number().int().describe('Stage instances averaged over, in the profiled execution.'),
+  stage_ms: z
+    .number()
+    .describe('Mean profiled duration of one instance, ms; equals operators + gaps + remainder.'),
   operators_ms: z.number(),
-  /** Between two operators, inside the runtime. */
-  gaps_between_operators_ms: z.number(),
-  /** From the call to the first operator and from the last operator to the return: binding, inputs, outputs. */
-  gaps_at_edges_ms: z.number(),
+  gaps_between_operators_ms: z.number().describe('Between two operators, inside the runtime.'),
+  gaps_at_edges_ms: z
+    .number()
+    .describe(
+      'From the call to the first operator and from the last operator to the return: binding, inputs, outputs.',
+    ),
   remainder_ms: z.number(),
   by_class: z.array(classRowSchema),
   by_layer: z.array(
     z.object({
-      /** null: outside the decoder layers (embedding, final norm, lm_head). */
-      layer: z.number().int().nullable(),
+      layer: z
+        .number()
+        .int()
+        .nullable()
+        .describe('null: outside the decoder layers (embedding, final norm, lm_head).'),
       ms: z.number(),
       by_class: z.array(z.object({ class: opClass, ms: z.number() })),
     }),
@@ -100,20 +109,18 @@ export const breakdownSchema = z.object({
 
 export const stageResultSchema = z.object({
   kind: z.enum(['prefill', 'decode', 'sampling']),
-  /** Instances in the clean execution. */
-  instances: z.number().int(),
-  /** Clean execution; interval over repeats. */
-  duration_ms: figureSchema,
+  instances: z.number().int().describe('Instances in the clean execution.'),
+  duration_ms: figureSchema.describe('Clean execution; interval over repeats.'),
   tokens_per_s: figureSchema,
   profiled_ms: figureSchema,
   profiler_overhead_ms: figureSchema,
-  /** Necessary work of a mean instance, from the model's arithmetic. */
-  flops: figureSchema,
+  flops: figureSchema.describe("Necessary work of a mean instance, from the model's arithmetic."),
   bytes: figureSchema,
   intensity_flop_per_byte: figureSchema,
   working_set_bytes: figureSchema,
-  /** Bandwidth at that working set, and the level it was measured in. */
-  bandwidth_bytes_per_s: figureSchema,
+  bandwidth_bytes_per_s: figureSchema.describe(
+    'Bandwidth at that working set, and the level it was measured in.',
+  ),
   bandwidth_level: z.string().nullable(),
   mfu: figureSchema,
   mbu: figureSchema,
@@ -134,19 +141,20 @@ export const memoryResultSchema = z.object({
       evidence: z.string(),
     }),
   ),
-  /** Resident set over time, ms since the session's start. */
-  series: z.array(z.object({ t_ms: z.number(), bytes: z.number() })),
+  series: z
+    .array(z.object({ t_ms: z.number(), bytes: z.number() }))
+    .describe("Resident set over time, ms since the session's start."),
   marks: z.array(
     z.object({ t_ms: z.number(), point: z.enum(['baseline', 'post_warmup', 'peak']), bytes: z.number() }),
   ),
-  /** What ran when, for the chart's background. */
-  phases: z.array(z.object({ label: z.string(), start_ms: z.number(), end_ms: z.number() })),
+  phases: z
+    .array(z.object({ label: z.string(), start_ms: z.number(), end_ms: z.number() }))
+    .describe("What ran when, for the chart's background."),
 });
 
 export const telemetryResultSchema = z.object({
   sample_hz: figureSchema,
-  /** Mean while the timed repeats ran. */
-  cpu_percent: figureSchema,
+  cpu_percent: figureSchema.describe('Mean while the timed repeats ran.'),
   other_processes_cpu_percent: figureSchema,
   clock_mhz: figureSchema,
   series: z.array(
@@ -171,8 +179,9 @@ export const profileResultSchema = z.object({
   stages: z.array(stageResultSchema),
   memory: memoryResultSchema.nullable(),
   telemetry: telemetryResultSchema.nullable(),
-  /** One prefill and the first decode steps of the profiled execution, as in document trace. */
-  timeline: traceTimelineSchema.nullable(),
+  timeline: traceTimelineSchema
+    .nullable()
+    .describe('One prefill and the first decode steps of the profiled execution, as in document trace.'),
   roofline: machineRooflineSchema.nullable(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
 });

@@ -3,24 +3,25 @@ import { documentSchema } from '../document.js';
 
 /** What benchmark tools' result files say, metric by metric, with its definition. */
 export const resultStatisticSchema = z.object({
-  /** value, mean, median, sd (n − 1), sd_population, min, max, p99 (type 7), p99_step (not interpolated), … */
-  statistic: z.string(),
+  statistic: z
+    .string()
+    .describe(
+      'value, mean, median, sd (n − 1), sd_population, min, max, p99 (type 7), p99_step (not interpolated), …',
+    ),
   value: z.number(),
   n: z.number().int().nullable(),
-  /** Field of the file, or what it was recomputed from. */
-  source: z.string(),
+  source: z.string().describe('Field of the file, or what it was recomputed from.'),
 });
 
 export const resultMetricSchema = z.object({
   name: z.string(),
   unit: z.string(),
   definition: z.string(),
-  /** True when it may be held against ours of the same name. */
-  defined_as_ours: z.boolean(),
-  /** As the file has them. */
-  file: z.array(resultStatisticSchema),
-  /** Ours, from the file's requests; empty where it has none. */
-  recomputed: z.array(resultStatisticSchema),
+  defined_as_ours: z.boolean().describe('True when it may be held against ours of the same name.'),
+  file: z.array(resultStatisticSchema).describe('As the file has them.'),
+  recomputed: z
+    .array(resultStatisticSchema)
+    .describe("Ours, from the file's requests; empty where it has none."),
 });
 
 export const resultPointSchema = z.object({

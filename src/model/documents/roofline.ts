@@ -4,11 +4,9 @@ import { type GpuRoofline, gpuRooflineSchema } from './gpu-roofline.js';
 
 /** A measured compute roof of this machine. */
 export const computePeakSchema = z.object({
-  /** dtype the multiplication computes in. */
-  dtype: z.string(),
+  dtype: z.string().describe('dtype the multiplication computes in.'),
   flops_per_s: z.number(),
-  /** What reached it, e.g. MatMul 2048×2048×2048. */
-  reached_by: z.string(),
+  reached_by: z.string().describe('What reached it, e.g. MatMul 2048×2048×2048.'),
   runs: z.number().int(),
   sd_share: z.number(),
 });
@@ -18,8 +16,7 @@ export const bandwidthPointSchema = z.object({
   working_set_bytes: z.number(),
   bytes_per_s: z.number(),
   reached_by: z.string(),
-  /** Memory level that holds a working set of this size: L1, L2, L3 or DRAM. */
-  level: z.string(),
+  level: z.string().describe('Memory level that holds a working set of this size: L1, L2, L3 or DRAM.'),
   runs: z.number().int(),
   sd_share: z.number(),
 });
@@ -27,29 +24,30 @@ export const bandwidthPointSchema = z.object({
 /** Rate at which linear layers stream their weights in a format at a batch size: what a decode step is made of. */
 export const weightStreamSchema = z.object({
   format: z.string(),
-  /** Sequences multiplied with each weight. */
-  batch_size: z.number().int(),
+  batch_size: z.number().int().describe('Sequences multiplied with each weight.'),
   weights_per_s: z.number(),
   bytes_per_s: z.number(),
   reached_by: z.string(),
 });
 
 export const machineRooflineSchema = z.object({
-  /** Engine the roofs were measured through, e.g. "onnxruntime 1.30.0 CPU". */
-  engine: z.string(),
+  engine: z.string().describe('Engine the roofs were measured through, e.g. "onnxruntime 1.30.0 CPU".'),
   cpu_model: z.string(),
   threads: z.number().int(),
   measured_at: z.string(),
   seconds: z.number(),
-  /** Cores that other processes used meanwhile; null where that cannot be read. Roofs beside other work are too low. */
-  other_processes_cores: z.number().nullable().default(null),
+  other_processes_cores: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'Cores that other processes used meanwhile; null where that cannot be read. Roofs beside other work are too low.',
+    ),
   compute: z.array(computePeakSchema),
-  /** Read bandwidth by working-set size, ascending. */
-  bandwidth: z.array(bandwidthPointSchema),
+  bandwidth: z.array(bandwidthPointSchema).describe('Read bandwidth by working-set size, ascending.'),
   weight_streams: z.array(weightStreamSchema),
   last_level_cache_bytes: z.number().nullable(),
-  /** float32 peak / DRAM read bandwidth, FLOP per byte. */
-  ridge_flop_per_byte: z.number(),
+  ridge_flop_per_byte: z.number().describe('float32 peak / DRAM read bandwidth, FLOP per byte.'),
 });
 
 export const rooflineVersion = '1.1';

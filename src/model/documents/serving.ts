@@ -8,8 +8,10 @@ export const spreadSchema = z.object({
   n: z.number().int(),
   mean: z.number(),
   sd: z.number().nullable(),
-  /** 95 % interval of the mean, from the means of ten consecutive batches; null below 20 values. */
-  ci95: z.tuple([z.number(), z.number()]).nullable(),
+  ci95: z
+    .tuple([z.number(), z.number()])
+    .nullable()
+    .describe('95 % interval of the mean, from the means of ten consecutive batches; null below 20 values.'),
   min: z.number(),
   p50: z.number(),
   p90: z.number(),
@@ -22,16 +24,16 @@ export const distributionSchema = z.union([spreadSchema, missingFigureSchema]);
 
 export const loadSchema = z.object({
   kind: z.enum(['closed', 'constant', 'poisson', 'ramp', 'trace']),
-  /** Users of a closed loop; requests at once that an open one may have, null for no bound. */
-  concurrency: z.number().int().nullable(),
-  /** Mean offered rate of an open loop; null for a closed one. */
-  rate_per_s: z.number().nullable(),
+  concurrency: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Users of a closed loop; requests at once that an open one may have, null for no bound.'),
+  rate_per_s: z.number().nullable().describe('Mean offered rate of an open loop; null for a closed one.'),
   requests: z.number().int(),
   warmup_requests: z.number().int(),
-  /** Users of a closed loop begin spread over this time. */
-  ramp_s: z.number(),
-  /** No request is begun after it; null for no limit. */
-  seconds: z.number().nullable(),
+  ramp_s: z.number().describe('Users of a closed loop begin spread over this time.'),
+  seconds: z.number().nullable().describe('No request is begun after it; null for no limit.'),
 });
 
 /** The client's own part (src/load/client-verdict.ts). */
@@ -52,16 +54,16 @@ export const sloSchema = z.object({
   ttft_ms: z.number().nullable(),
   tpot_ms: z.number().nullable(),
   e2e_ms: z.number().nullable(),
-  /** Share of the requests that must keep them for a load to meet the SLO. */
-  share: z.number(),
+  share: z.number().describe('Share of the requests that must keep them for a load to meet the SLO.'),
 });
 
 export const probeSchema = z.object({
   ttft_ms: z.number().nullable(),
-  /** The same prompt sent again. */
-  repeated_ttft_ms: z.number().nullable(),
-  /** Prompt tokens of the repeat that usage says came from a cache. */
-  repeated_cached_tokens: z.number().nullable(),
+  repeated_ttft_ms: z.number().nullable().describe('The same prompt sent again.'),
+  repeated_cached_tokens: z
+    .number()
+    .nullable()
+    .describe('Prompt tokens of the repeat that usage says came from a cache.'),
   caches_prefixes: z.boolean().nullable(),
   usage: z.boolean(),
 });
@@ -72,8 +74,10 @@ export const loadPlanSchema = z.object({
     url: z.string(),
     api: z.enum(['completions', 'chat']),
     model: z.string(),
-    /** Known from its /metrics page; null where it has none that we know. */
-    server: z.string().nullable(),
+    server: z
+      .string()
+      .nullable()
+      .describe('Known from its /metrics page; null where it has none that we know.'),
     metrics_url: z.string().nullable(),
   }),
   prompts: z.object({
@@ -81,8 +85,10 @@ export const loadPlanSchema = z.object({
     seed_used_before: z.boolean(),
     input_len: z.number().int().nullable(),
     output_len: z.number().int().nullable(),
-    /** Where lengths are exact; null when prompts are made of words. */
-    tokenizer: z.string().nullable(),
+    tokenizer: z
+      .string()
+      .nullable()
+      .describe('Where lengths are exact; null when prompts are made of words.'),
   }),
   slo: sloSchema.nullable(),
   probe: probeSchema.nullable(),
@@ -90,8 +96,7 @@ export const loadPlanSchema = z.object({
     z.object({
       execution_id: z.string(),
       load: loadSchema,
-      /** Session time, ns. */
-      begin_ns: z.number(),
+      begin_ns: z.number().describe('Session time, ns.'),
       end_ns: z.number(),
       client: clientSchema,
     }),
@@ -101,8 +106,7 @@ export const loadPlanSchema = z.object({
 export const servingPointSchema = z.object({
   execution_id: z.string(),
   load: loadSchema,
-  /** First counted request sent to the last one ended, s. */
-  seconds: z.number(),
+  seconds: z.number().describe('First counted request sent to the last one ended, s.'),
   requests: z.object({
     counted: z.number().int(),
     ok: z.number().int(),
@@ -116,14 +120,16 @@ export const servingPointSchema = z.object({
   tokens: z.object({
     input: figureSchema,
     output: figureSchema,
-    /** Requests whose output was shorter (longer) than asked. */
-    shorter: z.number().int(),
+    shorter: z.number().int().describe('Requests whose output was shorter (longer) than asked.'),
     longer: z.number().int(),
-    /** By the local tokenizer where it disagrees with usage: mean of tokenizer − usage over the requests. */
-    tokenizer_difference: figureSchema,
+    tokenizer_difference: figureSchema.describe(
+      'By the local tokenizer where it disagrees with usage: mean of tokenizer − usage over the requests.',
+    ),
     cached_share: figureSchema,
-    /** Requests in which a chunk held several tokens, or it is not known how many. */
-    chunks_not_tokens: z.number().int(),
+    chunks_not_tokens: z
+      .number()
+      .int()
+      .describe('Requests in which a chunk held several tokens, or it is not known how many.'),
   }),
   latency: z.object({
     ttft: distributionSchema,
@@ -134,8 +140,7 @@ export const servingPointSchema = z.object({
     e2e_from_schedule: distributionSchema,
   }),
   throughput: z.object({
-    /** Of an open loop: the rate at which requests were due. */
-    offered_requests_per_s: figureSchema,
+    offered_requests_per_s: figureSchema.describe('Of an open loop: the rate at which requests were due.'),
     requests_per_s: figureSchema,
     output_tokens_per_s: figureSchema,
     total_tokens_per_s: figureSchema,
@@ -158,8 +163,9 @@ export const servingResultSchema = z.object({
   slo: sloSchema.nullable(),
   probe: probeSchema.nullable(),
   points: z.array(servingPointSchema),
-  /** Load from which more does not give more. */
-  saturation: z.object({ execution_id: z.string().nullable(), text: z.string() }),
+  saturation: z
+    .object({ execution_id: z.string().nullable(), text: z.string() })
+    .describe('Load from which more does not give more.'),
   best_under_slo: z.object({ execution_id: z.string().nullable(), text: z.string() }).nullable(),
 });
 

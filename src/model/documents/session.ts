@@ -12,14 +12,21 @@ export const listedSessionSchema = z.object({
   title: z.string().nullable(),
   status: z.string().nullable(),
   started_at: z.string().nullable(),
-  /** Tables and artifacts. */
-  bytes: z.number().nullable(),
-  /** The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline"; null with the reason below. */
-  headline: z.string().nullable(),
-  /** not_analysed: `explain` writes it. no_time: the session has no time to lead with. */
-  headline_why: z.enum(['not_analysed', 'no_time']).nullable(),
-  /** Why the session cannot be opened; its other fields are null then. */
-  broken: z.object({ code: z.string(), text: z.string() }).nullable(),
+  bytes: z.number().nullable().describe('Tables and artifacts.'),
+  headline: z
+    .string()
+    .nullable()
+    .describe(
+      'The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline"; null with the reason below.',
+    ),
+  headline_why: z
+    .enum(['not_analysed', 'no_time'])
+    .nullable()
+    .describe('not_analysed: `explain` writes it. no_time: the session has no time to lead with.'),
+  broken: z
+    .object({ code: z.string(), text: z.string() })
+    .nullable()
+    .describe('Why the session cannot be opened; its other fields are null then.'),
 });
 
 /** `inferscope session list`, oldest first. */
@@ -39,8 +46,7 @@ export const sessionShowDocumentSchema = documentSchema(
     bytes: z.number(),
     user: userDataSchema,
     manifest: manifestDataSchema,
-    /** What was lost or doubtful when the session was written. */
-    import_issues: z.array(issueSchema),
+    import_issues: z.array(issueSchema).describe('What was lost or doubtful when the session was written.'),
   }),
 );
 
@@ -68,8 +74,10 @@ export const sessionExportDocumentSchema = documentSchema(
     bytes: z.number(),
     sha256: z.string(),
     files: z.number().int(),
-    /** Profilers' binary reports: left out, or taken along with --raw. */
-    raw_reports: z.array(z.string()).default([]),
+    raw_reports: z
+      .array(z.string())
+      .default([])
+      .describe("Profilers' binary reports: left out, or taken along with --raw."),
   }),
 );
 
@@ -79,10 +87,10 @@ export const sessionImportDocumentSchema = documentSchema(
   '1.0',
   z.object({
     id: z.string(),
-    /** already_here: the same content was kept before, nothing changed. */
-    outcome: z.enum(['imported', 'already_here']),
-    /** Name given up because another session has it. */
-    dropped_name: z.string().nullable(),
+    outcome: z
+      .enum(['imported', 'already_here'])
+      .describe('already_here: the same content was kept before, nothing changed.'),
+    dropped_name: z.string().nullable().describe('Name given up because another session has it.'),
   }),
 );
 
@@ -114,10 +122,8 @@ export const sqlDocumentSchema = documentSchema(
   z.object({
     sessions: z.array(z.string()),
     columns: z.array(z.object({ name: z.string(), type: z.string() })),
-    /** One array a row, in the order of `columns`. */
-    rows: z.array(z.array(z.unknown())),
-    /** True when the query has more rows than --max-rows. */
-    truncated: z.boolean(),
+    rows: z.array(z.array(z.unknown())).describe('One array a row, in the order of `columns`.'),
+    truncated: z.boolean().describe('True when the query has more rows than --max-rows.'),
   }),
 );
 
@@ -130,8 +136,7 @@ export const sqlSchemaDocumentSchema = documentSchema(
       z.object({
         name: z.string(),
         doc: z.string(),
-        /** Made of a timeline's recorded tables when a query names it. */
-        derived: z.boolean(),
+        derived: z.boolean().describe("Made of a timeline's recorded tables when a query names it."),
         columns: z.array(z.object({ name: z.string(), type: z.string(), doc: z.string() })),
       }),
     ),

@@ -26,73 +26,73 @@ export const sweepFailureSchema = z.object({
   what: z.string(),
   why: z.string(),
   fix: z.string(),
-  /** A fault of the machine around it, not of the configuration: worth another try. */
-  infrastructure: z.boolean(),
+  infrastructure: z
+    .boolean()
+    .describe('A fault of the machine around it, not of the configuration: worth another try.'),
 });
 
 export const sweepRunSchema = z.object({
-  /** From 1, in the order of execution. */
-  number: z.number().int(),
-  /** Of the command without its output: the same configuration has the same key in every sweep. */
-  key: z.string(),
+  number: z.number().int().describe('From 1, in the order of execution.'),
+  key: z
+    .string()
+    .describe('Of the command without its output: the same configuration has the same key in every sweep.'),
   label: z.string(),
-  /** What stands behind `inferscope`. */
-  arguments: z.array(z.string()),
-  /** What was varied and what was held, by the names of the YAML file. */
-  parameters: z.record(z.string(), value),
-  /** File or folder of its results, relative to the sweep's folder; null where the command writes none. */
-  output: z.string().nullable(),
+  arguments: z.array(z.string()).describe('What stands behind `inferscope`.'),
+  parameters: z
+    .record(z.string(), value)
+    .describe('What was varied and what was held, by the names of the YAML file.'),
+  output: z
+    .string()
+    .nullable()
+    .describe(
+      "File or folder of its results, relative to the sweep's folder; null where the command writes none.",
+    ),
   outcome: z.enum(sweepOutcomes),
   attempts: z.number().int(),
   started_at: z.string().nullable(),
   duration_s: z.number().nullable(),
   exit_code: z.number().int().nullable(),
-  /** Of the process that runs now. */
-  pid: z.number().int().nullable(),
+  pid: z.number().int().nullable().describe('Of the process that runs now.'),
   failure: sweepFailureSchema.nullable(),
   session_id: z.string().nullable(),
-  /** Its stderr, relative to the sweep's folder. */
-  log: z.string().nullable(),
-  /** Main figures, units in their names; a benchmark of several points has an entry each. */
-  figures: z.array(
-    z.object({ label: z.string().nullable(), values: z.record(z.string(), z.number().nullable()) }),
-  ),
+  log: z.string().nullable().describe("Its stderr, relative to the sweep's folder."),
+  figures: z
+    .array(z.object({ label: z.string().nullable(), values: z.record(z.string(), z.number().nullable()) }))
+    .describe('Main figures, units in their names; a benchmark of several points has an entry each.'),
   issues: z.array(issueSchema),
   expected: z.object({
     seconds: z.number(),
-    /** What the time rests on. */
-    basis: z.string(),
-    /** On one device; null where the model's dimensions are not known before. */
-    memory_bytes: z.number().nullable(),
+    basis: z.string().describe('What the time rests on.'),
+    memory_bytes: z
+      .number()
+      .nullable()
+      .describe("On one device; null where the model's dimensions are not known before."),
     capacity_bytes: z.number().nullable(),
-    /** Null: not known. */
-    fits: z.boolean().nullable(),
+    fits: z.boolean().nullable().describe('Null: not known.'),
     why: z.string(),
   }),
 });
 
 export const sweepSchema = z.object({
   name: z.string().nullable(),
-  /** UTC, as in the names of its files: 20261121-134502. */
-  stamp: z.string(),
+  stamp: z.string().describe('UTC, as in the names of its files: 20261121-134502.'),
   kind: z.enum(['memory', 'grid']),
   status: z.enum(['running', 'complete', 'interrupted']),
   started_at: z.string(),
   ended_at: z.string().nullable(),
-  /** As typed. */
-  command: z.array(z.string()),
-  /** Relative paths of the runs begin here. */
-  working_directory: z.string(),
-  /** Parameters that take more than one value. */
-  varied: z.array(z.string()),
+  command: z.array(z.string()).describe('As typed.'),
+  working_directory: z.string().describe('Relative paths of the runs begin here.'),
+  varied: z.array(z.string()).describe('Parameters that take more than one value.'),
   config: z.object({ path: z.string(), sha256: z.string() }).nullable(),
   protocol: z.object({
     timeout_s: z.number().nullable(),
     retries: z.number().int(),
     min_free_bytes: z.number(),
   }),
-  /** Who runs it: another process must not run it meanwhile. */
-  process: z.object({ host: z.string(), pid: z.number().int() }).nullable(),
+  process: z
+    .object({ host: z.string(), pid: z.number().int() })
+    .nullable()
+    .describe('Who runs it: another process must not run it meanwhile.'),
   runs: z.array(sweepRunSchema),
 });
 

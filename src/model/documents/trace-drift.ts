@@ -7,16 +7,21 @@ const count = z.number().int();
 /** Whether the steps of a kind became slower or faster over the run, each held against steps of the same work (1.6). */
 export const driftSchema = z.object({
   kind: phaseKindSchema,
-  /** Steps that another one of the same work exists for. */
-  steps: count,
-  /** What makes two steps alike: their place in the request and batch size, or the batch size alone. */
-  alike: z.enum(['place', 'batch', 'kind']),
-  /** From the first of them to the last. */
-  span_ns: z.number(),
-  /** Change from the begin of the span to its end, of the time of a step: Theil-Sen slope, 95 % by Sen (1968). */
-  change: figureSchema,
-  /** The span in ten parts of equal length: median of time / median of the steps alike; null where no step began. */
-  parts: z.array(z.object({ from_ns: z.number(), steps: count, relative: z.number().nullable() })),
+  steps: count.describe('Steps that another one of the same work exists for.'),
+  alike: z
+    .enum(['place', 'batch', 'kind'])
+    .describe(
+      'What makes two steps alike: their place in the request and batch size, or the batch size alone.',
+    ),
+  span_ns: z.number().describe('From the first of them to the last.'),
+  change: figureSchema.describe(
+    'Change from the begin of the span to its end, of the time of a step: Theil-Sen slope, 95 % by Sen (1968).',
+  ),
+  parts: z
+    .array(z.object({ from_ns: z.number(), steps: count, relative: z.number().nullable() }))
+    .describe(
+      'The span in ten parts of equal length: median of time / median of the steps alike; null where no step began.',
+    ),
 });
 
 export type Drift = z.infer<typeof driftSchema>;

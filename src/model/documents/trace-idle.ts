@@ -4,29 +4,39 @@ import { phaseKindSchema } from './trace-phase.js';
 const count = z.number().int();
 
 export const idleSchema = z.object({
-  /** What ran on the host when the device waited, by the operator or call that ended the gap. */
-  waits: z.array(
-    z.object({
-      phase: phaseKindSchema,
-      /** A part of gaps: each gap counts under every cause that it has a part of, with that part's time. */
-      cause: z.string(),
-      /** Operator that ended the gaps; null where the capture has none. */
-      operator: z.string().nullable(),
-      /** API call that launched what ended them: the commonest of the 32 longest; null where it says nothing (latency). */
-      api_name: z.string().nullable(),
-      count,
-      total_ns: z.number(),
-      longest_ns: z.number(),
-    }),
-  ),
+  waits: z
+    .array(
+      z.object({
+        phase: phaseKindSchema,
+        cause: z
+          .string()
+          .describe(
+            "A part of gaps: each gap counts under every cause that it has a part of, with that part's time.",
+          ),
+        operator: z
+          .string()
+          .nullable()
+          .describe('Operator that ended the gaps; null where the capture has none.'),
+        api_name: z
+          .string()
+          .nullable()
+          .describe(
+            'API call that launched what ended them: the commonest of the 32 longest; null where it says nothing (latency).',
+          ),
+        count,
+        total_ns: z.number(),
+        longest_ns: z.number(),
+      }),
+    )
+    .describe('What ran on the host when the device waited, by the operator or call that ended the gap.'),
   longest: z.array(
     z.object({
       start_ns: z.number(),
       dur_ns: z.number(),
-      /** Of the largest part. */
-      cause: z.string().nullable(),
-      /** By cause, the largest first; they sum to dur_ns. */
-      parts: z.array(z.object({ id: z.string(), ns: z.number() })),
+      cause: z.string().nullable().describe('Of the largest part.'),
+      parts: z
+        .array(z.object({ id: z.string(), ns: z.number() }))
+        .describe('By cause, the largest first; they sum to dur_ns.'),
       phase: phaseKindSchema,
       operator: z.string().nullable(),
       api_name: z.string().nullable(),
@@ -48,17 +58,16 @@ export const overlapSchema = z.object({
     }),
   ),
   compute_ns: z.number(),
-  /** Compute kernels that ran beside other compute kernels: Σ durations − time at least one ran. */
-  compute_beside_compute_ns: z.number(),
-  /** Time in which communication ran, each instant once. */
-  comm_ns: z.number(),
-  /** Of it, hidden behind computation. */
-  comm_hidden_ns: z.number(),
-  /** Time in which copies ran, each instant once. */
-  copy_ns: z.number(),
+  compute_beside_compute_ns: z
+    .number()
+    .describe('Compute kernels that ran beside other compute kernels: Σ durations − time at least one ran.'),
+  comm_ns: z.number().describe('Time in which communication ran, each instant once.'),
+  comm_hidden_ns: z.number().describe('Of it, hidden behind computation.'),
+  copy_ns: z.number().describe('Time in which copies ran, each instant once.'),
   copy_hidden_ns: z.number(),
-  /** Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time). */
-  serialised: z.boolean(),
+  serialised: z
+    .boolean()
+    .describe('Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time).'),
   text: z.string(),
 });
 

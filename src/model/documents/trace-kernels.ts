@@ -11,8 +11,7 @@ export const kernelPhaseSchema = z.object({
   kind: phaseKindSchema,
   count,
   total_ns: z.number(),
-  /** Of a mean instance. */
-  per_instance: z.number(),
+  per_instance: z.number().describe('Of a mean instance.'),
   per_instance_ns: z.number(),
 });
 
@@ -23,8 +22,7 @@ export const traceKernelSchema = spreadSchema.extend({
   tile: z.string().nullable(),
   dtype: z.string().nullable(),
   exclusive_ns: z.number(),
-  /** Of all kernels' time. */
-  share: z.number(),
+  share: z.number().describe("Of all kernels' time."),
   phases: z.array(kernelPhaseSchema),
 });
 
@@ -38,8 +36,7 @@ export const phaseClassesSchema = z.object({
       count,
       total_ns: z.number(),
       exclusive_ns: z.number(),
-      /** Of the kernel time of this phase. */
-      share: z.number(),
+      share: z.number().describe('Of the kernel time of this phase.'),
       per_instance: z.number(),
       per_instance_ns: z.number(),
     }),
@@ -47,23 +44,23 @@ export const phaseClassesSchema = z.object({
 });
 
 export const traceCopySchema = spreadSchema.extend({
-  /** HtoD, DtoH, DtoD, HtoH, PtoP, memset. */
-  kind: z.string(),
-  /** The host side's memory (pageable, pinned, managed), device where there is none; null where not recorded. */
-  memory: z.string().nullable(),
-  /** null: whole capture. */
-  phase: phaseKindSchema.nullable(),
+  kind: z.string().describe('HtoD, DtoH, DtoD, HtoH, PtoP, memset.'),
+  memory: z
+    .string()
+    .nullable()
+    .describe(
+      "The host side's memory (pageable, pinned, managed), device where there is none; null where not recorded.",
+    ),
+  phase: phaseKindSchema.nullable().describe('null: whole capture.'),
   bytes: z.number(),
   exclusive_ns: z.number(),
-  /** bytes / total time. */
-  bandwidth_bytes_per_s: figureSchema,
+  bandwidth_bytes_per_s: figureSchema.describe('bytes / total time.'),
 });
 
 export const apiCallSchema = spreadSchema.extend({
   name: z.string(),
   api: z.string().nullable(),
-  /** Of all calls' time. */
-  share: z.number(),
+  share: z.number().describe("Of all calls' time."),
 });
 
 export const shortKernelsSchema = z.object({

@@ -8,20 +8,19 @@ const count = z.number().int();
 export const launchPhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,
-  /** API calls that launched kernels, per instance. */
-  launches: z.number(),
+  launches: z.number().describe('API calls that launched kernels, per instance.'),
   launches_min: z.number(),
   launches_max: z.number(),
   kernels: z.number(),
-  /** Of the launches, those of a whole CUDA graph. */
-  graph_launches: z.number(),
-  /** Kernels / decoder layers of the model. */
-  kernels_per_layer: figureSchema,
+  graph_launches: z.number().describe('Of the launches, those of a whole CUDA graph.'),
+  kernels_per_layer: figureSchema.describe('Kernels / decoder layers of the model.'),
   launches_per_layer: figureSchema,
-  /** Duration of the launching API calls. */
-  api: spreadSchema.nullable(),
-  /** Return of the API call to the kernel's begin, of the kernels that began after it (nsys: queue time). */
-  queue: spreadSchema.nullable(),
+  api: spreadSchema.nullable().describe('Duration of the launching API calls.'),
+  queue: spreadSchema
+    .nullable()
+    .describe(
+      "Return of the API call to the kernel's begin, of the kernels that began after it (nsys: queue time).",
+    ),
 });
 
 /** One kernel's launches, as nsys's cuda_kern_exec_sum counts them. */
@@ -30,8 +29,7 @@ export const launchKernelSchema = z.object({
   short_name: z.string(),
   api_name: z.string().nullable(),
   count,
-  /** Begin of the call to the end of the later of the two. */
-  total: spreadSchema,
+  total: spreadSchema.describe('Begin of the call to the end of the later of the two.'),
   api: spreadSchema,
   queue: spreadSchema.nullable(),
   kernel_spread: spreadSchema,

@@ -14,12 +14,15 @@ export const traceMemorySchema = z.object({
   peak: z.object({
     t_ns: z.number(),
     allocated_bytes: z.number(),
-    /** What runs then; null outside of every phase or in another execution. */
-    phase: phaseKindSchema.nullable(),
+    phase: phaseKindSchema
+      .nullable()
+      .describe('What runs then; null outside of every phase or in another execution.'),
   }),
   max_reserved_bytes: z.number().nullable(),
-  /** (most reserved − most allocated) / most reserved: what fragments and the cache hold back. */
-  unused_share: z.number().nullable(),
+  unused_share: z
+    .number()
+    .nullable()
+    .describe('(most reserved − most allocated) / most reserved: what fragments and the cache hold back.'),
 });
 
 export type TraceMemory = z.infer<typeof traceMemorySchema>;

@@ -18,14 +18,13 @@ const splitFields = {
 };
 
 export const causeSchema = z.object({
-  /**
-   * Bar id of the waterfall: synchronization, host, launch_overhead, launch_latency, device_dependency, unattributed;
-   * host.start_up, host.shut_down: before the first device activity of the capture, and after the last.
-   */
-  id: z.string(),
+  id: z
+    .string()
+    .describe(
+      'Bar id of the waterfall: synchronization, host, launch_overhead, launch_latency, device_dependency, unattributed; host.start_up, host.shut_down: before the first device activity of the capture, and after the last.',
+    ),
   ns: z.number(),
-  /** Of the time that idle_share is of. */
-  share: z.number(),
+  share: z.number().describe('Of the time that idle_share is of.'),
 });
 
 export const phaseInstanceSchema = z.object({
@@ -44,39 +43,38 @@ export const phaseInstanceSchema = z.object({
 export const tracePhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,
-  /** Window of an instance: decode steps run from start to start of the next (docs/measurement.md). */
-  wall: spreadSchema,
-  /** host: ranges of the program, which waits for the device in every step. device: first activity to first activity. */
-  clock: z.enum(['host', 'device']),
+  wall: spreadSchema.describe(
+    'Window of an instance: decode steps run from start to start of the next (docs/measurement.md).',
+  ),
+  clock: z
+    .enum(['host', 'device'])
+    .describe(
+      'host: ranges of the program, which waits for the device in every step. device: first activity to first activity.',
+    ),
   clock_why: z.string(),
-  /** The same without a profiler. */
-  clean_ms: figureSchema,
+  clean_ms: figureSchema.describe('The same without a profiler.'),
   ...splitFields,
   idle_by_cause: z.array(causeSchema),
-  /** Largest part of idle_by_cause; null when never idle. */
-  main_cause: z.string().nullable(),
-  /** A mean instance's. */
-  kernels: z.number(),
+  main_cause: z.string().nullable().describe('Largest part of idle_by_cause; null when never idle.'),
+  kernels: z.number().describe("A mean instance's."),
   copies: z.number(),
-  /** API calls that launched kernels; fewer than kernels with CUDA graphs. */
-  launches: z.number(),
-  /** Σ durations of its kernels. */
-  kernel_ns: z.number(),
-  /** The instances by batch size, where there are several sizes, smallest first; empty otherwise. */
-  by_batch: z.array(
-    z.object({
-      batch_size: count,
-      wall: spreadSchema,
-      clean_ms: figureSchema,
-      busy_ns: z.number(),
-      idle_ns: z.number(),
-      idle_share: z.number(),
-      kernels: z.number(),
-      launches: z.number(),
-    }),
-  ),
-  /** The first ones under the profiler, at most 512. */
-  rows: z.array(phaseInstanceSchema),
+  launches: z.number().describe('API calls that launched kernels; fewer than kernels with CUDA graphs.'),
+  kernel_ns: z.number().describe('Σ durations of its kernels.'),
+  by_batch: z
+    .array(
+      z.object({
+        batch_size: count,
+        wall: spreadSchema,
+        clean_ms: figureSchema,
+        busy_ns: z.number(),
+        idle_ns: z.number(),
+        idle_share: z.number(),
+        kernels: z.number(),
+        launches: z.number(),
+      }),
+    )
+    .describe('The instances by batch size, where there are several sizes, smallest first; empty otherwise.'),
+  rows: z.array(phaseInstanceSchema).describe('The first ones under the profiler, at most 512.'),
 });
 
 export type PhaseInstance = z.infer<typeof phaseInstanceSchema>;

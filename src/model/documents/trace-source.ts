@@ -5,23 +5,33 @@ const count = z.number().int();
 
 /** What was looked at: never a sum over executions, captures or ranks. */
 export const traceSourceSchema = z.object({
-  /** Kernels, stages, gaps. */
-  attribution: z.object({
-    execution_id: z.string(),
-    capture_id: z.string(),
-    /** Where its stages are, if another capture of the execution recorded them. From 1.6 on. */
-    stages_capture_id: z.string().optional(),
-    tool: z.string(),
-    purpose: z.string(),
-  }),
-  /** Execution whose wall times count; null where only the profiled one has stages, and times hold its overhead. */
-  timing: z.object({ execution_id: z.string() }).nullable(),
-  /** False where the capture has operators and nothing ran on a device: all that is left are phases and operators. */
-  gpu_used: z.boolean(),
-  /** One rank and one device: everything below but `devices` is of them. */
-  focus: z.object({ rank: count.nullable(), device: count.nullable() }),
-  /** Why these, in sentences. */
-  why: z.array(z.string()),
+  attribution: z
+    .object({
+      execution_id: z.string(),
+      capture_id: z.string(),
+      stages_capture_id: z
+        .string()
+        .optional()
+        .describe('Where its stages are, if another capture of the execution recorded them. From 1.6 on.'),
+      tool: z.string(),
+      purpose: z.string(),
+    })
+    .describe('Kernels, stages, gaps.'),
+  timing: z
+    .object({ execution_id: z.string() })
+    .nullable()
+    .describe(
+      'Execution whose wall times count; null where only the profiled one has stages, and times hold its overhead.',
+    ),
+  gpu_used: z
+    .boolean()
+    .describe(
+      'False where the capture has operators and nothing ran on a device: all that is left are phases and operators.',
+    ),
+  focus: z
+    .object({ rank: count.nullable(), device: count.nullable() })
+    .describe('One rank and one device: everything below but `devices` is of them.'),
+  why: z.array(z.string()).describe('Why these, in sentences.'),
   executions: z.array(
     z.object({
       execution_id: z.string(),
@@ -30,8 +40,7 @@ export const traceSourceSchema = z.object({
       used_for: z.enum(['attribution', 'timing']).nullable(),
     }),
   ),
-  /** First and last device activity of the focus, ns since the session's start. */
-  start_ns: z.number(),
+  start_ns: z.number().describe("First and last device activity of the focus, ns since the session's start."),
   end_ns: z.number(),
 });
 
@@ -43,17 +52,14 @@ export const traceDeviceSchema = z.object({
   name: z.string().nullable(),
   sm_count: figureSchema,
   peak_bandwidth_bytes_per_s: figureSchema,
-  /** Dense data-sheet peak for the workload's dtype. */
-  peak_flops_per_s: figureSchema,
+  peak_flops_per_s: figureSchema.describe("Dense data-sheet peak for the workload's dtype."),
   streams: count,
   kernels: count,
   copies: count,
   kernel_ns: z.number(),
   copy_ns: z.number(),
-  /** At least one kernel or copy ran: Σ exclusive_ns. */
-  busy_ns: z.number(),
-  /** First to last activity. */
-  span_ns: z.number(),
+  busy_ns: z.number().describe('At least one kernel or copy ran: Σ exclusive_ns.'),
+  span_ns: z.number().describe('First to last activity.'),
 });
 
 export type TraceSource = z.infer<typeof traceSourceSchema>;

@@ -7,11 +7,9 @@ const count = z.number().int();
 
 /** One prefill and a few decode steps in detail, and the whole capture as a density. Bounded in size. */
 export const traceTimelineSchema = z.object({
-  /** ns since the session's start; all times below are relative to it. */
-  origin_ns: z.number(),
+  origin_ns: z.number().describe("ns since the session's start; all times below are relative to it."),
   dur_ns: z.number(),
-  /** Events left out by the bound. */
-  dropped: count,
+  dropped: count.describe('Events left out by the bound.'),
   stages: z.array(
     z.object({
       label: z.string(),
@@ -21,12 +19,10 @@ export const traceTimelineSchema = z.object({
       dur_ns: z.number(),
     }),
   ),
-  /** operators (1.7): of a program that uses no GPU, one lane a thread and depth of nesting. */
-  lanes: z.array(
-    z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle', 'operators']) }),
-  ),
-  /** Texts that events name by index. */
-  names: z.array(z.string()),
+  lanes: z
+    .array(z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle', 'operators']) }))
+    .describe('operators (1.7): of a program that uses no GPU, one lane a thread and depth of nesting.'),
+  names: z.array(z.string()).describe('Texts that events name by index.'),
   events: z.array(
     z.object({
       lane: count,
@@ -39,10 +35,9 @@ export const traceTimelineSchema = z.object({
   density: z.object({
     start_ns: z.number(),
     bin_ns: z.number(),
-    /** Share of each bin that the class took, 0 to 1. */
-    classes: z.array(
-      z.object({ class: z.union([opClass, z.literal('copies')]), share: z.array(z.number()) }),
-    ),
+    classes: z
+      .array(z.object({ class: z.union([opClass, z.literal('copies')]), share: z.array(z.number()) }))
+      .describe('Share of each bin that the class took, 0 to 1.'),
     phases: z.array(z.object({ kind: phaseKindSchema, start_ns: z.number(), dur_ns: z.number() })),
   }),
 });
@@ -57,19 +52,21 @@ export const traceTelemetrySchema = z.object({
       min: z.number(),
       max: z.number(),
       phases: z.array(z.object({ kind: phaseKindSchema, mean: z.number(), samples: count })),
-      /** [ns since the session's start, value], at most 600: means of equal spans. */
-      points: z.array(z.tuple([z.number(), z.number()])),
+      points: z
+        .array(z.tuple([z.number(), z.number()]))
+        .describe("[ns since the session's start, value], at most 600: means of equal spans."),
     }),
   ),
-  /** Throttling, power caps and clock drops, with the phases they hit. */
-  events: z.array(
-    z.object({
-      kind: z.enum(['throttling', 'power_cap', 'clock_drop']),
-      scope: z.string(),
-      start_ns: z.number(),
-      end_ns: z.number(),
-      phases: z.array(phaseKindSchema),
-      text: z.string(),
-    }),
-  ),
+  events: z
+    .array(
+      z.object({
+        kind: z.enum(['throttling', 'power_cap', 'clock_drop']),
+        scope: z.string(),
+        start_ns: z.number(),
+        end_ns: z.number(),
+        phases: z.array(phaseKindSchema),
+        text: z.string(),
+      }),
+    )
+    .describe('Throttling, power caps and clock drops, with the phases they hit.'),
 });

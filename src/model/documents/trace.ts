@@ -32,24 +32,29 @@ export type { Spread } from './trace-spread.js';
 const count = z.number().int();
 
 export const attributionSchema = z.object({
-  /** By how the stage of a kernel was found; `how` null: in no range. */
-  methods: z.array(z.object({ how: z.string().nullable(), kernels: count, kernel_ns: z.number() })),
-  /** Kernels without the API call that launched them. */
-  orphans: count,
-  /** Of kernel time, with a class other than `other`. */
-  classified_share: figureSchema,
-  /** Of the session's issues, those that change what this document says. */
-  losses: z.array(issueSchema),
+  methods: z
+    .array(z.object({ how: z.string().nullable(), kernels: count, kernel_ns: z.number() }))
+    .describe('By how the stage of a kernel was found; `how` null: in no range.'),
+  orphans: count.describe('Kernels without the API call that launched them.'),
+  classified_share: figureSchema.describe('Of kernel time, with a class other than `other`.'),
+  losses: z
+    .array(issueSchema)
+    .describe("Of the session's issues, those that change what this document says."),
 });
 
 /** A sentence for the summary, with the numbers it rests on. */
 export const headlineSchema = z.object({
-  /** launches_per_layer, class_shares, idle, short_kernels, overlap, copies, operators, throttling, … */
-  id: z.string(),
+  id: z
+    .string()
+    .describe(
+      'launches_per_layer, class_shares, idle, short_kernels, overlap, copies, operators, throttling, …',
+    ),
   phase: phaseKindSchema.nullable(),
   text: z.string(),
-  /** ms of a mean instance at stake; null where it is not a matter of time. */
-  at_stake_ms: z.number().nullable(),
+  at_stake_ms: z
+    .number()
+    .nullable()
+    .describe('ms of a mean instance at stake; null where it is not a matter of time.'),
 });
 
 export const traceResultSchema = z.object({
@@ -65,31 +70,34 @@ export const traceResultSchema = z.object({
   source: traceSourceSchema,
   headlines: z.array(headlineSchema),
   devices: z.array(traceDeviceSchema),
-  /** In the order load, warmup, prefill, decode, mixed, sampling, other; then outside. */
-  phases: z.array(tracePhaseSchema),
-  /** By total time, at most 200; `kernels_total` counts them all. */
-  kernels: z.array(traceKernelSchema),
+  phases: z
+    .array(tracePhaseSchema)
+    .describe('In the order load, warmup, prefill, decode, mixed, sampling, other; then outside.'),
+  kernels: z
+    .array(traceKernelSchema)
+    .describe('By total time, at most 200; `kernels_total` counts them all.'),
   kernels_total: z.object({ names: count, count, total_ns: z.number() }),
-  /** First the whole capture, then by phase. */
-  classes: z.array(phaseClassesSchema),
+  classes: z.array(phaseClassesSchema).describe('First the whole capture, then by phase.'),
   copies: z.array(traceCopySchema),
   api_calls: z.array(apiCallSchema),
   launches: launchesSchema,
   idle: idleSchema,
   overlap: overlapSchema,
-  /** Null where the capture has no operators (nsys). */
-  operators: operatorsSchema.nullable(),
+  operators: operatorsSchema.nullable().describe('Null where the capture has no operators (nsys).'),
   short_kernels: shortKernelsSchema,
   attribution: attributionSchema,
   timeline: traceTimelineSchema.nullable(),
   telemetry: traceTelemetrySchema.nullable(),
   environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
-  /** MFU and MBU by stage (1.1); null where there is no prefill and no decode step. */
-  utilization: utilizationSchema.nullable().optional(),
-  /** What the framework's allocator held (1.2); null where no capture recorded it. */
-  memory: traceMemorySchema.nullable().optional(),
-  /** By kind of step (1.6). */
-  drift: z.array(driftSchema).optional(),
+  utilization: utilizationSchema
+    .nullable()
+    .optional()
+    .describe('MFU and MBU by stage (1.1); null where there is no prefill and no decode step.'),
+  memory: traceMemorySchema
+    .nullable()
+    .optional()
+    .describe("What the framework's allocator held (1.2); null where no capture recorded it."),
+  drift: z.array(driftSchema).optional().describe('By kind of step (1.6).'),
 });
 
 export const traceVersion = '2.0';

@@ -8,33 +8,34 @@ const count = z.number().int();
 
 /** Operations of one name in a mean step: what FLOPs and bytes are sums of. */
 export const necessaryWorkSchema = z.object({
-  /** q_proj …, attention, lm_head; src/llm. */
-  name: z.string(),
+  name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
   dtype: z.string(),
-  /** In a step: once a layer. */
-  ops: count,
+  ops: count.describe('In a step: once a layer.'),
   flops: z.number(),
   bytes: z.number(),
 });
 
 /** Work that was run, from the shapes of the matrix products of the same stages. */
 export const executedWorkSchema = z.object({
-  /** operators: input shapes of a profiler. gemm-log: cuBLAS or cuBLASLt log of another execution; null when missing. */
-  source: z.enum(['operators', 'gemm-log']).nullable(),
-  /** Σ 2·M·N·K·batch of a mean step. */
-  gemm_flops: figureSchema,
-  /** The model's attention (causal), where it ran fused and is no matrix product with a shape; else 0. */
-  attention_flops: figureSchema,
+  source: z
+    .enum(['operators', 'gemm-log'])
+    .nullable()
+    .describe(
+      'operators: input shapes of a profiler. gemm-log: cuBLAS or cuBLASLt log of another execution; null when missing.',
+    ),
+  gemm_flops: figureSchema.describe('Σ 2·M·N·K·batch of a mean step.'),
+  attention_flops: figureSchema.describe(
+    "The model's attention (causal), where it ran fused and is no matrix product with a shape; else 0.",
+  ),
   flops: figureSchema,
-  /** Refined MFU: these FLOPs / t / peak. */
-  mfu: figureSchema,
-  /** executed / necessary FLOPs. */
-  over_necessary: figureSchema,
-  /** Share of the GEMM kernels' time whose shapes are known; null without kernels. */
-  gemm_time_covered: z.number().nullable(),
-  /** What the ratio says, in a sentence; null when there is none. */
-  text: z.string().nullable(),
+  mfu: figureSchema.describe('Refined MFU: these FLOPs / t / peak.'),
+  over_necessary: figureSchema.describe('executed / necessary FLOPs.'),
+  gemm_time_covered: z
+    .number()
+    .nullable()
+    .describe("Share of the GEMM kernels' time whose shapes are known; null without kernels."),
+  text: z.string().nullable().describe('What the ratio says, in a sentence; null when there is none.'),
 });
 
 export const utilizationStepSchema = z.object({
@@ -45,8 +46,7 @@ export const utilizationStepSchema = z.object({
   context_tokens_sum: z.number(),
   flops: z.number(),
   bytes: z.number(),
-  /** Null where the figure of the stage is missing. */
-  mfu: z.number().nullable(),
+  mfu: z.number().nullable().describe('Null where the figure of the stage is missing.'),
   mbu: z.number().nullable(),
 });
 
@@ -55,32 +55,32 @@ export const utilizationStageSchema = z.object({
   execution_id: z.string(),
   kind: phaseKindSchema,
   batch_size: count.nullable(),
-  /** Of a benchmark. */
-  point: z.string().nullable(),
+  point: z.string().nullable().describe('Of a benchmark.'),
   steps: count,
-  /** Mean W of a step (docs/measurement.md). */
-  time_ms: figureSchema,
-  /** Whether that was taken under a profiler: no clean execution timed the stage. */
-  profiled: z.boolean(),
-  /** A mean step's tokens computed, and attended to, over the batch; null where they are not known. */
-  new_tokens: z.number().nullable(),
+  time_ms: figureSchema.describe('Mean W of a step (docs/measurement.md).'),
+  profiled: z
+    .boolean()
+    .describe('Whether that was taken under a profiler: no clean execution timed the stage.'),
+  new_tokens: z
+    .number()
+    .nullable()
+    .describe(
+      "A mean step's tokens computed, and attended to, over the batch; null where they are not known.",
+    ),
   context_tokens_sum: z.number().nullable(),
-  /** Where sizes come from, in words. */
-  sizes_from: z.string(),
+  sizes_from: z.string().describe('Where sizes come from, in words.'),
   tokens_per_s: figureSchema,
   flops: figureSchema,
   bytes: figureSchema,
-  /** Dense peak of what it computes in: of the FLOPs' dtypes together, FLOPs / Σ F/P. */
-  peak_flops_per_s: figureSchema,
+  peak_flops_per_s: figureSchema.describe(
+    "Dense peak of what it computes in: of the FLOPs' dtypes together, FLOPs / Σ F/P.",
+  ),
   peak_bandwidth_bytes_per_s: figureSchema,
-  /** FLOPs / t / peak: early MFU, from throughput and the model's arithmetic. */
-  mfu: figureSchema,
+  mfu: figureSchema.describe("FLOPs / t / peak: early MFU, from throughput and the model's arithmetic."),
   mbu: figureSchema,
   bound: z.enum(['compute', 'memory']).nullable(),
-  /** max(FLOPs / measured peak, bytes / measured bandwidth). */
-  roof_ms: figureSchema,
-  /** roof_ms / t: what of the measured roof the stage reaches. */
-  roof_share: figureSchema,
+  roof_ms: figureSchema.describe('max(FLOPs / measured peak, bytes / measured bandwidth).'),
+  roof_share: figureSchema.describe('roof_ms / t: what of the measured roof the stage reaches.'),
   work: z.array(necessaryWorkSchema),
   executed: executedWorkSchema,
 });
@@ -97,16 +97,14 @@ export const utilizationSchema = z.object({
   device: z.object({
     name: z.string().nullable(),
     kind: z.enum(['gpu', 'cpu']),
-    /** Devices that shared the work: peaks are of all together. */
-    devices: count,
+    devices: count.describe('Devices that shared the work: peaks are of all together.'),
   }),
   stages: z.array(utilizationStageSchema),
 });
 
 export const utilizationResultSchema = utilizationSchema.extend({
   session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
-  /** In the order of `stages`; the first 512 of each. */
-  steps: z.array(z.array(utilizationStepSchema)),
+  steps: z.array(z.array(utilizationStepSchema)).describe('In the order of `stages`; the first 512 of each.'),
 });
 
 export const utilizationVersion = '1.1';

@@ -7,16 +7,13 @@ export const validateVersion = '1.3';
 const comparedSchema = z.object({
   measured_bytes: z.number(),
   estimated_bytes: z.number(),
-  /** estimated − measured. */
-  error_bytes: z.number(),
-  /** Of the measured; null where nothing was measured. */
-  error_share: z.number().nullable(),
+  error_bytes: z.number().describe('estimated − measured.'),
+  error_share: z.number().nullable().describe('Of the measured; null where nothing was measured.'),
   within: z.boolean(),
 });
 
 export const validatedProfileSchema = z.object({
-  /** File or session. */
-  source: z.string(),
+  source: z.string().describe('File or session.'),
   model: z.string(),
   family: z.string().nullable(),
   engine: z.string(),
@@ -28,12 +25,11 @@ export const validatedProfileSchema = z.object({
   input_len: z.number().int(),
   output_len: z.number().int(),
   gpu: z.string().nullable(),
-  /** rejected: the measurement is implausible. skipped: the calculator cannot be held against it. */
-  status: z.enum(['compared', 'rejected', 'skipped']),
-  /** Why it was rejected or skipped, or what is doubtful about it. */
-  reasons: z.array(z.string()),
-  /** Null unless compared. */
-  total: comparedSchema.nullable(),
+  status: z
+    .enum(['compared', 'rejected', 'skipped'])
+    .describe('rejected: the measurement is implausible. skipped: the calculator cannot be held against it.'),
+  reasons: z.array(z.string()).describe('Why it was rejected or skipped, or what is doubtful about it.'),
+  total: comparedSchema.nullable().describe('Null unless compared.'),
   components: z.array(
     comparedSchema.extend({
       component: z.enum(estimatedComponents),
@@ -41,21 +37,25 @@ export const validatedProfileSchema = z.object({
       estimate_confidence: z.enum(['high', 'medium', 'low']),
     }),
   ),
-  /** Components that nothing measured, so that there is nothing to compare: a formula gave them (1.1). */
-  not_measured: z.array(z.enum(estimatedComponents)),
-  /** The totals without the compared components: what nothing measured by itself; null where that is all (1.2). */
-  rest: comparedSchema.nullable().default(null),
-  /** Measured and in no component. */
-  residual_bytes: z.number().nullable(),
-  /** What makes most of the error, in words. */
-  explanation: z.string().nullable(),
+  not_measured: z
+    .array(z.enum(estimatedComponents))
+    .describe(
+      'Components that nothing measured, so that there is nothing to compare: a formula gave them (1.1).',
+    ),
+  rest: comparedSchema
+    .nullable()
+    .default(null)
+    .describe(
+      'The totals without the compared components: what nothing measured by itself; null where that is all (1.2).',
+    ),
+  residual_bytes: z.number().nullable().describe('Measured and in no component.'),
+  explanation: z.string().nullable().describe('What makes most of the error, in words.'),
 });
 
 /** Errors of a component, or of the total, over profiles. Shares are of the measured bytes. */
 export const errorSummarySchema = z.object({
   profiles: z.number().int(),
-  /** Signed: above 0 the calculator says too much. */
-  mean_share: z.number().nullable(),
+  mean_share: z.number().nullable().describe('Signed: above 0 the calculator says too much.'),
   mean_absolute_share: z.number().nullable(),
   worst_share: z.number().nullable(),
   mean_absolute_bytes: z.number(),
@@ -63,30 +63,31 @@ export const errorSummarySchema = z.object({
 });
 
 export const recommendationSchema = z.object({
-  /** As memory-constants.ts names it. */
-  constant: z.string(),
+  constant: z.string().describe('As memory-constants.ts names it.'),
   current: z.number(),
-  /** What the current value rests on, and how many runs it was fitted to (1.3). */
-  current_source: z.string(),
+  current_source: z
+    .string()
+    .describe('What the current value rests on, and how many runs it was fitted to (1.3).'),
   fitted: z.number(),
   unit: z.enum(['bytes', 'share', 'factor']),
   profiles: z.number().int(),
-  /** Different models among them (1.1). */
-  models: z.number().int(),
-  /** Smallest and largest value that would have been right (1.1). */
-  spread: z.tuple([z.number(), z.number()]),
-  /** Mean absolute error of what it decides, before and with the fitted value. */
-  error_before_bytes: z.number(),
+  models: z.number().int().describe('Different models among them (1.1).'),
+  spread: z
+    .tuple([z.number(), z.number()])
+    .describe('Smallest and largest value that would have been right (1.1).'),
+  error_before_bytes: z
+    .number()
+    .describe('Mean absolute error of what it decides, before and with the fitted value.'),
   error_after_bytes: z.number(),
   text: z.string(),
 });
 
 export const validationSchema = z.object({
   session: z.object({ id: z.string(), started_at: z.string() }).nullable(),
-  /** Of the total. */
-  tolerance: z.number(),
-  /** Of a component: this share or this many bytes, whichever is larger. */
-  component_tolerance: z.object({ share: z.number(), bytes: z.number() }),
+  tolerance: z.number().describe('Of the total.'),
+  component_tolerance: z
+    .object({ share: z.number(), bytes: z.number() })
+    .describe('Of a component: this share or this many bytes, whichever is larger.'),
   result: z.enum(['passed', 'failed', 'nothing_compared']),
   counts: z.object({
     compared: z.number().int(),
@@ -96,15 +97,18 @@ export const validationSchema = z.object({
   }),
   total: errorSummarySchema,
   components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
-  /** Of what no component of a profile was measured for; null where there is none of it (1.2). */
-  rest: errorSummarySchema.nullable().default(null),
-  /** Errors of the total by what the profiles differ in. */
-  groups: z.array(
-    errorSummarySchema.extend({
-      by: z.enum(['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization']),
-      value: z.string(),
-    }),
-  ),
+  rest: errorSummarySchema
+    .nullable()
+    .default(null)
+    .describe('Of what no component of a profile was measured for; null where there is none of it (1.2).'),
+  groups: z
+    .array(
+      errorSummarySchema.extend({
+        by: z.enum(['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization']),
+        value: z.string(),
+      }),
+    )
+    .describe('Errors of the total by what the profiles differ in.'),
   profiles: z.array(validatedProfileSchema),
   recommendations: z.array(recommendationSchema),
 });

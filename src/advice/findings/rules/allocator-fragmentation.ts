@@ -10,6 +10,13 @@ const leastBytes = 512 * 2 ** 20;
 export const allocatorFragmentation: Rule = {
   id: 'allocator_fragmentation',
   title: 'Memory held by the allocator without use',
+  docs: {
+    finds: "The framework's allocator holds memory that no tensor uses.",
+    needs: 'reserved and allocated memory at one moment (`inferscope memory`, records)',
+    gain: 'None in time; the bytes are stated.',
+    change: 'Let segments grow in place (`expandable_segments:True`), and allocate the KV cache once.',
+    withheld: 'less than 20 % of the reserve, or less than 512 MiB',
+  },
   references: [
     {
       title: 'PyTorch: optimising memory usage with PYTORCH_CUDA_ALLOC_CONF',

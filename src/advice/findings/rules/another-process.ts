@@ -12,6 +12,14 @@ const foreignBytes = 2 * 2 ** 30;
 export const anotherProcess: Rule = {
   id: 'another_process',
   title: 'Another process on the GPU',
+  docs: {
+    finds: 'Another process used or held the GPU while it was measured.',
+    needs: 'samples of GPU processes or memory, or a benchmark',
+    gain: 'None: it makes other figures doubtful.',
+    change: 'Measure on a GPU that nothing else uses.',
+    withheld:
+      'a recording of a whole machine, or no second process and less than 2 GiB in use before the program',
+  },
   references: [],
   async find(context) {
     if (context.manifest.kind === 'monitor')

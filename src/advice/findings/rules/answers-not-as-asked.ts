@@ -5,6 +5,13 @@ import { servingDoubt } from '../serving-doubt.js';
 export const answersNotAsAsked: Rule = {
   id: 'answers_not_as_asked',
   title: 'Answers that failed or are not what was asked for',
+  docs: {
+    finds: 'Requests failed, or answers do not have the length that was asked for.',
+    needs: 'a load test (`inferscope bench serve`)',
+    gain: 'None: it makes the figures doubtful.',
+    change: 'Find out what the server refuses, and let each answer have its length.',
+    withheld: 'all answers are as requested',
+  },
   references: [],
   find: (context) =>
     servingDoubt(

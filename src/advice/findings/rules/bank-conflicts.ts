@@ -13,6 +13,13 @@ export const bankConflicts = counterRule(
   {
     id: 'bank_conflicts',
     title: 'Bank conflicts in shared memory',
+    docs: {
+      finds: 'Threads of a warp read different words of one bank of shared memory and take turns.',
+      needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
+      gain: 'The time in which that unit is busy, in proportion to the conflicts; low end half of it.',
+      change: 'Pad rows by one word, or swizzle the columns.',
+      withheld: 'less than 30 % of the passes, or a unit less than 30 % busy',
+    },
     references: [
       {
         title: 'CUDA C++ Best Practices: shared memory and memory banks',

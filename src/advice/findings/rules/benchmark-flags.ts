@@ -49,6 +49,14 @@ const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: st
 export const benchmarkFlags: Rule = {
   id: 'benchmark_flags',
   title: 'Flags of a benchmark',
+  docs: {
+    finds:
+      'Flags of a benchmark: points that are doubtful or limited, for reasons that no other rule covers.',
+    needs: 'a benchmark (`inferscope bench`)',
+    gain: 'None.',
+    change: 'Depends on the flag; each finding names it.',
+    withheld: 'no point has such a flag',
+  },
   references: [],
   async find(context) {
     const bench = await benchOf(context);

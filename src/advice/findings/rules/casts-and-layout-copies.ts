@@ -16,6 +16,14 @@ export const castsAndLayoutCopies = stageRule(
   {
     id: 'casts_and_layout_copies',
     title: 'Casts and layout copies',
+    docs: {
+      finds:
+        'Tensors are converted to another type or copied to another layout, where the next kernel could read them as they are.',
+      needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
+      gain: 'The time of those kernels; low end 70 % of it.',
+      change: 'Keep weights and activations in the type and layout in which they are used.',
+      withheld: 'less than 5 % of the stage at stake, or kernels shorter than 4 µs',
+    },
     references: [
       {
         title: 'PyTorch: automatic mixed precision',

@@ -5,6 +5,13 @@ import { servingDoubt } from '../serving-doubt.js';
 export const clientBound: Rule = {
   id: 'client_bound',
   title: 'Client-bound load test',
+  docs: {
+    finds: 'The load generator, not the server, was the limit.',
+    needs: 'a load test (`inferscope bench serve`)',
+    gain: 'None: it makes the figures doubtful.',
+    change: 'Give the client more threads or its own machine, or offer less load.',
+    withheld: 'the client kept its schedule',
+  },
   references: [],
   find: (context) =>
     servingDoubt(context, ['client_bound'], {

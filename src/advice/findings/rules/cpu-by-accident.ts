@@ -6,6 +6,13 @@ import { benchOf } from '../session-analyses.js';
 export const cpuByAccident: Rule = {
   id: 'cpu_by_accident',
   title: 'CPU by accident',
+  docs: {
+    finds: 'A program computed on the CPU although the machine has a GPU.',
+    needs: 'a session of a machine with a known GPU',
+    gain: "None: the GPU's time was not measured.",
+    change: 'Check that the framework finds the GPU, and move model and inputs to it.',
+    withheld: 'the CPU was asked for',
+  },
   references: [],
   async find(context) {
     const bench = await benchOf(context);

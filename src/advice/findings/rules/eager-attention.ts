@@ -28,6 +28,15 @@ export const eagerAttention = stageRule(
   {
     id: 'eager_attention',
     title: 'Eager attention',
+    docs: {
+      finds:
+        'Attention runs as two products and a softmax over a score matrix in memory, instead of as one kernel.',
+      needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
+      gain: "The time of those kernels less a fused kernel's time: the necessary work of attention at the efficiency such kernels reach.",
+      change: 'Use scaled_dot_product_attention or FlashAttention.',
+      withheld:
+        'less than 5 % of the stage at stake, or nothing shows that a softmax lies between the products',
+    },
     references: [
       { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },
       {

@@ -19,6 +19,13 @@ const leastInstances = 3;
 export const fewRepeats: Rule = {
   id: 'few_repeats',
   title: 'Too few repeats, or repeats that differ',
+  docs: {
+    finds: 'Times rest on too few repeats, or vary too much to compare with another run.',
+    needs: 'stages with several instances, or a benchmark',
+    gain: 'None: it makes the figures doubtful.',
+    change: 'Repeat more often, in several processes, on an otherwise idle machine.',
+    withheld: 'three instances and more, with means known to 10 %',
+  },
   references: [
     {
       title: 'Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation (OOPSLA 2007)',

@@ -32,6 +32,14 @@ interface GemmKernel {
 export const gemmShape: Rule = {
   id: 'gemm_shape',
   title: 'Shapes of matrix products',
+  docs: {
+    finds:
+      'Matrix sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave of multiprocessors empty.',
+    needs: "a GPU timeline: nsys, or PyTorch's profiler; shapes of operators or BLAS logs make it exact",
+    gain: 'Misaligned: the same products at 70 % of their roof. Waves: the empty part of the last wave.',
+    change: 'Pad the dimension to a multiple of 64, or choose rows and tiles that fill whole waves.',
+    withheld: 'less than 5 % of the stage at stake, or products shorter than 10 µs',
+  },
   references: [
     {
       title: "NVIDIA: Matrix Multiplication Background User's Guide",

@@ -12,6 +12,14 @@ const steps = "('prefill', 'decode', 'mixed')";
 export const gpuIdleBetweenRequests: Rule = {
   id: 'gpu_idle_between_requests',
   title: 'GPU idle between requests',
+  docs: {
+    finds: 'Between two requests nothing runs on the GPU and nothing is launched.',
+    needs: "a GPU timeline: nsys, or PyTorch's profiler with marked stages",
+    gain: 'The idle time between stages; low end half of it.',
+    change:
+      'Take the next request at once, prepare it while the GPU works, and add requests to running batches.',
+    withheld: 'no marked requests, or less than 5 % of the run',
+  },
   references: [
     {
       title: 'Orca: continuous batching of requests',

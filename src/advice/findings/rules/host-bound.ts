@@ -13,6 +13,15 @@ export const hostBound: Rule = stageRule(
   {
     id: 'host_bound',
     title: 'CPU-bound host',
+    docs: {
+      finds:
+        'The GPU is idle while the program computes on the host: Python, a tokenizer, sampling, the interpreter lock.',
+      needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
+      gain: "The idle time in long host stretches, without the model's own launch code and without time waiting for a CPU core; low end 70 % of it.",
+      change:
+        'Move that work to another thread or process, onto the GPU, or prepare the next step while the GPU works.',
+      withheld: 'less than 5 % of the stage at stake, or the machine was busy with other processes',
+    },
     references: [
       {
         title: 'PyTorch Performance Tuning Guide',

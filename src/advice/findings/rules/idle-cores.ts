@@ -4,7 +4,19 @@ import { boundOfStage } from '../session-analyses.js';
 
 /** Only where compute bounds prefill: more threads need not help where memory does. */
 export const idleCores = engineRule(
-  { id: 'idle_cores', title: 'Idle cores', references: [], noise: true },
+  {
+    id: 'idle_cores',
+    title: 'Idle cores',
+    docs: {
+      finds: 'Prefill is compute-bound, and some usable cores do not compute.',
+      needs: 'a session of `inferscope profile`',
+      gain: 'None: a busy machine decides what more threads bring.',
+      change: 'Try more `--threads`, and compare the spread as well as the time.',
+      withheld: 'prefill is not compute-bound, or all cores compute',
+    },
+    references: [],
+    noise: true,
+  },
   async (context, { kind }) => {
     if (kind !== 'prefill') return [];
     const { workload, hardware } = context.manifest;

@@ -11,6 +11,13 @@ const leastShare = 0.2;
 export const idleRecording: Rule = {
   id: 'idle_recording',
   title: 'GPU idle in a recording',
+  docs: {
+    finds: 'The GPU had nothing to do for a large part of a recording.',
+    needs: '`inferscope monitor --record`, or nvidia-smi recordings',
+    gain: 'None: utilisation does not show causes.',
+    change: 'Record a timeline of the program while the GPU is idle.',
+    withheld: 'idle for less than 20 % of the time, or the session has a timeline',
+  },
   references: [],
   async find(context) {
     if (context.has('kernels'))

@@ -9,6 +9,13 @@ const full = 0.97;
 export const kvPoolSmall: Rule = {
   id: 'kv_pool_small',
   title: 'KV cache too small',
+  docs: {
+    finds: 'The KV cache of an engine is full: running requests are preempted, or new ones wait.',
+    needs: 'metrics of an engine or server',
+    gain: 'None: what is computed again cannot be told from the metrics.',
+    change: 'Give the cache more memory, use a smaller KV dtype, or admit fewer or shorter sequences.',
+    withheld: 'no preemption, and never 97 % full with requests waiting',
+  },
   references: [
     {
       title: 'vLLM: preemption',

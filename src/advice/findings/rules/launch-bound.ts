@@ -19,6 +19,14 @@ const ofTimeline: Rule = stageRule(
   {
     id: 'launch_bound',
     title: 'Launch-bound stage',
+    docs: {
+      finds:
+        'The host launches kernels more slowly than the GPU runs them, so the GPU is idle before each launch.',
+      needs: "a GPU timeline: nsys, or PyTorch's profiler, or a benchmark with device samples",
+      gain: 'The idle time before launches, less what the nodes of a CUDA graph cost on this GPU; never more than that idle time.',
+      change: 'Replay the step as a CUDA graph, compile the model, or fuse kernels.',
+      withheld: 'fewer than 20 launches per stage, or less than 5 % of the stage at stake',
+    },
     references: [
       {
         title: 'Accelerating PyTorch with CUDA Graphs',

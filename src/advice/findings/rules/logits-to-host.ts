@@ -16,6 +16,13 @@ export const logitsToHost = stageRule(
   {
     id: 'logits_to_host',
     title: 'Logits copied to the host',
+    docs: {
+      finds: 'Logits, probabilities or hidden states are copied to the host in every step.',
+      needs: "a GPU timeline: nsys, or PyTorch's profiler",
+      gain: 'The exposed copy and the host work right after it, less the cost of taking the token on the GPU.',
+      change: 'Sample on the GPU and copy only token ids.',
+      withheld: 'less than 5 % of the stage at stake, or less than 32 KiB per step',
+    },
     references: [
       {
         title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',

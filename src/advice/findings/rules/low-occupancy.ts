@@ -85,6 +85,15 @@ function ofLibrary(name: string, limiter: Limiter): { text: string; example: str
 export const lowOccupancy: Rule = {
   id: 'low_occupancy',
   title: 'Low occupancy',
+  docs: {
+    finds:
+      'Kernels leave most warps of the GPU empty while they wait for latency; the finding names what keeps warps out.',
+    needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
+    gain: "Little's law: speed grows with the warps in flight until the next resource or a peak limits it; low end half of that.",
+    change:
+      'Depends on the limiter: more blocks, fewer registers, less shared memory, another block size, or another kernel of the library.',
+    withheld: 'kernels near a peak, kernels limited by something else, or under 2 % of the time at stake',
+  },
   references: [
     {
       title: 'Nsight Compute: occupancy',

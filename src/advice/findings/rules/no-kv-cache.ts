@@ -18,6 +18,13 @@ const freeRowsOnCpu = 16;
 export const noKvCache: Rule = {
   id: 'no_kv_cache',
   title: 'No KV cache',
+  docs: {
+    finds: 'Every step computes all earlier tokens again: the rows of its products grow from step to step.',
+    needs: "PyTorch's profiler with operator shapes, on a GPU or a CPU",
+    gain: 'Kernel time in proportion to the rows, down to where reading the weights takes the time; low end half of it.',
+    change: 'Keep keys and values of earlier tokens (`use_cache=True`).',
+    withheld: 'fewer than 4 steps with shapes, or rows do not grow evenly',
+  },
   references: [
     {
       title: 'Hugging Face transformers: caching',

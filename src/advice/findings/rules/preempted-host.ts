@@ -15,6 +15,13 @@ const leastHostShare = 0.3;
 export const preemptedHost: Rule = {
   id: 'preempted_host',
   title: 'Launching thread waits for a core',
+  docs: {
+    finds: 'The thread that launches kernels is ready to run, and another program has its CPU core.',
+    needs: "a GPU timeline with samples of the thread's run delay (`inferscope run` on Linux)",
+    gain: 'The sampled run delay, at most the time in which the GPU waits for the host.',
+    change: 'Give the launching thread a core of its own: pin other work elsewhere, or start fewer threads.',
+    withheld: 'less than 5 % of the stage, or the GPU waits for the host less than 30 % of it',
+  },
   references: [
     {
       title: 'Linux: scheduler statistics (run delay)',

@@ -10,6 +10,13 @@ const leastShare = 0.05;
 export const prefixCacheArtefact: Rule = {
   id: 'prefix_cache_artefact',
   title: 'Prefix cache in a benchmark',
+  docs: {
+    finds: "Prompts came from the server's prefix cache, so the benchmark did not measure their prefill.",
+    needs: 'a load test, or metrics of a server',
+    gain: 'None: it makes the figures doubtful.',
+    change: 'Send new prompts, or turn the cache off for the measurement.',
+    withheld: 'at most 5 % of the prompt tokens came from a cache',
+  },
   references: [
     {
       title: 'vLLM: automatic prefix caching',

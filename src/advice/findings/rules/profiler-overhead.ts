@@ -21,6 +21,13 @@ const leastShare = 0.25;
 export const profilerOverhead: Rule = {
   id: 'profiler_overhead',
   title: 'Profiler overhead',
+  docs: {
+    finds: 'Stages took much longer under the profiler than without it.',
+    needs: 'a clean and a profiled execution (`--evaluator none,nsys`)',
+    gain: 'None: it makes host times of the capture doubtful.',
+    change: 'Read host times from the clean execution, record less, or use a lighter tool.',
+    withheld: 'the profiler adds less than 25 %',
+  },
   references: [],
   async find(context) {
     const { waterfalls, scope } = context;

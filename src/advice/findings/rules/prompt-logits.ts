@@ -13,6 +13,13 @@ const wide = 8;
 export const promptLogits: Rule = {
   id: 'prompt_logits',
   title: 'Logits of the whole prompt',
+  docs: {
+    finds: "A prefill computes logits of every prompt token, of which only the last one's are needed.",
+    needs: "PyTorch's profiler with operator shapes in prefill and decode",
+    gain: 'The time of the last product in proportion to the rows that are not needed; low end 70 % of it.',
+    change: "Take the last token's hidden state before the product with the vocabulary.",
+    withheld: 'less than 5 % of the stage at stake',
+  },
   references: [
     {
       title: 'Hugging Face transformers: logits_to_keep',

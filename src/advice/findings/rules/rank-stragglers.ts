@@ -10,6 +10,13 @@ export const rankStragglers: Rule = {
   id: 'rank_stragglers',
   noise: true,
   title: 'Stragglers between ranks',
+  docs: {
+    finds: 'One rank computes longer than the others, which wait for it in collectives.',
+    needs: 'GPU timelines of two or more ranks that communicate',
+    gain: "The slowest rank's compute time less the mean of all ranks; low end half of it.",
+    change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
+    withheld: 'less than 5 % of the stage at stake, or no communication between the devices',
+  },
   references: [
     {
       title: 'NCCL documentation',

@@ -10,6 +10,13 @@ export const recompilation = stageRule(
   {
     id: 'recompilation',
     title: 'Recompilation in the loop',
+    docs: {
+      finds: 'Code is compiled or loaded in steps after the first ones.',
+      needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
+      gain: 'The idle time while code is compiled or loaded; low end 90 % of it.',
+      change: 'Mark varying sizes as dynamic, pad them to a few lengths, or warm up every shape first.',
+      withheld: 'less than 5 % of the stage at stake',
+    },
     references: [
       {
         title: 'torch.compile: recompilation',

@@ -10,6 +10,14 @@ import { formatCount, formatNumber } from '../../../vocabulary/format.js';
 export const requestsQueue: Rule = {
   id: 'requests_queue',
   title: 'Requests queue at the server',
+  docs: {
+    finds:
+      'A server gets more load than it computes at a time: requests wait for each other or miss their SLO.',
+    needs: 'a load test (`inferscope bench serve`)',
+    gain: 'At stake: the queueing time per request. No gain is claimed, because load decides it.',
+    change: 'Let the server compute more requests at a time, add replicas, or limit the requests in flight.',
+    withheld: 'no load shows a queue, and the SLO is met',
+  },
   references: [
     { title: 'Little’s law', url: 'https://doi.org/10.1287/opre.9.3.383' },
     {

@@ -19,6 +19,14 @@ export const serialisedStreams = stageRule(
   {
     id: 'serialised_streams',
     title: 'Small kernels one after another',
+    docs: {
+      finds: 'Kernels too small to fill the GPU run one after another on it.',
+      needs: "a GPU timeline: nsys, or PyTorch's profiler with grid sizes",
+      gain: 'Assumes that four chains are independent; low end 0, because a timeline does not show dependencies.',
+      change: 'Give independent work a stream each, or batch it into one kernel.',
+      withheld:
+        'a dense decoder, whose operations depend on each other, or less than 30 % of the stage in such kernels',
+    },
     references: [
       {
         title: 'CUDA C++ Programming Guide: concurrent kernel execution, streams',

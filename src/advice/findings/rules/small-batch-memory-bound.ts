@@ -30,6 +30,14 @@ export const smallBatchMemoryBound = stageRule(
   {
     id: 'small_batch_memory_bound',
     title: 'Memory-bound decode at a small batch',
+    docs: {
+      finds: 'Decode reads all weights for few sequences; a larger batch takes hardly longer.',
+      needs: "a GPU timeline: nsys, or PyTorch's profiler, the model's config.json, roofs of the GPU",
+      gain: 'Per token: the roofline at this batch against the one at which arithmetic becomes the limit.',
+      change: 'Decode more sequences per step, quantise weights, or use speculative decoding.',
+      withheld:
+        'the stage is compute-bound, its roofline is under 40 % of its time, or the batch is within 8x of that batch',
+    },
     references: [
       { title: 'Transformer Inference Arithmetic', url: 'https://kipp.ly/transformer-inference-arithmetic/' },
       {

@@ -9,6 +9,14 @@ export const synchronizationEveryStep: Rule = stageRule(
   {
     id: 'synchronization_every_step',
     title: 'Synchronisation inside the step',
+    docs: {
+      finds: 'The host waits for the GPU inside a step, and the GPU then waits for the host.',
+      needs: "a GPU timeline: nsys, or PyTorch's profiler",
+      gain: 'The idle time after those waits; at most that time plus the kernels that only compute the value that is read.',
+      change:
+        'Keep results on the GPU, read them once per step at most, and remove `.item()`, `.cpu()` and synchronize calls from the loop.',
+      withheld: 'less than 5 % of the stage at stake',
+    },
     references: [
       {
         title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',

@@ -18,6 +18,13 @@ const busyPercent = 50;
 export const throttling: Rule = {
   id: 'throttling',
   title: 'Throttled clocks',
+  docs: {
+    finds: "Power, heat or a manual setting lowered the GPU's clocks while it worked.",
+    needs: 'samples of clocks and throttle reasons (NVML or nvidia-smi)',
+    gain: 'Half of the time lost to the lower clock; between 0 and all of it. Without stages no gain is claimed.',
+    change: 'Raise the power limit, cool the GPU, or reset the clocks, as the reason says.',
+    withheld: 'throttled less than 2 % of the time, or clocks less than 3 % lower',
+  },
   references: [
     {
       title: 'NVML: clocks event reasons',

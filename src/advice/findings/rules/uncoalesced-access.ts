@@ -18,6 +18,14 @@ export const uncoalescedAccess = counterRule(
   {
     id: 'uncoalesced_access',
     title: 'Uncoalesced access to global memory',
+    docs: {
+      finds:
+        'Neighbouring threads read or write addresses far apart, so most bytes of each sector are moved in vain.',
+      needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
+      gain: 'The time in which memory is busy, in proportion to the sectors that were not asked for; low end half of it.',
+      change: 'Let neighbouring threads take neighbouring addresses, or transpose through shared memory.',
+      withheld: 'less than 25 % of the sectors, a memory system less than 25 % busy, or a gather by index',
+    },
     references: [
       {
         title: 'CUDA C++ Best Practices: coalesced access to global memory',

@@ -16,7 +16,18 @@ const worthwhile = 0.1;
 
 /** A memory-bound decode step of the embedded engine: smaller weights, or more sequences per read of the weights. */
 export const weightsEachStep = engineRule(
-  { id: 'weights_each_step', title: 'Memory-bound decode: weights read in every step', references: [] },
+  {
+    id: 'weights_each_step',
+    title: 'Memory-bound decode: weights read in every step',
+    docs: {
+      finds: 'A decode step of the embedded engine is limited by reading weights.',
+      needs: 'a session of `inferscope profile`',
+      gain: 'The same step by the weight streams that were measured on this machine: smaller weights, or more sequences per read.',
+      change: 'Quantise weights, or decode more sequences per step.',
+      withheld: 'a change saves less than 10 %, or matrix products move less than half of the bytes',
+    },
+    references: [],
+  },
   async (context, { kind, wall_ms: wall, waterfall }) => {
     if (kind !== 'decode') return [];
     const [state] = await plannedStates(context.session, [waterfall], []);

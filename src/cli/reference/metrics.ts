@@ -1,0 +1,121 @@
+import { barWords } from '../../facts/waterfall/words.js';
+import { baselineColumns } from '../../model/documents/baseline-metrics.js';
+import { throttleReasons } from '../../model/throttle-reasons.js';
+import { withheldReasons } from '../../model/withheld.js';
+import * as bench from '../../vocabulary/bench.js';
+import { changeOutcomeMeanings, changeOutcomes } from '../../vocabulary/change-outcomes.js';
+import { idleCauses } from '../../vocabulary/idle-causes.js';
+import * as kernelCases from '../../vocabulary/kernel-cases.js';
+import * as loads from '../../vocabulary/loads.js';
+import { componentLabels, componentMeanings } from '../../vocabulary/memory-components.js';
+import { pointLabels, pointMeanings } from '../../vocabulary/memory-points.js';
+import { classLabels, classMeanings } from '../../vocabulary/op-classes.js';
+import { sampledMetrics } from '../../vocabulary/sampled-metrics.js';
+import { stageLabels, stageMeanings } from '../../vocabulary/stages.js';
+import { subjectWords } from '../../vocabulary/subjects.js';
+import * as sweep from '../../vocabulary/sweep.js';
+import { verdictLabels, verdictMeanings } from '../../vocabulary/verdicts.js';
+import { type BarHead, barMeanings } from '../../vocabulary/waterfall-bars.js';
+import { code, type Page, page, table } from './markdown.js';
+
+type Words = Readonly<Record<string, string>>;
+
+/** One row for each id that has a meaning. */
+const labelled = (labels: Readonly<Partial<Record<string, string>>>, meanings: Words): string =>
+  table(
+    ['id', 'label', 'meaning'],
+    Object.entries(meanings).map(([id, meaning]) => [code(id), labels[id] ?? id, meaning]),
+  );
+
+/** A tail that stands for all of its head in the table. */
+const exampleTail: Partial<Record<BarHead, string>> = {
+  kernels: '.gemm',
+  inefficiency: '.gemm',
+  nonessential: '.elementwise',
+  exposed_copy: '.htod_pageable',
+  host: '.program',
+};
+
+function bars(): string {
+  const rows = (Object.keys(barMeanings) as BarHead[]).map((head) => {
+    const id = `${head}${exampleTail[head] ?? ''}`;
+    const { label, confidence } = barWords(id, { peaksMeasured: true });
+    return [code(id), label, 'ms', confidence, barMeanings[head]];
+  });
+  return table(['id', 'label', 'unit', 'confidence', 'meaning'], rows);
+}
+
+export const metricsPage = (): Page =>
+  page(
+    'metrics.md',
+    'Ids, metrics and statuses',
+    'Ids are stable and the same in documents, tables and SQL; labels are what people see. How each figure is computed is in [measurement](../measurement.md).',
+    '## Waterfall bars',
+    'Bars sum to the measured time of a stage, from the roofline to what the profiler added. An id may have a second part: a class, a direction, or what the host does.',
+    bars(),
+    '## Causes of idle time',
+    table(
+      ['id', 'label', 'meaning'],
+      Object.entries(idleCauses).map(([id, { label, meaning }]) => [code(id), label, meaning]),
+    ),
+    '## Stages',
+    labelled(stageLabels, stageMeanings),
+    '## Classes of kernels and operators',
+    labelled(classLabels, classMeanings),
+    '## Latencies and rates',
+    'Latencies are in ms.',
+    labelled(
+      { ...loads.latencyLabels, ...loads.rateLabels },
+      {
+        ...loads.latencyMeanings,
+        ...loads.rateMeanings,
+      },
+    ),
+    '## Columns of a benchmark',
+    'Of `baseline_metrics.json` and the CSV files; units are in the names.',
+    table(
+      ['id', 'meaning'],
+      Object.entries(baselineColumns).map(([id, meaning]) => [code(id), meaning]),
+    ),
+    '## Sampled metrics',
+    table(
+      ['id', 'label', 'unit'],
+      sampledMetrics.map(({ id, label, unit }) => [code(id), label, unit]),
+    ),
+    '## Memory',
+    'Points of a memory profile, then components of its peak.',
+    labelled(pointLabels, pointMeanings),
+    labelled(componentLabels, componentMeanings),
+    '## What a session holds',
+    table(
+      ['subject', 'label', 'made by'],
+      Object.entries(subjectWords).map(([id, { label, command }]) => [code(id), label, code(command)]),
+    ),
+    '## Statuses',
+    'Points of a benchmark:',
+    labelled(bench.pointOutcomeLabels, bench.pointOutcomeMeanings),
+    'Runs of a sweep:',
+    labelled(sweep.outcomeLabels, sweep.outcomeMeanings),
+    'Cases of `kernels`:',
+    labelled(kernelCases.outcomeLabels, kernelCases.outcomeMeanings),
+    'Findings after a change (`explain --verify`):',
+    labelled(changeOutcomes, changeOutcomeMeanings),
+    'Verdicts of `bench compare` and `baseline check`:',
+    labelled(verdictLabels, verdictMeanings),
+    '## Reasons',
+    'A missing figure states its reason as `{"code", "text"}`; the text is specific to the session. What is computed and not claimed has one of these:',
+    table(
+      ['code', 'meaning'],
+      Object.values(withheldReasons).map(({ code: id, text }) => [code(id), text]),
+    ),
+    "Bits of `throttle_bits`, by NVML's names:",
+    table(
+      ['bit', 'id', 'label', 'lowers clocks'],
+      throttleReasons.map(({ bit, name, words, limits }) => [
+        code(`0x${bit.toString(16)}`),
+        code(name),
+        words,
+        limits ? 'yes' : 'no',
+      ]),
+    ),
+  );

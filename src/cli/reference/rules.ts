@@ -1,0 +1,28 @@
+import { rules } from '../../advice/findings/rules/index.js';
+import { code, type Page, page, sentence, table } from './markdown.js';
+
+export const rulePages = (): Page[] => [
+  page(
+    'rules/README.md',
+    'Rules',
+    '`inferscope explain` judges a session by these rules. A finding states its evidence as a query, what it expects to gain, and how to check the change. How often the rules are right is measured on [planted faults](../../diagnosis.md).',
+    table(
+      ['rule', 'finds'],
+      rules.map(({ id, docs }) => [`[${id}](${id}.md)`, sentence(docs.finds)]),
+    ),
+  ),
+  ...rules.map(({ id, title, docs, references, noise }) =>
+    page(
+      `rules/${id}.md`,
+      title,
+      `Rule ${code(id)}. ${sentence(docs.finds)}`,
+      `**Needs:** ${sentence(docs.needs)}`,
+      `**Gain:** ${sentence(docs.gain)}`,
+      `**Change:** ${sentence(docs.change)}`,
+      `**No finding:** ${sentence(docs.withheld)}${noise ? ' Withheld on a busy machine, which can produce it alone.' : ''}`,
+      ...(references.length === 0
+        ? []
+        : [`**Read more:** ${references.map((one) => `[${one.title}](${one.url})`).join(', ')}.`]),
+    ),
+  ),
+];
