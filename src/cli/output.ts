@@ -15,10 +15,9 @@ export function printJson(value: unknown): void {
   printData(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** What another program reads, byte for byte; on a terminal as text. */
+/** What another program reads, byte for byte; on a terminal as text, in which nothing is ours to colour. */
 export function printData(text: string): void {
-  if (process.stdout.isTTY) print(text);
-  else process.stdout.write(text);
+  process.stdout.write(process.stdout.isTTY ? safeText(text) : text);
 }
 
 export function print(text: string): void {
