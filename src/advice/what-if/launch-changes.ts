@@ -145,14 +145,22 @@ export function withoutSync(state: StageState): Effect {
 /** Share of the data sheet's link that large pinned copies reach. */
 const linkShare = 0.85;
 
-/** Copies from pinned memory on a stream of their own: hidden behind kernels as far as those reach. */
+/**
+ * Copies to the device from pinned memory on a stream of their own: hidden behind kernels as far as those reach. What a stage
+ * copies back is its result, which nothing can copy ahead.
+ */
 export function withPinnedCopies(state: StageState): Effect {
-  const copies = [...state.bars].filter(([id, ms]) => /^exposed_copy\.(htod|dtoh)/.test(id) && ms > 0);
-  const exposed = copies.reduce((sum, [, ms]) => sum + ms, 0);
+  const exposedOf = (direction: string) =>
+    [...state.bars].filter(([id, ms]) => id.startsWith(`exposed_copy.${direction}`) && ms > 0);
+  const copies = exposedOf('htod');
+  const msOf = (some: typeof copies) => some.reduce((sum, [, ms]) => sum + ms, 0);
+  const exposed = msOf(copies);
+  const back = msOf(exposedOf('dtoh'));
   const causes = causesOf(state);
-  const waits = causes?.wait.copy ?? 0;
+  // Of the waits for copies of either direction those for copies to the device, by their share of what is exposed.
+  const waits = (causes?.wait.copy ?? 0) * (back > 0 ? exposed / (exposed + back) : 1);
   if (exposed + waits <= 0.001 * sumOf(state.bars))
-    return unchanged(state, 'no copy between host and device is exposed in the stage');
+    return unchanged(state, 'no copy to the device is exposed in the stage');
   const busy = sumOf(state.bars) - exposed - waits;
   const link = state.gpuName === null ? null : gpuHostLink(state.gpuName).value;
   const pinned =

@@ -183,6 +183,9 @@ describe('launches', () => {
       { facts: facts({}), copiedBytes: 64e6 },
     );
     expect(after(alone, 'pinned-copies').ms).toBeCloseTo(0.5 + 64 / (0.85 * 63) - 0.5, 6);
+    // What is copied back is the stage's result: it stays, and so do the waits for it.
+    const back = stateOf({ 'kernels.gemm': 5, 'exposed_copy.dtoh_pageable': 4 }, { facts: facts({}) });
+    expect(after(back, 'pinned-copies')).toMatchObject({ ms: 9, bars: [] });
   });
 });
 

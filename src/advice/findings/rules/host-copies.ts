@@ -117,7 +117,7 @@ async function finding(
       high_ms: stake,
       after_ms: wall - expected,
       assumption: `Pinned memory at ${formatQuantity(pinned, 'B/s')}${link === null ? ' (PCIe 5; the link of this GPU is not known)' : ''}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
-      what_if: null,
+      what_if: 'pinned-copies',
     },
     confidence: 'high',
     removes: 'idle',

@@ -49,18 +49,6 @@ async function valuesRead({ database }: FindingContext, { kind, instances }: Sta
   return row?.ms ?? 0;
 }
 
-/** Kernels that end right before such a copy: they may serve the value alone, which goes with it then. */
-async function makingValues({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
-  const [row] = await database.query<{ ms: number }>(
-    `SELECT coalesce(sum(k.dur_ns), 0) / 1e6 / ${instances} AS ms FROM (
-       SELECT c.start_ns FROM (SELECT start_ns, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes <= ${valueBytes}) c
-       ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
-       WHERE c.at_ns < w.w_end AND w.kind = '${kind}') v
-     ASOF JOIN (SELECT start_ns, dur_ns FROM own_kernels) k ON v.start_ns >= k.start_ns`,
-  );
-  return row?.ms ?? 0;
-}
-
 interface Place {
   name: string;
   place: string | null;
@@ -87,7 +75,6 @@ async function finding(
         .join('; '),
   );
   const [first] = rows;
-  const making = kind === 'outside' ? 0 : await makingValues(context, stage);
   return {
     stage: kind,
     title: `Synchronisation: the host waits for the device ${times(calls)} in ${everyStage(kind)}, and the device then idles ${part(stake, wall)} of it`,
@@ -97,10 +84,11 @@ async function finding(
     gain: {
       expected_ms: stake,
       low_ms: stake / 2,
-      high_ms: stake + making,
+      high_ms: stake,
       after_ms: wall - stake,
-      assumption: `Without waits the step takes as long as the slower of the host (its time less the waits) and the device (its work, back to back)${making > 0 ? `; high: the kernels that make the values which are read (${ms(making)}) go with them` : ''}.`,
-      what_if: null,
+      assumption:
+        'Without waits the step takes as long as the slower of the host (its time less the waits) and the device (its work, back to back).',
+      what_if: 'no-sync',
     },
     confidence: 'high',
     removes: 'idle',
