@@ -252,13 +252,25 @@ describe('what would help', () => {
     reached_by: 'MatMul',
   });
   /** @param slower memory: the roofline is so much more of a step */
-  const streaming = (streams: ReturnType<typeof stream>[], slower = 1) => {
+  const streaming = (streams: ReturnType<typeof stream>[], slower = 1, busy = false) => {
     const roofline = handRoofline();
     const bandwidth = roofline.bandwidth.map((one) => ({
       ...one,
       bytes_per_s: one.bytes_per_s / slower,
     }));
-    return sessionOf(home, wholeRows(), { roofline: { ...roofline, bandwidth, weight_streams: streams } });
+    const rows = wholeRows();
+    if (busy)
+      rows.telemetry!.push(
+        // More than 5 % of the CPU time taken by the hypervisor.
+        ...[500, 1005].map((at) => ({
+          ...rows.telemetry![0]!,
+          t_ns: at * 1e6,
+          scope: 'host',
+          metric: 'steal_percent',
+          value: 20,
+        })),
+      );
+    return sessionOf(home, rows, { roofline: { ...roofline, bandwidth, weight_streams: streams } });
   };
 
   test('the products follow the measured streams, everything else its necessary work', async () => {
@@ -297,6 +309,16 @@ describe('what would help', () => {
       expect(before - low / per).toBeCloseTo(gain.high_ms, 9);
       expect(Math.max(0, before - high / per)).toBeCloseTo(gain.low_ms, 9);
     }
+  });
+
+  test('on a busy machine the advice stays without a gain: its size may be noise', async () => {
+    const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25)];
+    const { findings, stages, machine } = (await explainSession(await streaming(streams, 500, true))).data;
+    expect(machine?.busy).toBe(true);
+    const roof = stages.find(({ kind }) => kind === 'decode')!.roofline_ms.value!;
+    expect(findings.filter(({ rule }) => rule === 'weights_each_step')).toMatchObject([
+      { stage: 'decode', change: { example: '--dtype int4' }, gain: null, at_stake_ms: roof },
+    ]);
   });
 
   test('a gain under a tenth, or no stream, is not worth a line', async () => {
