@@ -4,7 +4,7 @@ import { storedRoofline } from '../../facts/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { holds } from '../../model/subjects.js';
-import { ofOneCapture } from './answer-idle.js';
+import { ofOneCapture, withoutGpu } from './answer-idle.js';
 import { ruleAnswer, ruleTopics } from './answer-rules.js';
 import { barsTold } from './finding-parts.js';
 import {
@@ -269,7 +269,10 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const what = metric?.what ?? 'stall reasons';
   if (!counters) {
     // Names of kernels say which instructions they were built for, not what ran.
-    return cannot(`The ${what} is not known: no hardware counters were recorded.`, capture.counters);
+    return (
+      withoutGpu(facts, []) ??
+      cannot(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
+    );
   }
   const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
     if (!metric) {

@@ -262,6 +262,14 @@ describe('the embedded engine', async () => {
     );
   });
 
+  test('E7, E9: what only a GPU has', async () => {
+    for (const question of ['Are tensor cores used?', 'What is the L2 hit rate?', 'Is the GPU throttled?']) {
+      const found = await answer(question);
+      expect([question, found.answered_by, found.next_capture]).toEqual([question, 'stored', null]);
+      expect(found.answer).toMatch(/^No GPU was used/);
+    }
+  });
+
   test('D7: Are there health flags?', async () => {
     const found = await answer('Are there health flags?');
     expect(found.answer).toMatch(/^1 warning/);

@@ -7,7 +7,7 @@ import { whatFits } from './answer-fits.js';
 import { collectivesAsked } from './answer-collectives.js';
 import { costVerdict } from './answer-cost.js';
 import { healthOf } from './answer-health.js';
-import { idleTime, launchCounts } from './answer-idle.js';
+import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
 import { memoryUsed } from './answer-memory.js';
@@ -70,6 +70,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   profiler: profilerAdds,
   communication: collectivesAsked,
   stragglers: collectivesAsked,
+  throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,
   memory: memoryUsed,
   sampled: sampledMetric,
