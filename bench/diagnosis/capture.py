@@ -87,7 +87,7 @@ Told = Tuple[int, int, List[int]]
 
 
 def record(path: Path, case: Case, execution: str, runs: List[Told]) -> None:
-    """What a workload says of itself (docs/formats.md): the model, the batch and, without a profiler, its stages."""
+    """What a workload says of itself (docs/reference/recording-protocol.md): the model, the batch and, without a profiler, its stages."""
     os.environ["INFERSCOPE_EXECUTION_ID"] = execution
     lines = Recorder(str(path))
     lines.clock()

@@ -44,7 +44,7 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
 
 
 class ModelError(Exception):
-    """A failure with an explanation: code of docs/formats.md, and three lines: what, why, what to type."""
+    """A failure with an explanation: code of docs/reference/errors.md, and three lines: what, why, what to type."""
 
     def __init__(self, code: str, what: str, why: str, fix: str) -> None:
         super().__init__("%s\n  %s\n  %s" % (what, why, fix))

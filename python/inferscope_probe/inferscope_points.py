@@ -17,7 +17,7 @@ _progress_fd = 1
 
 
 class EngineError(Exception):
-    """A failure with a code of docs/formats.md and three lines: what broke, why, what to type."""
+    """A failure with a code of docs/reference/errors.md and three lines: what broke, why, what to type."""
 
     def __init__(self, code: str, what: str, why: str, fix: str) -> None:
         super().__init__(what)

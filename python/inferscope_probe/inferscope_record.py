@@ -1,4 +1,4 @@
-"""The recording protocol (docs/formats.md, "Recording protocol") and stage marks, for Python workloads.
+"""The recording protocol (docs/reference/recording-protocol.md) and stage marks, for Python workloads.
 
 Standard library only; torch is used where the program has already imported it. Lines are kept in memory and appended by
 `flush`, which belongs between timed regions. Without INFERSCOPE_RECORD nothing is written and marks still mark.
@@ -239,7 +239,7 @@ class Recorder:
                 self.memory(kind, int(getattr(torch.cuda, name)(device)), "torch.cuda." + name, device, point)
 
     def error(self, code: str, text: str) -> None:
-        """What went wrong, with a code of docs/formats.md."""
+        """What went wrong, with a code of docs/reference/errors.md."""
         self._add("error", None, code=code, text=text)
 
     def flush(self) -> None:

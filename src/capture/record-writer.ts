@@ -16,7 +16,7 @@ export interface RecordWriter {
   clock(): void;
 }
 
-/** Writes the recording protocol of docs/formats.md (INFERSCOPE_RECORD) to `path`. */
+/** Writes the recording protocol of docs/reference/recording-protocol.md (INFERSCOPE_RECORD) to `path`. */
 export function recordWriter(path: string, executionId: string, rank = 0): RecordWriter {
   let kept: RecordBody[] = [];
   const writer: RecordWriter = {

@@ -8,7 +8,7 @@ export type RecordBody<L extends RecordLineInput = RecordLineInput> = L extends 
   : never;
 
 /**
- * Appends lines of the recording protocol (docs/formats.md): what was measured survives a crash of this process. Called
+ * Appends lines of the recording protocol (docs/reference/recording-protocol.md): what was measured survives a crash of this process. Called
  * between timed regions: writing inside one would be measured.
  */
 export function appendRecord(

@@ -34,7 +34,7 @@ function whatToGive(path: string, head: string): string {
     return 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
   if (head.startsWith('PAR1'))
     return 'Parquet files are read as the folder that nsys export --type parquetdir makes, StringIds.parquet included: give the folder.';
-  return 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).';
+  return 'Give a file as the profiler wrote it (docs/reference/capture-formats.md lists them with the commands that make them).';
 }
 
 /** Somebody meant the files in it, or a session. */

@@ -116,7 +116,7 @@ test('a broken line in the middle is refused with its number and reason', async 
     parts: {
       what: expect.stringContaining('line 2 of'),
       why: 'it is not JSON',
-      fix: expect.stringContaining('formats.md'),
+      fix: expect.stringContaining('recording-protocol.md'),
     },
   });
   const wrong = good[2]!.replace('"end_ns":5000', '"end_ns":"late"');

@@ -32,7 +32,7 @@ export interface RequestSizes {
   output_len: number | null;
 }
 
-/** Reads the recording protocol (docs/formats.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
+/** Reads the recording protocol (docs/reference/recording-protocol.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
 export const recordImporter = {
   name: 'inferscope-record',
   sniff: (firstBytes: string) => /^\{"v":\s*\d+,/.test(firstBytes),
@@ -168,7 +168,7 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
     {
       what: `line ${lineNumber} of ${path} is not a record line`,
       why,
-      fix: 'See "Recording protocol" in docs/formats.md for the lines a workload may write.',
+      fix: 'See docs/reference/recording-protocol.md for the lines a workload may write.',
     },
     { cause },
   );

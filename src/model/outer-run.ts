@@ -1,6 +1,6 @@
 // What a program is told of the `inferscope run` around it.
 
-/** Names the file that a workload appends its lines to (docs/formats.md, "Recording protocol"). */
+/** Names the file that a workload appends its lines to (docs/reference/recording-protocol.md). */
 export const recordVariable = 'INFERSCOPE_RECORD';
 
 /** The evaluator around the program: nsys, ncu, torch, gemm-log or none. Set by `inferscope run` for each execution. */

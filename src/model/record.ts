@@ -5,7 +5,7 @@ import { caseOutcomes } from './kernels.js';
 /**
  * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
  * t_ns is CLOCK_MONOTONIC (Python time.monotonic_ns(), Node process.hrtime.bigint()), an integer that stays
- * exact as a double for 104 days of uptime. docs/formats.md shows each line by example.
+ * exact as a double for 104 days of uptime. docs/reference/recording-protocol.md shows each line by example.
  */
 const common = {
   v: z.literal(1),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { recordLineSchema } from '../model/record.js';
 import { describedTables } from './table-schema.js';
 
-const file = new URL('../../docs/formats.md', import.meta.url);
+const file = new URL('../../docs/reference/recording-protocol.md', import.meta.url);
 
 test('the recording protocol’s examples are valid lines, one of each type', () => {
   const examples = [...readFileSync(file, 'utf8').matchAll(/```json\n(\{"v":1.*)\n```/g)].map(([, line]) =>

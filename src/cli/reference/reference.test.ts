@@ -1,5 +1,5 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../model/installation.js';
 import { commandsPage } from './commands.js';
@@ -33,4 +33,46 @@ test('no page is left of a rule that is gone', () => {
 
 test('nothing on a page is undefined, and every cell of a rule has words', () => {
   for (const { text } of pages) expect(text).not.toMatch(/undefined|\[object|:\*\* \./);
+});
+
+/** As GitHub makes anchors of headings. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-');
+
+function anchorsOf(file: string): Set<string> {
+  const found = new Set<string>();
+  for (const [, heading = ''] of readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)) {
+    const anchor = anchorOf(heading.trim());
+    // A heading that is there already gets a number.
+    let name = anchor;
+    for (let n = 1; found.has(name); n++) name = `${anchor}-${n}`;
+    found.add(name);
+  }
+  return found;
+}
+
+test('every link from a page of ours to another leads to a file, and to a heading that is there', () => {
+  const below = readdirSync(join(packageRoot(), 'docs'), { recursive: true, encoding: 'utf8' });
+  const files = ['README.md', 'CONTRIBUTING.md', ...below.map((name) => join('docs', name))];
+  const links = files
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) => {
+      const file = join(packageRoot(), name);
+      return [
+        ...readFileSync(file, 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
+      ].map(([, path = '', anchor]) => ({
+        name,
+        anchor,
+        to: path === '' ? file : join(dirname(file), path),
+      }));
+    });
+  const broken = links.filter(
+    ({ to, anchor }) =>
+      !existsSync(to) || (anchor !== undefined && to.endsWith('.md') && !anchorsOf(to).has(anchor)),
+  );
+  expect(broken).toEqual([]);
+  expect(links.length).toBeGreaterThan(100);
 });

@@ -7,7 +7,7 @@ export interface Sample {
   bytes: number;
 }
 
-/** What an engine said of its own memory: kinds are `<what>:<stage>:<dtype or place>` (docs/formats.md). */
+/** What an engine said of its own memory: kinds are `<what>:<stage>:<dtype or place>` (docs/reference/recording-protocol.md). */
 export interface Told {
   device: number | null;
   rank: number;

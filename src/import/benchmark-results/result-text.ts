@@ -14,7 +14,7 @@ export function unreadable(path: string, why: string, cause?: unknown): Infersco
     {
       what: `cannot read the benchmark result ${path}`,
       why,
-      fix: 'Give the file as the benchmark wrote it; docs/formats.md names the flag of each tool.',
+      fix: 'Give the file as the benchmark wrote it; docs/reference/capture-formats.md names the flag of each tool.',
     },
     { cause },
   );

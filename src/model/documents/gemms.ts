@@ -6,7 +6,7 @@ export const tilingSchema = z.object({
   tile: z
     .string()
     .describe(
-      'Tile as the library writes it: rows belong to its own m, which is our n (docs/formats.md, gemms).',
+      'Tile as the library writes it: rows belong to its own m, which is our n (docs/reference/capture-formats.md).',
     ),
   calls: z.number().int(),
   tiles: figureSchema.describe('Tiles of the output, over batch and split K.'),
