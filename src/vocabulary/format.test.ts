@@ -35,6 +35,25 @@ describe('numbers', () => {
   ])('%d is %s', (value, text) => expect(plain(formatNumber(value))).toBe(text));
 });
 
+describe('any number that a file can hold becomes a short text', () => {
+  const sizes = [5e-324, 1e-320, 1e-101, 1e-30, 1e300, Number.MAX_VALUE];
+  it.each(['ns', 'ms', 's', 'B', 'GB', 'FLOP/s', 'parameters', 'ratio', 'percent', '1/s', 'tokens', ''])(
+    'in %s',
+    (unit) => {
+      for (const size of sizes) {
+        const own = figure(size, unit, 'test', { n: 3, ci95: [size / 2, size * 1.5] });
+        const texts = [
+          formatQuantity(-size, unit),
+          formatSigned(size, unit),
+          formatFigureWithSpread(own),
+          ...formatMsColumn([size, size / 2]),
+        ];
+        for (const text of texts) expect(text.length, text).toBeLessThan(100);
+      }
+    },
+  );
+});
+
 describe('quantities', () => {
   it.each([
     [92 * 2 ** 20, 'B', '92.0 MiB'],

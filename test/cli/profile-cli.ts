@@ -68,6 +68,8 @@ export interface Ran {
 export function environment({ scratch, home }: Place): NodeJS.ProcessEnv {
   const inherited = { ...process.env };
   for (const name of ['FORCE_COLOR', 'INFERSCOPE_HOME', 'INFERSCOPE_RECORD']) delete inherited[name];
+  // Shells complain on stderr about a locale that is set and not installed.
+  for (const name of Object.keys(inherited)) if (/^LC_|^LANG/.test(name)) delete inherited[name];
   return { ...inherited, INFERSCOPE_HOME: home, XDG_CONFIG_HOME: join(scratch, 'no-config') };
 }
 
