@@ -1,13 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { type MemoryProfile, memoryProfileSchema, profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
 
 /** Profiles have some 10 kB. */
 const largestFile = 16 * 2 ** 20;
-/** No machine has as many bytes; in GB it is far below. */
-const most = 1e18;
 
 /** The JSON file of `inferscope memory` (schema 2.0), or the document of a report around it. */
 export const memoryProfileImporter: Importer = {
@@ -48,17 +47,9 @@ async function read(path: string): Promise<MemoryProfile> {
     const [issue] = parsed.error.issues;
     throw unreadable(path, `${issue!.path.join('.') || 'The file'}: ${issue!.message}.`);
   }
-  const { memory_measurements, memory_breakdown } = parsed.data;
-  for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
-    if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
-      throw unreadable(path, `${where} is ${value}: memory does not have such a size.`);
+  const impossible = impossibleSize(parsed.data);
+  if (impossible !== null) throw unreadable(path, impossible);
   return parsed.data;
-}
-
-function* numbersIn(value: unknown, path = ''): Generator<[string, number]> {
-  if (typeof value === 'number') yield [path, value];
-  else if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) yield* numbersIn(inner, `${path}.${key}`);
 }
 
 function unreadable(path: string, why: string, cause?: unknown): InferscopeError {

@@ -146,6 +146,10 @@ test.each([
     '{"schema_version": "2.0", "model_info": {"name": "x"}, "memory_measurements": {"peak": {"total_gb": "16"}}}',
     /memory_measurements\.peak\.total_gb is "16"/,
   ],
+  [
+    '{"schema_version": "2.0", "model_info": {"name": "x"}, "memory_measurements": {"peak": {"total_gb": -16}}}',
+    /memory_measurements\.peak\.total_gb is -16/,
+  ],
 ])('%.80s is refused with the field that is wrong', (text, message) => {
   expect(() => readComparedProfile(text, 'x.json')).toThrow(InferscopeError);
   expect(() => readComparedProfile(text, 'x.json')).toThrow(message);

@@ -5,6 +5,7 @@ import {
   profileInside,
 } from '../../model/documents/memory-profile.js';
 import { InferscopeError } from '../../model/errors.js';
+import { impossibleSize } from '../../model/memory-sizes.js';
 import { parseJson } from '../../model/parse-json.js';
 import { profileFieldsSchema } from '../../facts/validate/profile-fields.js';
 
@@ -96,6 +97,8 @@ export function checkComparedProfile(raw: unknown, path: string): ReadProfile {
         : `${where} is ${JSON.stringify(found)?.slice(0, 60)}: ${issue!.message}`,
     );
   }
+  const impossible = impossibleSize(checked.data);
+  if (impossible !== null) throw unreadable(path, impossible);
   return { profile: checked.data, absent: absentOf(raw) };
 }
 

@@ -1,5 +1,6 @@
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
+import { impossibleSize } from '../../model/memory-sizes.js';
 import { bytesOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 import { formatFactor, formatGb, formatQuantity } from '../../vocabulary/format.js';
 
@@ -24,6 +25,8 @@ const leastDeficit = 0.25;
 
 /** Why a measurement cannot be what it says; empty when nothing speaks against it. */
 export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
+  const size = impossibleSize(profile);
+  if (size !== null) return [size];
   return [
     ...notMeasured(profile, facts),
     ...belowWeights(facts),
