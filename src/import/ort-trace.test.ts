@@ -184,6 +184,8 @@ describe('what is not a whole trace of these calls', () => {
     ['JSON of another form', 'null\n'],
     ['a number', '42\n'],
     ['empty', ''],
+    ['two traces in one file', `${text}\n${text}`],
+    ['text after its end', `${text}\njunk`],
   ])('%s: E_TRACE_FILE, no row written', async (_, content) => {
     const rows: object[] = [];
     const sink = { append: (_table: TableName, row: object) => void rows.push(row) };

@@ -77,7 +77,10 @@ async function* events(path: string): AsyncGenerator<Event> {
   for await (const raw of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     lineNumber++;
     const line = raw.trim();
-    if (line === '' || line === '[') continue;
+    if (line === '') continue;
+    if (closed)
+      throw badTrace(path, `text follows its closing bracket at line ${lineNumber}: two traces in a file?`);
+    if (line === '[') continue;
     if (line === ']') {
       closed = true;
       continue;

@@ -46,7 +46,8 @@ export const ncclInspectorImporter = {
     context: ImportContext,
   ): Promise<ImportOutcome> {
     const { logs, others } = await logsOf(path);
-    const left = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, rows: 0 };
+    const left = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, repeated: 0, rows: 0 };
+    const seen = new Map<string, Set<number>>();
     const versions = new Set<string>();
     const silent: string[] = [];
     const { execution_id, capture_id, host } = context;
@@ -63,6 +64,10 @@ export const ncclInspectorImporter = {
         }
         const { row, writtenUs, startUs, version } = record;
         versions.add(version);
+        if (isRepeated(record, seen)) {
+          left.repeated++;
+          continue;
+        }
         left.rows++;
         if (row.dur_ns === null) left.untimed++;
         const times = { written_ns: sessionNs(writtenUs), start_ns: sessionNs(startUs) };
@@ -80,6 +85,18 @@ export const ncclInspectorImporter = {
   },
 } satisfies Importer;
 
+/** Processes number their operations of a communicator: a number that comes again is a line that is there twice. */
+function isRepeated({ row }: Pick<InspectorRecord, 'row'>, seen: Map<string, Set<number>>): boolean {
+  const number = row.sequence ?? null;
+  if (number === null) return false;
+  const series = JSON.stringify([row.host, row.pid, row.communicator, row.rank, row.operation, row.peer]);
+  const numbers = seen.get(series) ?? new Set();
+  seen.set(series, numbers);
+  if (numbers.has(number)) return true;
+  numbers.add(number);
+  return false;
+}
+
 /** Where the operation began, as far as the line says. */
 const beginUs = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
   startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
@@ -92,7 +109,7 @@ async function logsOf(path: string): Promise<{ logs: string[]; others: string[] 
 }
 
 function issuesOf(
-  left: { unreadable: number; impossible: number; cutOff: number; untimed: number },
+  left: { unreadable: number; impossible: number; cutOff: number; untimed: number; repeated: number },
   about: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
 ): Issue[] {
   const issue = (severity: Issue['severity'], code: string, count: number, text: string): Issue[] =>
@@ -124,6 +141,12 @@ function issuesOf(
       'collectives_untimed',
       left.untimed,
       'Operations without a time are counted, and are in no time or bandwidth.',
+    ),
+    ...issue(
+      'warning',
+      'collectives_repeated',
+      left.repeated,
+      'Records of an operation that was there already (a log joined or copied twice) were left out.',
     ),
     ...issue(
       'warning',

@@ -116,7 +116,12 @@ test('gzip', async () => {
 
 test.each<[string, string, [string, number][]]>([
   ['the last record cut off', `${line}\n${line.slice(0, 200)}`, [['collectives_cut_off', 1]]],
-  ['another text in the middle', `${line}\nhello\n\n[1,2]\n${line}\n`, [['collectives_unreadable', 2]]],
+  ['a log that was joined twice', `${line}\n${line}\n${line}\n`, [['collectives_repeated', 2]]],
+  [
+    'another text in the middle',
+    `${line}\nhello\n\n[1,2]\n${changed(({ coll_perf: one }) => (one.coll_sn = 1232))}\n`,
+    [['collectives_unreadable', 2]],
+  ],
   ['a line of 2 MB', `${line}\n{"header":"${'x'.repeat(2 ** 21)}"}\n`, [['collectives_unreadable', 1]]],
   [
     'no time, no bandwidth',
