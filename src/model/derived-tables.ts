@@ -18,7 +18,7 @@ const phase = {
 };
 
 const between = {
-  start_ns: big("begin, ns since the session's start"),
+  start_ns: big("start, ns since the session's start"),
   end_ns: big('end, ns'),
 };
 
@@ -26,7 +26,7 @@ const gapParts = {
   synchronization: num('the host waited for the device, ns'),
   host: num('the host was in no call, ns'),
   launch_overhead: num('inside the launching call, ns'),
-  launch_latency: num('from the end of the call to the begin of the activity, ns'),
+  launch_latency: num('from the end of the call to the start of the activity, ns'),
   device_dependency: num('launched in time, waiting for other work of the device, ns'),
   unattributed: num('no recorded launch explains it, ns'),
 };
@@ -91,9 +91,9 @@ const tableOf = {
       iteration: int('which run of the workload'),
       step_index: int('which step of its kind'),
       ...between,
-      device_start_ns: big('begin of the first activity that it launched; null where it launched none'),
+      device_start_ns: big('start of the first activity that it launched; null where it launched none'),
       device_end_ns: big('end of the last activity that it launched'),
-      host_end_ns: big('end by the host: of a decode step, the begin of the next one'),
+      host_end_ns: big('end by the host: of a decode step, the start of the next one'),
       device_until_ns: big('end by the device: of a decode step, the first activity of the next one'),
     },
   },
@@ -123,7 +123,7 @@ const tableOf = {
       stage_id: rangeId,
       label: text('name of this instance'),
       ...between,
-      host_ns: big("begin by the host, where the host's clock is the window's"),
+      host_ns: big("start by the host, where the host's clock is the window's"),
     },
   },
   spans: {
@@ -184,7 +184,7 @@ const tableOf = {
   step_gaps: {
     doc: 'Gaps summed by the window that holds them; one row for each gap that lies in none.',
     columns: {
-      key: big("the window, or the gap's begin + 2^60"),
+      key: big("the window, or the gap's start + 2^60"),
       ...Object.fromEntries(Object.entries(gapParts).map(([name, { doc }]) => [name, big(doc)])),
     },
   },

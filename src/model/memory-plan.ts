@@ -30,7 +30,7 @@ export const memoryPlanSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      'Of a preset or a local file, where the engine tells no dimensions: a server names its model only.',
+      'Of a preset or a local file, where the engine reports no dimensions: a server names its model only.',
     ),
   seed: z.number().int(),
   runs: z.number().int(),

@@ -67,7 +67,7 @@ export const requestLineSchema = z.object({
   batch_size: z.number().int(),
   input_len: z.number().int(),
   output_len: z.number().int(),
-  first_token_ns: z.number().nullable().describe('Null where the engine tells the whole time only.'),
+  first_token_ns: z.number().nullable().describe('Null where the engine reports only the total time.'),
   end_ns: z.number(),
   tpot_ns: z
     .number()
@@ -92,7 +92,7 @@ export const pointLineSchema = z.object({
   interleaved: z
     .boolean()
     .default(true)
-    .describe('False when its repeats ran in a row because it did not fit beside the others.'),
+    .describe('False when its repeats ran in a row because it did not fit in memory with the others.'),
   memory_bytes: z
     .number()
     .nullable()

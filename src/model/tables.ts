@@ -25,7 +25,7 @@ const flag = (doc: string) => ({ type: 'BOOLEAN' as const, doc });
 const runKeys = {
   execution_id: text('one run of the workload; no query sums over executions'),
   capture_id: text("one tool's recording of an execution"),
-  host: text('host name, or a stand-in for it'),
+  host: text('host name, or a substitute for it'),
   pid: big('process id'),
   rank: int('rank in the process group, 0 when there is one process'),
 };
@@ -38,13 +38,13 @@ const eventKeys = {
 };
 
 const interval = {
-  start_ns: big("begin, ns since the session's start"),
+  start_ns: big("start, ns since the session's start"),
   dur_ns: big('duration, ns'),
 };
 
 export const tables = {
   kernels: {
-    doc: 'Device kernels, one row a launch.',
+    doc: 'Device kernels, one row per launch.',
     columns: {
       ...eventKeys,
       ...interval,
@@ -55,14 +55,14 @@ export const tables = {
       class: text(
         'kernel class: gemm, attention, norm, elementwise, copy, …, by its name, else by the operator that launched it; graph is a CUDA graph traced as one row',
       ),
-      tile: text('MxNxK of the tile, where the name of a GEMM tells'),
-      dtype: text('type of the inputs, where the name tells'),
+      tile: text('MxNxK of the tile, where the name of a GEMM shows it'),
+      dtype: text('type of the inputs, where the name shows it'),
       grid: text('x,y,z blocks'),
       block: text('x,y,z threads'),
       registers: int('registers per thread'),
       shared_mem_bytes: big('static + dynamic shared memory per block'),
       correlation: big('correlation id of the launching API call'),
-      api_start_ns: big('begin of the launching API call; null for an orphan'),
+      api_start_ns: big('start of the launching API call; null for an orphan'),
       api_dur_ns: big('duration of the launching API call'),
       stage_id: big(
         'innermost range that launched it, of any kind (stages.phase_id leads to prefill, decode, …)',
@@ -87,7 +87,7 @@ export const tables = {
       dst_kind: text('pageable, pinned, device, managed'),
       bytes: big('bytes moved'),
       correlation: big('correlation id of the API call'),
-      api_start_ns: big('begin of the API call; null for an orphan'),
+      api_start_ns: big('start of the API call; null for an orphan'),
       api_dur_ns: big('duration of the API call'),
       stage_id: big('innermost range that launched it, of any kind'),
       attributed_by: text('as in kernels'),
@@ -108,7 +108,7 @@ export const tables = {
     },
   },
   ops: {
-    doc: 'Operators of a framework or of the embedded engine, one row a call.',
+    doc: 'Operators of a framework or of the embedded engine, one row per call.',
     columns: {
       ...eventKeys,
       ...interval,
@@ -124,9 +124,9 @@ export const tables = {
       input_types: text('JSON, e.g. ["float","float"]'),
       device_dur_ns: big('time on the device; null for host operators'),
       self_dur_ns: big('duration without the operators and API calls inside it'),
-      allocated_bytes: big('bytes its own code allocated on the device, where the profiler tells'),
-      output_bytes: big('bytes of its outputs, where the engine tells'),
-      parameter_bytes: big('bytes of constant inputs, where the engine tells'),
+      allocated_bytes: big('bytes its own code allocated on the device, where the profiler reports it'),
+      output_bytes: big('bytes of its outputs, where the engine reports it'),
+      parameter_bytes: big('bytes of constant inputs, where the engine reports it'),
       provider: text('execution provider or backend'),
     },
   },
@@ -144,10 +144,10 @@ export const tables = {
       raw_name: text("the workload's own name for it"),
       step_index: int('decode step within its iteration, from 0'),
       iteration: int('repeat of the workload, from 0'),
-      start_ns: big("begin, ns since the session's start"),
+      start_ns: big("start, ns since the session's start"),
       end_ns: big("end, ns since the session's start"),
       device: int('the device its work ran on, the busiest one of several; null without device work'),
-      device_start_ns: big('begin of the first device activity launched in it, ranges inside it included'),
+      device_start_ns: big('start of the first device activity launched in it, ranges inside it included'),
       device_end_ns: big('end of the last one'),
       device_dur_ns: big(
         'between two device events around its work (CUDA events), where the engine sets them',
@@ -227,7 +227,7 @@ export const tables = {
         "when the row was written, at the end of the operation or later, ns since the session's start",
       ),
       start_ns: big(
-        "begin by the clock of its host, ns since the session's start; null where the source has none",
+        "start by the clock of its host, ns since the session's start; null where the source has none",
       ),
       dur_ns: big(
         'duration on this rank, waiting for the other ranks included; whole µs from NCCL Inspector',
@@ -270,9 +270,9 @@ export const tables = {
       batch_size: int('sequences'),
       input_len: int('prompt tokens a sequence'),
       output_len: int('generated tokens a sequence'),
-      start_ns: big("begin, ns since the session's start"),
+      start_ns: big("start, ns since the session's start"),
       end_ns: big('last token done'),
-      ttft_ns: big('begin to first token, ns'),
+      ttft_ns: big('start to first token, ns'),
       tpot_ns: num('(last token − first token) / (output_len − 1), ns; null for one token'),
       point: text('the point of a benchmark it belongs to, e.g. b4-p128-o64'),
     },
@@ -332,7 +332,7 @@ export const tables = {
       requested_output_tokens: int('max_tokens'),
       tokenizer_input_tokens: int('prompt tokens by the local tokenizer'),
       tokenizer_output_tokens: int('generated tokens by the local tokenizer'),
-      cached_tokens: int('prompt tokens the server took from its prefix cache, where usage tells'),
+      cached_tokens: int('prompt tokens the server took from its prefix cache, where usage reports it'),
       finish_reason: text('stop, length, … as the server says'),
     },
   },
@@ -341,7 +341,7 @@ export const tables = {
     columns: {
       ...runKeys,
       point: int('load point, test or repeat of the file, from 0'),
-      label: text('what tells it apart, e.g. concurrency 8 or pp512'),
+      label: text('what distinguishes it, e.g. concurrency 8 or pp512'),
       name: text('ttft, tpot, itl, e2e, output_throughput, …, or vllm.itl, guidellm.request_latency, …'),
       defined_as_ours: flag('true when the number may be compared with ours of the same name'),
       statistic: text(
@@ -349,13 +349,13 @@ export const tables = {
       ),
       value: num('value'),
       unit: text('ms, s, tok/s, req/s, tokens, …'),
-      n: int('how many values it sums up; null when the file does not tell'),
+      n: int('how many values it sums up; null when the file does not say'),
       definition: text('what was measured, in words'),
       source: text('field of the file, or recomputed from its requests'),
     },
   },
   microbenchmarks: {
-    doc: 'What this machine reaches: roofline and kernel measurements, one row a case.',
+    doc: 'What this machine reaches: roofline and kernel measurements, one row per case.',
     columns: {
       ...runKeys,
       device: int('device ordinal; null for the CPU'),
@@ -376,7 +376,7 @@ export const tables = {
       params: text('JSON of its sizes'),
       outcome: text('measured, out_of_memory, unsupported, failed, wrong or stopped; null in older sessions'),
       text: text('why it was not measured, or what is doubtful'),
-      start_ns: big('begin of the timed part'),
+      start_ns: big('start of the timed part'),
       end_ns: big('its end'),
       mean_ns: num('mean of the runs'),
       max_ns: num('slowest run'),

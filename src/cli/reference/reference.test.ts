@@ -76,3 +76,18 @@ test('every link from a page of ours to another leads to a file, and to a headin
   expect(broken).toEqual([]);
   expect(links.length).toBeGreaterThan(100);
 });
+
+test('docs/verified.md has a row for every requirement, and cells of at most 200 characters', () => {
+  const rows = readFileSync(join(packageRoot(), 'docs/verified.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.slice(2, -2).split(' | '));
+  const ids = new Set(rows.flatMap(([id = '']) => id.split(', ')));
+  const last = { A: 10, B: 12, C: 5, D: 8, E: 10, F: 10 };
+  const wanted = Object.entries(last).flatMap(([part, count]) =>
+    Array.from({ length: count }, (_, index) => `${part}${index + 1}`),
+  );
+  expect(wanted.filter((id) => !ids.has(id))).toEqual([]);
+  expect(rows.filter((cells) => cells.length !== 7)).toEqual([]);
+  expect(rows.flat().filter((cell) => cell.length > 200)).toEqual([]);
+});

@@ -17,7 +17,7 @@ export const askedQuerySchema = z.object({
 
 /** A number that the answer states, and whether a query returned it. */
 export const claimSchema = z.object({
-  text: z.string().describe('As it stands in the answer, with its unit.'),
+  text: z.string().describe('As it is in the answer, with its unit.'),
   verified: z.boolean(),
   queries: z.array(z.string()).describe('The query that returned it, or the two whose numbers give it.'),
   how: z
@@ -43,7 +43,7 @@ export const analyzeResultSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'One command line of inferscope, never run: with `--deeper` the capture that the model proposes; without a model the one that would tell what the session cannot.',
+      'One command line of inferscope, never run: with `--deeper` the capture that the model proposes; without a model the capture that would answer it.',
     ),
   usage: z
     .object({

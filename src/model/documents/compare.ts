@@ -127,7 +127,9 @@ export const compareResultSchema = z.object({
       z.object({
         phase,
         count: z.number().int().describe('What is the same, and in how many GEMMs of an instance.'),
-        tiles: z.array(z.string()).describe("Tile, or the kernel's name where it tells none; one a session."),
+        tiles: z
+          .array(z.string())
+          .describe("Tile, or the kernel's name where it shows none; one per session."),
         matched_by: z.enum(['place', 'share']),
       }),
     )

@@ -27,12 +27,15 @@ export const occupancySchema = z.object({
 export const stallSchema = z.object({
   reason: z.string().describe("ncu's name for it: long_scoreboard, barrier, …"),
   share: z.number().describe('Share of the cycles between two instructions of a warp, 0 to 1.'),
-  cycles: z.number().nullable().describe('Cycles of each instruction issued; null where only samples tell.'),
+  cycles: z
+    .number()
+    .nullable()
+    .describe('Cycles of each instruction issued; null where only samples are there.'),
   meaning: z.string(),
 });
 
 export const kernelRooflineSchema = z.object({
-  flop: figureSchema.describe('Floating-point operations of a launch, and by the unit that made them.'),
+  flop: figureSchema.describe('Floating-point operations per launch, and by the unit that made them.'),
   flop_by_unit: z.array(z.object({ unit: z.enum(['tensor', 'fp64', 'fp32', 'fp16']), flop: figureSchema })),
   dram_bytes: figureSchema,
   arithmetic_intensity: figureSchema.describe('FLOP / DRAM byte.'),
@@ -66,7 +69,7 @@ export const kernelCountersSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range tells.',
+      'Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range shows it.',
     ),
   duration_ns: figureSchema,
   total_duration_ns: figureSchema,

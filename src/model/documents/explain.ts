@@ -29,7 +29,7 @@ export const waterfallBarSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, which `note` then tells.',
+      'Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, explained in `note`.',
     ),
   sharpen: z.string().nullable().describe('The capture that would sharpen it; null where none would.'),
   note: z.string().nullable(),
@@ -246,7 +246,7 @@ export const explainResultSchema = z.object({
     .describe('Findings that are not claimed, of rules that fired otherwise too.'),
   next_steps: z
     .array(z.object({ command: z.string(), why: z.string() }))
-    .describe('What to capture next, with what it would tell.'),
+    .describe('What to capture next, and what it would show.'),
 });
 
 export const explainVersion = '1.4';

@@ -78,7 +78,9 @@ export const gemmSchema = z.object({
     "FLOP / time; for a log's shape the time is that of the profiler's row of the same shape.",
   ),
   peak_share: figureSchema.describe('achieved / dense data-sheet peak of the dtype, 0 to 1.'),
-  tilings: z.array(tilingSchema).describe('Tiles used, most calls first; empty where no name or log tells.'),
+  tilings: z
+    .array(tilingSchema)
+    .describe('Tiles used, most calls first; empty where no name or log shows them.'),
   alignment_faults: z
     .array(z.string())
     .describe(

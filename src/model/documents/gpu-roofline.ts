@@ -80,7 +80,7 @@ export const gpuRoofsSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      'vendor:device, e.g. 10de:2335: tells products of one name apart. Null where the bus is hidden.',
+      'vendor:device, e.g. 10de:2335: distinguishes products of one name. Null where the bus is hidden.',
     ),
   compute_capability: z.string().nullable(),
   sm_count: z.number().nullable(),

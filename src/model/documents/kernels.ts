@@ -55,7 +55,7 @@ export const kernelPlanSchema = z.object({
   scope: z
     .string()
     .nullable()
-    .describe('Of the samples that tell of it: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU.'),
+    .describe('In the samples: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU.'),
   protocol: z.object({
     runs: count,
     max_runs: count,
@@ -136,7 +136,7 @@ export const kernelCaseSchema = z.object({
     ),
   clock_mhz: figureSchema,
   power_w: figureSchema,
-  throttled_by: z.array(z.string()).describe('Reasons that held the clocks down meanwhile.'),
+  throttled_by: z.array(z.string()).describe('Reasons that throttled the clocks during it.'),
   behind: z
     .array(
       z.object({

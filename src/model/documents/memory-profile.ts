@@ -68,7 +68,7 @@ export const memoryProfileSchema = z.looseObject({
         input_len: z.number().int(),
         output_len: z.number().int(),
         batch_size: z.number().int(),
-        dtype: z.string().nullable().describe("Null: a server's own, and nobody asked for another."),
+        dtype: z.string().nullable().describe('Null: the default of the server.'),
         quantization: z.string().nullable(),
         kv_cache_dtype: z.string().nullable(),
         tensor_parallel_size: z.number().int(),
@@ -80,7 +80,7 @@ export const memoryProfileSchema = z.looseObject({
     container_name: z.string().nullable(),
     status: z
       .enum(['measured', 'partial'])
-      .describe('measured: the whole run. partial: it ended early, points reached are kept.'),
+      .describe('measured: the whole run. partial: it stopped early, points reached are saved.'),
     duration_s: z.number().nullable(),
     sampling: z.looseObject({ source: z.string(), samples: z.number().int(), hz: z.number().nullable() }),
     gpus: z.array(z.looseObject({ gpu: z.number().int(), name: z.string().nullable(), total_bytes: bytes })),
@@ -131,7 +131,7 @@ export const memoryProfileSchema = z.looseObject({
   }),
   memory_breakdown: z.looseObject({
     total_measured_gb: gb.describe(
-      "What the run itself took at the peak: peak − baseline, or the process's own use where the driver tells it.",
+      "What the run itself took at the peak: peak − baseline, or the process's own use where the driver reports it.",
     ),
     total_measured_bytes: bytes,
     total_measured_basis: z

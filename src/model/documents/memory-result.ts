@@ -51,7 +51,7 @@ export const memoryResultSchema = z.object({
   }),
   allocator: z
     .array(allocatorMomentSchema)
-    .describe('Chronological; empty where the framework told nothing.'),
+    .describe('Chronological; empty where the framework reported nothing.'),
   fragmentation: z
     .array(
       z.object({

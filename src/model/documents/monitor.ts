@@ -35,7 +35,7 @@ export const monitorPlanSchema = z.object({
   processes: z
     .array(z.object({ pid: count, name: z.string().nullable(), here: z.boolean().nullable() }))
     .describe(
-      "Processes seen on GPUs. `here`: it is this machine's process of that number; null where that cannot be told.",
+      "Processes seen on GPUs. `here`: it is this machine's process of that number; null where that is not known.",
     ),
   pid_namespace: z
     .enum(['initial', 'nested', 'unknown'])
@@ -87,7 +87,7 @@ export const monitorDeviceSchema = z.object({
         }),
       ),
     })
-    .describe('Periods in which something held the clocks down.'),
+    .describe('Periods in which the clocks were throttled.'),
   clock: z.object({
     usual_mhz: figureSchema.describe(
       "Median while busy (thresholds.busy_percent) and not throttled; else the GPU's highest.",
@@ -132,7 +132,7 @@ export const monitorSchema = z.object({
       started_at: z.string(),
       status: z.string(),
     })
-    .describe('Null id: nothing was kept.'),
+    .describe('Null id: nothing was saved.'),
   plan: monitorPlanSchema,
   duration_s: figureSchema,
   sample_hz: figureSchema.describe('Of GPUs where there are any, else of the host.'),

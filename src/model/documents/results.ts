@@ -17,7 +17,7 @@ export const resultMetricSchema = z.object({
   name: z.string(),
   unit: z.string(),
   definition: z.string(),
-  defined_as_ours: z.boolean().describe('True when it may be held against ours of the same name.'),
+  defined_as_ours: z.boolean().describe('True when it can be compared with ours of the same name.'),
   file: z.array(resultStatisticSchema).describe('As the file has them.'),
   recomputed: z
     .array(resultStatisticSchema)

@@ -41,7 +41,7 @@ export const machineRooflineSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      'Cores that other processes used meanwhile; null where that cannot be read. Roofs beside other work are too low.',
+      'Cores that other processes used during it; null where that cannot be read. Roofs measured next to other work are too low.',
     ),
   compute: z.array(computePeakSchema),
   bandwidth: z.array(bandwidthPointSchema).describe('Read bandwidth by working-set size, ascending.'),

@@ -32,7 +32,7 @@ export const loadSchema = z.object({
   rate_per_s: z.number().nullable().describe('Mean offered rate of an open loop; null for a closed one.'),
   requests: z.number().int(),
   warmup_requests: z.number().int(),
-  ramp_s: z.number().describe('Users of a closed loop begin spread over this time.'),
+  ramp_s: z.number().describe('The start of users of a closed loop is spread over this time.'),
   seconds: z.number().nullable().describe('No request is begun after it; null for no limit.'),
 });
 

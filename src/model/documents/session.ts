@@ -89,7 +89,7 @@ export const sessionImportDocumentSchema = documentSchema(
     id: z.string(),
     outcome: z
       .enum(['imported', 'already_here'])
-      .describe('already_here: the same content was kept before, nothing changed.'),
+      .describe('already_here: the same content is already saved, nothing changed.'),
     dropped_name: z.string().nullable().describe('Name given up because another session has it.'),
   }),
 );

@@ -37,10 +37,10 @@ export const sweepRunSchema = z.object({
     .string()
     .describe('Of the command without its output: the same configuration has the same key in every sweep.'),
   label: z.string(),
-  arguments: z.array(z.string()).describe('What stands behind `inferscope`.'),
+  arguments: z.array(z.string()).describe('Arguments after `inferscope`.'),
   parameters: z
     .record(z.string(), value)
-    .describe('What was varied and what was held, by the names of the YAML file.'),
+    .describe('What was varied and what was constant, by the names of the YAML file.'),
   output: z
     .string()
     .nullable()
@@ -81,7 +81,7 @@ export const sweepSchema = z.object({
   started_at: z.string(),
   ended_at: z.string().nullable(),
   command: z.array(z.string()).describe('As typed.'),
-  working_directory: z.string().describe('Relative paths of the runs begin here.'),
+  working_directory: z.string().describe('Relative paths of the runs start here.'),
   varied: z.array(z.string()).describe('Parameters that take more than one value.'),
   config: z.object({ path: z.string(), sha256: z.string() }).nullable(),
   protocol: z.object({
@@ -92,7 +92,7 @@ export const sweepSchema = z.object({
   process: z
     .object({ host: z.string(), pid: z.number().int() })
     .nullable()
-    .describe('Who runs it: another process must not run it meanwhile.'),
+    .describe('Who runs it: another process must not run it at the same time.'),
   runs: z.array(sweepRunSchema),
 });
 

@@ -60,7 +60,9 @@ export const overlapSchema = z.object({
   compute_ns: z.number(),
   compute_beside_compute_ns: z
     .number()
-    .describe('Compute kernels that ran beside other compute kernels: Σ durations − time at least one ran.'),
+    .describe(
+      'Compute kernels that ran at the same time as other compute kernels: Σ durations − time at least one ran.',
+    ),
   comm_ns: z.number().describe('Time in which communication ran, each instant once.'),
   comm_hidden_ns: z.number().describe('Of it, hidden behind computation.'),
   copy_ns: z.number().describe('Time in which copies ran, each instant once.'),

@@ -19,7 +19,7 @@ export const launchPhaseSchema = z.object({
   queue: spreadSchema
     .nullable()
     .describe(
-      "Return of the API call to the kernel's begin, of the kernels that began after it (nsys: queue time).",
+      'Return of the API call to the start of the kernel, for kernels that start after it (nsys: queue time).',
     ),
 });
 

@@ -25,7 +25,7 @@ export const operatorSchema = z.object({
     .array(z.string())
     .describe('Enclosing operators and Python frames of its costliest call, outermost first.'),
   verdict: operatorVerdictSchema.describe(
-    'What costs: host time of its own against time on the device against allocator calls; cpu where no GPU was used.',
+    'What costs: its own host time against time on the device against allocator calls; cpu where no GPU was used.',
   ),
 });
 

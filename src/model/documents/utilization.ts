@@ -11,7 +11,7 @@ export const necessaryWorkSchema = z.object({
   name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
   dtype: z.string(),
-  ops: count.describe('In a step: once a layer.'),
+  ops: count.describe('In a step: once per layer.'),
   flops: z.number(),
   bytes: z.number(),
 });
@@ -57,7 +57,7 @@ export const utilizationStageSchema = z.object({
   batch_size: count.nullable(),
   point: z.string().nullable().describe('Of a benchmark.'),
   steps: count,
-  time_ms: figureSchema.describe('Mean W of a step (docs/measurement.md).'),
+  time_ms: figureSchema.describe('Mean measured time of a step (docs/measurement.md).'),
   profiled: z
     .boolean()
     .describe('Whether that was taken under a profiler: no clean execution timed the stage.'),

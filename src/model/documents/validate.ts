@@ -27,7 +27,9 @@ export const validatedProfileSchema = z.object({
   gpu: z.string().nullable(),
   status: z
     .enum(['compared', 'rejected', 'skipped'])
-    .describe('rejected: the measurement is implausible. skipped: the calculator cannot be held against it.'),
+    .describe(
+      'rejected: the measurement is implausible. skipped: the calculator cannot be compared with it.',
+    ),
   reasons: z.array(z.string()).describe('Why it was rejected or skipped, or what is doubtful about it.'),
   total: comparedSchema.nullable().describe('Null unless compared.'),
   components: z.array(
