@@ -1,5 +1,6 @@
 import type { StageWaterfall } from './documents/explain.js';
 import type { TracePhase } from './documents/trace.js';
+import { isExposedBar, isKernelBar } from './bars.js';
 import { type Figure, figure } from './figure.js';
 
 /** Of a stage or phase whose times with and without a profiler are known, or one of them. */
@@ -55,10 +56,6 @@ export function idleIn(time: number, busy: number): { idle: number; share: numbe
   return { idle, share: time > 0 ? idle / time : 0 };
 }
 
-/** Bars of kernels. */
-export const isKernelBar = (id: string): boolean =>
-  /^(roofline|serial|(inefficiency|nonessential|kernels)\..*)$/.test(id);
-
 /** Kernels and copies of a mean instance, ms: what neither the host nor the profiler reaches. */
 export const busyMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
-  bars.reduce((sum, { id, ms }) => sum + (isKernelBar(id) || /^exposed_(comm|copy)/.test(id) ? ms : 0), 0);
+  bars.reduce((sum, { id, ms }) => sum + (isKernelBar(id) || isExposedBar(id) ? ms : 0), 0);

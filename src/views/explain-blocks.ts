@@ -1,6 +1,8 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
 import { slowestFirst } from '../model/explain-words.js';
+import { barParts, classOfBar } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
+import { barWords } from '../vocabulary/bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
   briefBars,
@@ -115,18 +117,20 @@ const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || s
 function noteOf(bar: ShownBar, cpu: boolean): Text {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return bar.note;
-  if (/^(synchronization|host)/.test(bar.id) && largest) return largest.label;
+  const { head } = barParts(bar.id);
+  if ((head === 'synchronization' || head === 'host') && largest) return largest.label;
   if (bar.count === null || bar.count === 0) return '';
   const count = Math.max(1, Math.round(bar.count));
-  const [one, more] = bar.id.startsWith('launch')
-    ? ['launch', 'launches']
-    : bar.id.startsWith('exposed_copy')
-      ? ['copy', 'copies']
-      : /^(inefficiency|nonessential|kernels|exposed_comm)/.test(bar.id)
-        ? cpu
-          ? ['operator', 'operators']
-          : ['kernel', 'kernels']
-        : ['gap', 'gaps'];
+  const [one, more] =
+    head === 'launch_overhead' || head === 'launch_latency'
+      ? ['launch', 'launches']
+      : head === 'exposed_copy'
+        ? ['copy', 'copies']
+        : classOfBar(bar.id) !== null || head === 'exposed_comm'
+          ? cpu
+            ? ['operator', 'operators']
+            : ['kernel', 'kernels']
+          : ['gap', 'gaps'];
   return [
     { count, unit: count === 1 ? one : more },
     ...(bar.id === 'launch_overhead' ? [', ', { n: bar.ms / bar.count, unit: 'ms' }, ' each'] : []),
@@ -171,9 +175,10 @@ function barTable(stage: StageWaterfall): Block {
   };
 }
 
-function meaningOf({ label, note, parts }: StageWaterfall['bars'][number]): Text {
+function meaningOf({ id, label, note, parts }: StageWaterfall['bars'][number]): Text {
+  const { meaning } = barWords(id);
   return [
-    note === null ? label : `${label}. ${note}`,
+    [meaning === null ? label : `${label}: ${meaning}`, note].filter((one) => one !== null).join('. '),
     ...parts.flatMap((part, index): Part[] => [
       `${index === 0 ? '. ' : ', '}${part.label} `,
       { n: part.ms, unit: 'ms' },

@@ -83,7 +83,7 @@ describe('explain as Markdown', () => {
   test('sentences, a table a stage, findings that open', () => {
     const text = explainMarkdown(testExplain());
     expect(text).toMatch(/^## inferscope explain: llm-b1\n\nA decode step takes/);
-    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | what launch\\_overhead is |');
+    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | what launch\\_overhead is: ');
     expect(text).toContain(
       '<summary><b>1. Launch-bound: the GPU is idle 91.5 % of every decode step</b> (high)',
     );

@@ -31,6 +31,10 @@ export const classMeanings: Record<OpClass, string> = {
   other: 'no class by name or operator',
 };
 
+/** Of a class by its id; all kernels where their classes are not told apart. */
+export const classLabel = (id: string): string =>
+  id === 'kernels' ? 'all kernels' : ((classLabels as Readonly<Record<string, string>>)[id] ?? id);
+
 /** "layer 3"; null: embedding, final norm, lm_head. */
 export const layerText = (layer: number | null): string =>
   layer === null ? 'outside layers' : `layer ${layer}`;

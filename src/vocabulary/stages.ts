@@ -26,6 +26,21 @@ export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
   request: 'from the start of a prefill to the end of its last step',
 };
 
+const withoutArticle = new Set(['load', 'warmup', 'sampling']);
+
+/** One instance in a sentence: "a decode step", "the whole capture", "loading". */
+export function instanceWord(kind: string): string {
+  const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
+  if (kind === 'outside') return `the ${label}`;
+  return withoutArticle.has(kind) ? label : `a ${label}`;
+}
+
+/** "every decode step"; of what there is once as it is. */
+export function everyInstance(kind: string): string {
+  const word = instanceWord(kind);
+  return word.startsWith('a ') ? `every ${word.slice(2)}` : word;
+}
+
 /** A phase of a timeline; null is the whole capture, outside what ran in no phase. */
 export const phaseLabel = (kind: PhaseKind | null): string =>
   kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);

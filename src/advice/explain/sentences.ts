@@ -5,9 +5,9 @@ import type {
   StageWaterfall,
   WaterfallBar,
 } from '../../model/documents/explain.js';
+import { isExposedBar, isKernelBar } from '../../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import type { AwaitedRank } from '../../facts/waterfall/ranks.js';
-import { instanceWord } from './words.js';
 import {
   formatFactor,
   formatFigureWithInterval,
@@ -16,6 +16,7 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
+import { instanceWord } from '../../vocabulary/stages.js';
 
 /** The stage that is told first: what a served model does all day. */
 export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
@@ -76,7 +77,7 @@ function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy:
   if (!awaited) return sentence;
   const { rank, device, kind, waiting_ms } = awaited;
   const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
-  const where = kind === 'outside' ? 'the capture' : instanceWord(kind);
+  const where = instanceWord(kind);
   return `Shown is ${whose}, for which another waits ${formatMs(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
@@ -92,7 +93,7 @@ function limitOf(stage: StageWaterfall, busy: boolean): string {
       ? `, median ${formatMs(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${formatMs(stage.p10_ms)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${point}`;
-  const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
+  const subject = capital(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
   const beside = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
   const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${beside})`;
@@ -123,7 +124,7 @@ function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
 }
 
 /** Bars of the device's own work. */
-const onDevice = (id: string): boolean => /^(serial|inefficiency|nonessential|kernels|exposed_)/.test(id);
+const onDevice = (id: string): boolean => isKernelBar(id) || isExposedBar(id);
 
 /** Whether the profiler changed the time so much that both must be said. */
 function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {

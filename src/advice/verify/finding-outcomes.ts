@@ -1,3 +1,4 @@
+import { isIdleBar } from '../../model/bars.js';
 import type { ExplainResult, Finding, VerifyResult } from '../../model/documents/explain.js';
 import type { StagePair } from './stage-pairs.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
@@ -129,7 +130,6 @@ function graded(
   };
 }
 
-const idle = /^(launch_|synchronization|host|device_dependency)/;
 /** What a difference of two means is known to at best, as a share: machines drift between two runs. */
 const drift = 0.05;
 
@@ -143,7 +143,7 @@ function achievedOf(
   const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
   const names = together.flatMap(({ bars }) => bars);
   // Kernels and copies alone do not show idle time.
-  if (verdict.graded_on === 'gpu' && names.length > 0 && names.every((id) => idle.test(id))) return null;
+  if (verdict.graded_on === 'gpu' && names.length > 0 && names.every(isIdleBar)) return null;
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
   return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)) };

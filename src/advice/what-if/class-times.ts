@@ -1,4 +1,4 @@
-import { isKernelBar } from '../../model/headline-time.js';
+import { isKernelBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';

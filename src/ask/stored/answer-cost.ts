@@ -1,3 +1,4 @@
+import { barParts, isKernelBar } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { barShare } from '../../model/figure.js';
 import { withheldReasons } from '../../model/withheld.js';
@@ -40,9 +41,12 @@ async function ofOperators(facts: StoredFacts): Promise<StoredPart[]> {
 
 /** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none. */
 const costs = [
-  { name: 'kernels', bars: /^(?:roofline|serial|inefficiency\..*|nonessential\..*)$/ },
-  { name: 'scheduling in the runtime', bars: /^host\.runtime_/ },
-  { name: 'sampling and the loop around it', bars: /^host\.(?:sampling|loop)$/ },
+  { name: 'kernels', holds: isKernelBar },
+  { name: 'scheduling in the runtime', holds: (id: string) => barParts(id).tail.startsWith('runtime_') },
+  {
+    name: 'sampling and the loop around it',
+    holds: (id: string) => id === 'host.sampling' || id === 'host.loop',
+  },
 ] as const;
 
 function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
@@ -59,9 +63,9 @@ function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
 function engineVerdict(stage: StageWaterfall): StoredPart {
   const time = stage.measured_ms.value ?? 0;
   const ranked = costs
-    .map(({ name, bars }) => ({
+    .map(({ name, holds }) => ({
       name,
-      ms: stage.bars.filter(({ id }) => bars.test(id)).reduce((sum, { ms }) => sum + ms, 0),
+      ms: stage.bars.filter(({ id }) => holds(id)).reduce((sum, { ms }) => sum + ms, 0),
     }))
     .toSorted((a, b) => b.ms - a.ms);
   const where = `${instanceOf(stage)} of ${formatMs(time)}`;

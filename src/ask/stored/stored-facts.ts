@@ -6,6 +6,7 @@ import { hasRows } from '../../model/subjects.js';
 import type { Home } from '../../session/home.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { instanceWord } from '../../vocabulary/stages.js';
 import type { AskedQuestion } from './asked-question.js';
 
 /** What answers without a model may look at. */
@@ -96,19 +97,9 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   return cannot(`The session has no ${wanted} to tell it by: ${why}.`, capture.timeline);
 }
 
-/** "A decode step", "the whole capture". */
-export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string => {
-  const word: Partial<Record<StageWaterfall['kind'], string>> = {
-    decode: 'a decode step',
-    mixed: 'a mixed step',
-    prefill: 'a prefill',
-    outside: 'the whole capture',
-    load: 'loading',
-    warmup: 'warm-up',
-    sampling: 'sampling',
-  };
-  return `${word[kind] ?? `a ${kind}`}${point === null ? '' : ` at ${point}`}`;
-};
+/** "A decode step", "the whole capture", "a decode step at b8". */
+export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
+  `${instanceWord(kind)}${point === null ? '' : ` at ${point}`}`;
 
 /** An analysis of a session that it may not be made for: then there is none. */
 export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {

@@ -1,7 +1,9 @@
-import { barWords } from '../../facts/waterfall/words.js';
+import { toldBar } from '../../facts/waterfall/words.js';
 import { baselineColumns } from '../../model/documents/baseline-metrics.js';
+import { type BarHead, barHeads } from '../../model/bars.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
 import { withheldReasons } from '../../model/withheld.js';
+import { barMeanings } from '../../vocabulary/bars.js';
 import * as bench from '../../vocabulary/bench.js';
 import { changeOutcomeMeanings, changeOutcomes } from '../../vocabulary/change-outcomes.js';
 import { idleCauses } from '../../vocabulary/idle-causes.js';
@@ -15,7 +17,6 @@ import { stageLabels, stageMeanings } from '../../vocabulary/stages.js';
 import { subjectWords } from '../../vocabulary/subjects.js';
 import * as sweep from '../../vocabulary/sweep.js';
 import { verdictLabels, verdictMeanings } from '../../vocabulary/verdicts.js';
-import { type BarHead, barMeanings } from '../../vocabulary/waterfall-bars.js';
 import { code, type Page, page, table } from './markdown.js';
 
 type Words = Readonly<Record<string, string>>;
@@ -37,9 +38,9 @@ const exampleTail: Partial<Record<BarHead, string>> = {
 };
 
 function bars(): string {
-  const rows = (Object.keys(barMeanings) as BarHead[]).map((head) => {
+  const rows = barHeads.map((head) => {
     const id = `${head}${exampleTail[head] ?? ''}`;
-    const { label, confidence } = barWords(id, { peaksMeasured: true });
+    const { label, confidence } = toldBar(id, { peaksMeasured: true });
     return [code(id), label, 'ms', confidence, barMeanings[head]];
   });
   return table(['id', 'label', 'unit', 'confidence', 'meaning'], rows);

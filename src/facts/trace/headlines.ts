@@ -7,6 +7,8 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
+import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
+import { instanceWord } from '../../vocabulary/stages.js';
 
 type Parts = Pick<
   TraceResult,
@@ -25,18 +27,6 @@ type Parts = Pick<
 /** An idle device that waits for launches: so many of them, so idle, so much of it on the way to the next kernel. */
 export const launchBound = { launches: 100, idleShare: 0.3, ofIdle: 0.7 };
 
-/** What an idle device waits for, as the end of "… passes"; null for an id without words. */
-const causeWords: Record<string, string> = {
-  synchronization: 'while the host waits for the device',
-  host: 'before the host begins the next launch (Python, framework)',
-  'host.start_up': 'before the program first uses the device',
-  'host.shut_down': 'after the last work of the device',
-  launch_overhead: 'inside launch calls',
-  launch_latency: 'between launch and start of a kernel',
-  device_dependency: 'while launched work waits for other work',
-  unattributed: 'before work whose launch was not recorded',
-};
-
 /** Whether launching is what keeps the device waiting in a mean instance. */
 export function isLaunchBound({ idle_share, idle_ns, idle_by_cause, launches }: TracePhase): boolean {
   const onTheWay = new Set(['host', 'launch_overhead', 'launch_latency']);
@@ -47,15 +37,6 @@ export function isLaunchBound({ idle_share, idle_ns, idle_by_cause, launches }: 
     ns >= launchBound.ofIdle * idle_ns
   );
 }
-
-const named = (kind: string): string =>
-  ({
-    decode: 'a decode step',
-    mixed: 'a mixed step',
-    prefill: 'a prefill',
-    other: 'a step',
-    outside: 'the whole capture',
-  })[kind] ?? kind;
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -84,7 +65,7 @@ export function headlines(parts: Parts): Headline[] {
 function cpuLines({ phases }: Parts): Headline[] {
   const text = 'No GPU was used: nothing ran on a device in this capture.';
   const passes = phases.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
-  const times = passes.map((phase) => `${named(phase.kind)} takes ${timeWords(phase)}`);
+  const times = passes.map((phase) => `${instanceWord(phase.kind)} takes ${timeWords(phase)}`);
   return [
     line('no_gpu', null, text),
     ...(times.length > 0 ? [line('cpu_phases', null, `${capital(listed(times))}.`)] : []),
@@ -105,15 +86,15 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
   const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
   const how = `the GPU works ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and is idle for ${formatPercent(idle_share)}`;
   const text = isLaunchBound(phase)
-    ? `${capital(named(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
-    : `${capital(how)} of ${named(kind)}.`;
+    ? `${capital(instanceWord(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
+    : `${capital(how)} of ${instanceWord(kind)}.`;
   if (idle_ns <= 0 || idle_by_cause.length === 0) return [line('idle', kind, text, idle_ns)];
   const parts = idle_by_cause
     .filter(({ ns }, index) => index === 0 || ns >= 0.1 * idle_ns)
     .slice(0, 3)
     .map(
       ({ id, ns }, index) =>
-        `${formatPercent(ns / idle_ns)} ${index === 0 ? 'passes ' : ''}${causeWords[id] ?? id}${callOf(idle, kind, id)}`,
+        `${formatPercent(ns / idle_ns)} ${index === 0 ? 'is ' : ''}${idleCauseLabel(id)}${callOf(idle, kind, id)}`,
     );
   const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
   return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...profilerLine(phase)];
@@ -124,7 +105,7 @@ function profilerLine(phase: TracePhase): Headline[] {
   const { kind, wall } = phase;
   const ns = 1e6 * phaseTime(phase).ms;
   if (ns > 0.95 * wall.mean_ns) return [];
-  const text = `Under the profiler ${named(kind)} takes ${formatNs(wall.mean_ns)}: it adds ${formatNs(wall.mean_ns - ns)}, in which the GPU is idle.`;
+  const text = `Under the profiler ${instanceWord(kind)} takes ${formatNs(wall.mean_ns)}: it adds ${formatNs(wall.mean_ns - ns)}, in which the GPU is idle.`;
   return [line('profiler_overhead', kind, text)];
 }
 
@@ -164,7 +145,7 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
   const pace = isLaunchBound(phase)
     ? `${layers ? ',' : ':'} one every ${formatNs(every)}, while a kernel takes ${formatNs(phase.kernel_ns / phase.kernels)}`
     : '';
-  const text = `${capital(named(phase.kind))} runs ${formatCount(phase.kernels)} kernels from ${formatCount(phase.launches)} launches${graphs}${layers}${pace}.`;
+  const text = `${capital(instanceWord(phase.kind))} runs ${formatCount(phase.kernels)} kernels from ${formatCount(phase.launches)} launches${graphs}${layers}${pace}.`;
   return [line('launches_per_layer', phase.kind, text)];
 }
 
@@ -175,7 +156,7 @@ function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
     ({ batch_size, idle_share, ...size }) =>
       `batch ${batch_size} ${formatNs(1e6 * phaseTime(size).ms)} (${formatPercent(idle_share)} idle)`,
   );
-  const text = `These are means over ${sizes.length} batch sizes of ${named(kind)}: ${listed(each)}.`;
+  const text = `These are means over ${sizes.length} batch sizes of ${instanceWord(kind)}: ${listed(each)}.`;
   return [line('batch_sizes', kind, text)];
 }
 
@@ -195,19 +176,19 @@ function classLine(phase: TracePhase, { classes }: Parts): Headline[] {
   if (rows.length === 0) return [];
   const share = (name: string) => rows.find((row) => row.class === name)?.share ?? 0;
   if (share('graph') > 0.5) {
-    const text = `${capital(named(phase.kind))} was recorded as whole CUDA graphs: what runs in them is not known. Capture again with graph nodes.`;
+    const text = `${capital(instanceWord(phase.kind))} was recorded as whole CUDA graphs: what runs in them is not known. Capture again with graph nodes.`;
     return [line('graphs_opaque', phase.kind, text)];
   }
   const overhead = share('elementwise') + share('copy');
   const total = rows.reduce((sum, row) => sum + row.per_instance_ns, 0);
-  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatPercent(share('gemm'))}, attention ${formatPercent(share('attention'))}, elementwise and layout copies ${formatPercent(overhead)} (${named(phase.kind)}).`;
+  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatPercent(share('gemm'))}, attention ${formatPercent(share('attention'))}, elementwise and layout copies ${formatPercent(overhead)} (${instanceWord(phase.kind)}).`;
   return [line('class_shares', phase.kind, text, total)];
 }
 
 function shortLine(phase: TracePhase, { short_kernels }: Parts): Headline[] {
   const own = short_kernels.phases.find(({ kind }) => kind === phase.kind);
   if (!own || own.count_share < 0.5) return [];
-  const text = `${formatPercent(own.count_share)} of the kernels of ${named(phase.kind)} are shorter than ${formatNs(short_kernels.threshold_ns)} and take ${formatPercent(own.time_share)} of its kernel time.`;
+  const text = `${formatPercent(own.count_share)} of the kernels of ${instanceWord(phase.kind)} are shorter than ${formatNs(short_kernels.threshold_ns)} and take ${formatPercent(own.time_share)} of its kernel time.`;
   return [line('short_kernels', phase.kind, text)];
 }
 
@@ -221,8 +202,9 @@ function copyLines({ copies }: Parts): Headline[] {
   return pageable.map((copy) => {
     const rate = copy.bandwidth_bytes_per_s.value;
     const speed = rate === null ? '' : ` at ${formatQuantity(rate, 'B/s')}`;
-    const text = `${copy.count} ${copy.kind} copies from pageable memory moved ${formatBytes(copy.bytes)}${speed}: pinned memory copies faster and beside computation.`;
-    return line('copies', null, copy.kind === 'DtoH' ? text.replace('from', 'to') : text, copy.total_ns);
+    const where = copy.kind === 'DtoH' ? 'to' : 'from';
+    const text = `${copy.count} ${copy.kind} copies ${where} pageable memory moved ${formatBytes(copy.bytes)}${speed}: pinned memory copies faster and beside computation.`;
+    return line('copies', null, text, copy.total_ns);
   });
 }
 

@@ -28,12 +28,18 @@ export async function sessionModel(
   const name = named.model?.name ?? own?.name;
   const config = named.model?.config ?? own?.config;
   if (!name || !config) {
-    return missing('no_model', 'the session does not say which model it ran (--model names it)');
+    return missing(
+      'no_model',
+      'the session does not say which model it ran (session utilization --model names it)',
+    );
   }
   const said = named.model ? '--model' : "the workload's record";
   const [dtype, whose] = await dtypeOf(database, config, own?.dtype, named.dtype);
   if (dtype === null) {
-    return missing('no_dtype', 'nothing says in which dtype the model computed (--dtype names it)');
+    return missing(
+      'no_dtype',
+      'nothing says in which dtype the model computed (session utilization --dtype names it)',
+    );
   }
   const model = workloadModel(runOf(workload, { name, config, dtype }, named));
   return 'reason' in model ? model : { name, dtype, from: `${said}; dtype by ${whose}`, model };

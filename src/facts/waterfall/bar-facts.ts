@@ -5,8 +5,8 @@ import type { HostSplit } from './host-split.js';
 import type { Necessary } from './necessary.js';
 import type { Measured, Part } from './split.js';
 import type { GroupSums } from './window-rows.js';
-import { classWord } from './words.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
+import { classLabel } from '../../vocabulary/op-classes.js';
 
 /** Waiting of the host by call, by group of stages. */
 export type Waits = Map<string, WaterfallBar['parts']>;
@@ -157,7 +157,7 @@ export function partsOf(
     return [...sums.earlier]
       .toSorted((a, b) => b[1] - a[1])
       .map(([name, earlierMs]) => ({
-        label: `${classWord(name)} of earlier stages`,
+        label: `${classLabel(name)} of earlier stages`,
         ms: earlierMs,
         count: null,
       }));

@@ -21,13 +21,16 @@ import { benchParts } from './bench-parts.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
 import type { Part } from './split.js';
-import { barWords } from './words.js';
+import { toldBar } from './words.js';
 
 interface Facts {
   workload: Workload;
   model: WorkloadModel | MissingFigure;
   roofs: UtilizationRoofs | MissingFigure;
 }
+
+/** Bars that no capture would sharpen. */
+const known = new Set(['roofline', 'serial', 'host.loop', 'host.sampling']);
 
 /**
  * Waterfalls of a benchmark's points: what the roofline allows, what kernels took beyond it where the engine watched its
@@ -151,13 +154,13 @@ function waterfallOf(
       ms: bar.ms,
       share: bar.ms / measured,
       count: bar.id.endsWith('.kernels') && kind === 'decode' ? work.decode_kernels.value : null,
-      ...barWords(bar.id, { peaksMeasured }),
+      ...toldBar(bar.id, { peaksMeasured }),
       confidence: confidenceOf(bar.id),
       sql:
         host && bar.id.startsWith('host.')
           ? hostSql(bar.id, { executionId: execution_id, point: point.point, kind, host })
           : sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
-      sharpen: /^(roofline|serial|host\.(loop|sampling))$/.test(bar.id) ? null : sharperOf(workload),
+      sharpen: known.has(bar.id) ? null : sharperOf(workload),
       note: notes.get(bar.id) ?? noteOf(bar.id, bar.ms, busyMs !== null),
       parts: [],
     })),

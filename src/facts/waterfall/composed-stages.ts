@@ -4,7 +4,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { meanOverLaunches } from '../statistics.js';
 import { literal } from '../trace/scope.js';
 import { orderedIds } from './bar-order.js';
-import { barWords } from './words.js';
+import { toldBar } from './words.js';
 import { formatMs } from '../../vocabulary/format.js';
 
 /** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
@@ -68,7 +68,7 @@ export function composedStage(
       confidence: like?.confidence ?? 'medium',
       confidence_why: like?.confidence_why ?? '',
       sharpen: like?.sharpen ?? null,
-      ...(like ? {} : barWords(id, { peaksMeasured: true, kind })),
+      ...(like ? {} : toldBar(id, { peaksMeasured: true, kind })),
       sql: sumSql(id, ofStages, id === restId ? rest : 0),
       note: noteOf(id, value, { kind, restId, rest }),
       parts: [],
@@ -177,7 +177,7 @@ export async function loadStage(
         ms: measured,
         share: 1,
         count: null,
-        ...barWords('unattributed', { peaksMeasured: true, kind: 'load' }),
+        ...toldBar('unattributed', { peaksMeasured: true, kind: 'load' }),
         sql: `SELECT 'process ' || pid AS what, 1 AS count, (end_ns - start_ns) / 1e6 / ${rows.length} AS ms FROM stages WHERE execution_id = ${literal(executionId)} AND kind = 'load' AND coalesce(rank, 0) = 0 ORDER BY 3 DESC`,
         note: 'reading and preparing the model: nothing in it was recorded',
         parts: [],

@@ -1,3 +1,4 @@
+import { classOfBar } from '../../model/bars.js';
 import { explainedBars } from '../../model/headline-time.js';
 import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
@@ -22,7 +23,7 @@ import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessar
 import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import type { TimelineWaterfalls } from './waterfall.js';
-import { barWords } from './words.js';
+import { toldBar } from './words.js';
 import type { StageGroup } from './stage-group.js';
 
 const rowsShown = 64;
@@ -164,7 +165,7 @@ async function stageOf(
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
-    const className = /^(?:kernels|inefficiency|nonessential)\.(.*)$/.exec(id)?.[1] ?? null;
+    const className = classOfBar(id);
     const own =
       className === null
         ? hosts.filter((row) => row.id === id)
@@ -183,7 +184,7 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
       count: own.length === 0 ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
-      ...barWords(id, { peaksMeasured: true, kind: group.kind }),
+      ...toldBar(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
       sql,
       note: noteOf(id, ms, { raw, parts }),

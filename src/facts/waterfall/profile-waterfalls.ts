@@ -14,7 +14,7 @@ import { recordedSteps } from '../utilization/steps.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { figureOfNeed, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
-import { barWords } from './words.js';
+import { toldBar } from './words.js';
 
 /**
  * Waterfalls of a `profile` session of the embedded engine: the bars of its operators (operator-waterfalls.ts), W of the
@@ -198,7 +198,7 @@ function samplingOf(
       ms,
       share: ms / measured,
       count: null,
-      ...barWords(id, { peaksMeasured: true, kind: 'sampling' }),
+      ...toldBar(id, { peaksMeasured: true, kind: 'sampling' }),
       sharpen: null,
       sql: id === 'host.sampling' ? samplingSql(rooflineMs ?? 0) : null,
       note:

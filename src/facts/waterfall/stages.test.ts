@@ -111,7 +111,7 @@ test('sampling: what the device still did of the step is another stage’s', () 
   });
   const earlier = sampling.bars.find(({ id }) => id === 'device_dependency')!;
   expect(earlier.note).toContain('launched before the stage began');
-  expect(earlier.parts).toEqual([{ label: 'matrix products of earlier stages', ms: 0.02, count: null }]);
+  expect(earlier.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
 });
 
 test('ranges of one name but for its numbers are one stage, those of libraries are none', () => {

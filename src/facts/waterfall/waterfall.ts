@@ -1,6 +1,6 @@
 import { explainedBars } from '../../model/headline-time.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import { missing, type MissingFigure } from '../../model/figure.js';
+import type { MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
@@ -26,7 +26,7 @@ import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
-import { barWords } from './words.js';
+import { toldBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
 /** What necessary times rest on. */
@@ -48,11 +48,7 @@ export async function waterfallFacts(
     index: device,
     devices: manifest.workload?.tensor_parallel_size ?? 1,
   });
-  // explain takes no model: what names one is another command.
-  const named = 'session utilization --model names it';
-  if (!('model' in model))
-    return { model: missing(model.reason.code, model.reason.text.replace('--model names it', named)), roofs };
-  return { model: model.model, roofs };
+  return { model: 'model' in model ? model.model : model, roofs };
 }
 
 /** What the waterfalls of a timeline come to: by kind and name of stage, and why one has none. */
@@ -166,7 +162,7 @@ async function waterfallOf(
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
       count: countOf(id, sums),
-      ...barWords(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
+      ...toldBar(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
       sql: barSql(id, {
         group,
         instances,

@@ -1,3 +1,4 @@
+import { isKernelBar } from '../../../model/bars.js';
 import type { MonitorDevice } from '../../../model/documents/monitor.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { headlineTime } from '../../../model/headline-time.js';
@@ -89,9 +90,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
     const waterfall = context.waterfalls.find((one) => one.kind === kind);
     const measured = waterfall && headlineTime(waterfall).value;
     if (!waterfall || !measured) return [];
-    const kernels = waterfall.bars.filter(({ id }) =>
-      /^(roofline|serial|inefficiency\.|nonessential\.)/.test(id),
-    );
+    const kernels = waterfall.bars.filter(({ id }) => isKernelBar(id));
     const kernelMs = kernels.reduce((sum, { ms }) => sum + ms, 0);
     const lost = kernelMs * loss;
     if (lost < 0.01 * measured) return [];

@@ -1,0 +1,82 @@
+import { type BarHead, barParts, classOfBar } from '../model/bars.js';
+import { idleCauses } from './idle-causes.js';
+import { classLabel } from './op-classes.js';
+
+const idle = (id: string): string => idleCauses[id]!.meaning;
+
+/** What the time of a bar is, by the head of its id: `inefficiency.gemm` is a bar of `inefficiency`. */
+export const barMeanings: Readonly<Record<BarHead, string>> = {
+  roofline:
+    'time that the necessary FLOPs and bytes of the stage take at the peaks of the device, if all overlap',
+  serial: 'what operations cost because they run one after another, each at its own limit',
+  kernels: 'time of kernels of a class whose necessary time is not known',
+  inefficiency: 'time of kernels of a class above their roofline',
+  nonessential: 'time of kernels that fusion or another choice would remove: elementwise, copies, casts',
+  exposed_comm: 'communication while nothing computes',
+  exposed_copy: 'copies while no kernel runs, by direction and kind of host memory',
+  launch_latency: idle('launch_latency'),
+  launch_overhead: idle('launch_overhead'),
+  synchronization: idle('synchronization'),
+  device_dependency: idle('device_dependency'),
+  host: 'the GPU is idle because the host does something else, by what it does',
+  unattributed: 'measured time that nothing in the session explains',
+  profiler_overhead: 'what the profiler added, where the same workload was also measured without it',
+};
+
+const labels: Readonly<Partial<Record<BarHead, string>>> = {
+  roofline: 'what the hardware allows',
+  serial: 'one operation after another',
+  exposed_comm: 'exposed communication',
+  profiler_overhead: 'added by the profiler',
+};
+
+const copies: Readonly<Record<string, string>> = {
+  htod: 'host to device',
+  dtoh: 'device to host',
+  dtod: 'inside the device',
+  ptop: 'between devices',
+  hton: 'host to host',
+  memset: 'memset',
+};
+
+interface BarWords {
+  label: string;
+  meaning: string | null;
+}
+
+/** What the host does, where timelines show all of it as one cause. */
+const hosts: Readonly<Record<string, BarWords>> = {
+  program: idleCauses['host']!,
+  loading_code: { label: 'host loading code', meaning: 'compiled, linked, or on first use' },
+  framework: { label: 'host inside operators', meaning: 'operators of the framework' },
+  between_operators: { label: 'host between operators', meaning: 'Python, the program' },
+  runtime_dispatch: { label: 'runtime between operators', meaning: 'it starts the next one' },
+  runtime_call: { label: 'runtime around the call', meaning: 'entering and leaving it' },
+  sampling: { label: 'host choosing the next token', meaning: null },
+  loop: { label: 'host loop around the calls', meaning: null },
+  dispatch: { label: 'host dispatching kernels', meaning: 'Python, framework, launch calls' },
+  idle_cores: { label: 'cores without work', meaning: 'those that the engine may use' },
+};
+
+/** The one name of a bar, and what it is. */
+export function barWords(id: string): BarWords {
+  const { head, tail } = barParts(id);
+  const meaning = head === null ? null : barMeanings[head];
+  const ofClass = classOfBar(id);
+  if (ofClass !== null) {
+    const name = classLabel(ofClass);
+    if (head === 'inefficiency') return { label: `${name} above roofline`, meaning };
+    return { label: `${name}, ${head === 'nonessential' ? 'fusable or needless' : 'as measured'}`, meaning };
+  }
+  if (head === 'exposed_copy') {
+    const [direction = '', memory] = tail.split('_');
+    const what = copies[direction] ?? direction;
+    return { label: `exposed copies, ${what}${memory ? `, ${memory}` : ''}`, meaning };
+  }
+  const own = (head && labels[head]) ?? null;
+  if (own !== null) return { label: own, meaning };
+  return (
+    (head === 'host' ? hosts[tail] : null) ??
+    idleCauses[id] ?? { label: id.replaceAll(/[._]/g, ' '), meaning }
+  );
+}
