@@ -93,6 +93,9 @@ describe('throttling', () => {
     const idle = clocks(0x1).map((row) => (row.metric === 'sm_clock_mhz' ? { ...row, value: 1980 } : row));
     expect(await of(throttling, { telemetry: idle })).toMatchObject({ outcome: 'not_fired' });
     expect(await of(throttling, {})).toMatchObject({ outcome: 'not_applicable' });
+    // A log without a column of reasons, as nvidia-smi writes it unless asked: not known, which is not "no".
+    const silent = clocks(0).filter(({ metric }) => metric !== 'throttle_bits');
+    expect(await of(throttling, { telemetry: silent })).toMatchObject({ outcome: 'not_applicable' });
   });
 
   test("an H200's own power cap and pause, as recorded", async () => {
