@@ -64,6 +64,13 @@ test('components with the calculator and the residual, points, GPUs, fragmentati
   expect(cells(components!, 'residual')).toMatchObject([
     { memory_gb: -0.5, share: -0.025, calculator_gb: null },
   ]);
+  // A component that is a formula is not compared with itself.
+  const formula = changed(({ profile }) => {
+    for (const one of profile.memory_breakdown!.components!) one.basis = 'formula';
+  });
+  expect(cells(tables(formula, 'breakdown')[1]!, 'weights')).toMatchObject([
+    { memory_gb: 14, calculator_gb: 13.48, off_share: null },
+  ]);
   const [points, increases] = tables(view, 'points');
   expect(cells(points!, 'peak')).toEqual([
     { point: 'peak', total_gb: 21, max_gb: 11, mean_gb: 10.5, stddev_gb: 0.5, t_s: 7, source: 'NVML device' },

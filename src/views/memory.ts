@@ -200,7 +200,7 @@ function componentSection(profile: MemoryProfile): Section {
         { id: 'off_share', head: 'off by', numeric: true, drop: 1 },
       ],
       rows: [
-        ...components.map(({ component, bytes, gb, confidence, estimate_bytes: estimate }): Row => ({
+        ...components.map(({ component, bytes, gb, confidence, basis, estimate_bytes: estimate }): Row => ({
           cells: [
             componentLabels[component],
             { n: gb, unit: 'GB', digits: 4 },
@@ -211,7 +211,9 @@ function componentSection(profile: MemoryProfile): Section {
               : { n: estimate / 1e9, unit: 'GB', digits: 4 },
             estimate === null || bytes === 0
               ? { missing: 'there is no estimate to compare' }
-              : { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true },
+              : basis === 'formula'
+                ? { missing: 'it was not measured: it is a formula itself' }
+                : { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true },
           ],
         })),
         {
