@@ -110,6 +110,6 @@ function isFigure({ properties, anyOf }: Schema): boolean {
 /** Of a plain number, by the end of its name. */
 function unitOf(name: string, { type }: Schema): string {
   if (type !== 'number' && type !== 'integer') return '';
-  const { unit } = figureUnit(name);
+  const { unit } = figureUnit(name.replace(/_(?:mean|sd|p\d+|ci95_low|ci95_high|low|high)$/, ''));
   return unit === 'ratio' ? '0 to 1' : unit;
 }

@@ -10,7 +10,7 @@ const distributions = {
   ttft_ms: 'time to first token, ms, over the timed repeats',
   tpot_ms: '(last token − first token) / (output_len − 1), ms, over the timed repeats',
   itl_ms: 'gap between two tokens, ms, over all gaps of the timed repeats',
-  e2e_ms: 'begin to last token of the batch, ms, over the timed repeats',
+  e2e_ms: 'start to last token of the batch, ms, over the timed repeats',
 } as const;
 
 const spreads = Object.fromEntries(

@@ -17,7 +17,8 @@ export const exposedCommunication = stageRule(
     title: 'Exposed communication',
     docs: {
       finds: 'GPUs exchange data while none of them computes.',
-      needs: "a GPU timeline: nsys, or PyTorch's profiler; several ranks tell waiting from transfer",
+      needs:
+        "a GPU timeline: nsys, or PyTorch's profiler; with several ranks, waiting is separated from transfer",
       gain: 'Half of the exposed transfer (range 20 % to all of it); where one rank keeps the others waiting, that waiting time.',
       change:
         'Overlap communication with compute, use fewer GPUs per replica, or a faster all-reduce for small messages.',

@@ -12,7 +12,7 @@ export const kvPoolSmall: Rule = {
   docs: {
     finds: 'The KV cache of an engine is full: running requests are preempted, or new ones wait.',
     needs: 'metrics of an engine or server',
-    gain: 'None: what is computed again cannot be told from the metrics.',
+    gain: 'None: the metrics do not show what is computed again.',
     change: 'Give the cache more memory, use a smaller KV dtype, or admit fewer or shorter sequences.',
     withheld: 'no preemption, and never 97 % full with requests waiting',
   },
