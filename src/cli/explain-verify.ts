@@ -15,12 +15,12 @@ export const verifyExtension = {
   },
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.verify === undefined) return false;
-    const [{ verifySessions }, { openSession }] = await Promise.all([
+    const [{ verifySessions }, { openSessionOrFile }] = await Promise.all([
       import('../advice/verify/verify.js'),
-      import('../session/open.js'),
+      import('./session-or-file.js'),
     ]);
     const { stage } = options;
-    const found = await verifySessions(session, await openSession(options.verify));
+    const found = await verifySessions(session, await openSessionOrFile(options.verify));
     if (stage !== undefined) {
       found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
       found.data.changes = found.data.changes.filter((one) => one.stage === null || one.stage === stage);

@@ -23,7 +23,10 @@ const extensions: readonly ExplainExtension[] = [whatIfExtension, verifyExtensio
 export function define(command: Command): void {
   command
     .description("where the time beyond the hardware's limit goes, why, and what to change")
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
+    .argument(
+      '[session]',
+      'id or its unique beginning, name, @last, @last~1; or a file, which is saved as a session first: a capture or the export of a session',
+    )
     .option('--session <selector>', 'the same', '@last')
     .option('--stage <kind>', `only one stage: ${stageKinds.join(', ')}`, oneOf('--stage', stageKinds))
     .option(
@@ -60,12 +63,12 @@ export function define(command: Command): void {
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
       requireOne(options);
-      const { openSession } = await import('../session/open.js');
+      const { openSessionOrFile } = await import('./session-or-file.js');
       if (options.html !== undefined) {
         const { ensureReportPath } = await import('./report-file.js');
         await ensureReportPath(options.html);
       }
-      const session = await openSession(selector ?? options.session);
+      const session = await openSessionOrFile(selector ?? options.session);
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const found = await explanationOf(session, options);
       if (options.sql === undefined) {

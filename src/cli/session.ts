@@ -299,10 +299,8 @@ function defineImport(command: Command): void {
       ),
     )
     .action(async (file: string, options: JsonOption) => {
-      const { importSession } = await import('../session/archive-import.js');
-      const { parquetDamage } = await import('../session/parquet-damage.js');
-      const { id, outcome, droppedName } = await importSession(file, undefined, parquetDamage);
-      if (droppedName) warn(`another session is called ${droppedName}: ${id} was imported without its name`);
+      const { importArchive } = await import('./session-archive.js');
+      const { id, outcome, droppedName } = await importArchive(file);
       if (options.json) {
         await printJson('session-import', { id, outcome, dropped_name: droppedName });
       } else {

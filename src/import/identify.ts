@@ -27,8 +27,7 @@ export async function identify(path: string): Promise<Importer> {
 }
 
 function whatToGive(path: string, head: string): string {
-  // https://www.gnu.org/software/tar/manual/html_node/Standard.html: `magic` of the first header.
-  if (head.startsWith('ustar', 257))
+  if (isTar(head))
     return `This is an archive. Of a session, type: ${shellCommand(['inferscope', 'session', 'import', path])}; of captures, unpack it and name them.`;
   if (head.includes('<nvidia_smi_log>'))
     return 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
@@ -51,6 +50,14 @@ function plainFolder(path: string, names: readonly string[]): InferscopeError {
       ? 'It is a session: put it below sessions/ of INFERSCOPE_HOME, or bring its export with inferscope session import.'
       : `Name the files that belong to one run: inferscope import ${path}/…`,
   });
+}
+
+/** https://www.gnu.org/software/tar/manual/html_node/Standard.html: `magic` of the first header. */
+const isTar = (head: string): boolean => head.startsWith('ustar', 257);
+
+/** Whether a file is a tar archive, compressed or not, as `session export` writes it. */
+export async function isArchive(path: string): Promise<boolean> {
+  return isTar(await firstBytes(path));
 }
 
 async function firstBytes(path: string): Promise<string> {

@@ -1,6 +1,8 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { explainDocumentSchema } from '../../src/model/documents/explain.js';
+import { explainDocumentSchema, verifyDocumentSchema } from '../../src/model/documents/explain.js';
+import { packageRoot } from '../../src/model/installation.js';
 import { captures } from './capture-files.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
@@ -67,5 +69,42 @@ describe('explain', () => {
     expect(stage.what).toContain('--stage takes prefill, decode, mixed, ');
     expectFailure(explain('nothing-of-this-name', '--json'), 2, 'E_SESSION_NOT_FOUND');
     expect(expectFailure(explain('--rank', '7', '--json'), 2, 'E_USAGE').what).toContain('rank 7');
+  });
+});
+
+describe('a file instead of a session', () => {
+  const inClone = (...path: string[]) => join(packageRoot(), ...path);
+  const planted = (twin: string) =>
+    inClone('test', 'fixtures', 'diagnosis', `launch_bound_decode-${twin}.tgz`);
+  const sessions = () => readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
+  const explained = (...words: string[]) => {
+    const ran = explain(...words, '--json');
+    expect(ran.status, ran.stderr).toBe(0);
+    return JSON.parse(ran.stdout) as { data: { findings: { id: string }[] } };
+  };
+
+  test('the export of a session is saved once and explained', () => {
+    const before = sessions();
+    expect(explained(planted('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
+    expect(explained(planted('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
+    expect(sessions()).toBe(before + 1);
+  });
+
+  test('--verify takes one, too: 5.88 ms became 1.62 ms', () => {
+    const ran = explain(planted('fault'), '--verify', planted('fixed'), '--json');
+    expect(ran.status, ran.stderr).toBe(0);
+    const { data } = verifyDocumentSchema.parse(JSON.parse(ran.stdout));
+    expect(data.stages.find(({ kind }) => kind === 'decode')!.achieved_ms).toBeCloseTo(4.26, 2);
+  });
+
+  test('a capture is imported; what is neither is refused', () => {
+    const before = sessions();
+    const ran = explain(captures.sqlite, '--stage', 'decode');
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain('launch_overhead');
+    expect(sessions()).toBe(before + 1);
+    expectFailure(explain(inClone('package.json'), '--json'), 5, 'E_FORMAT_UNKNOWN');
+    expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
+    expect(sessions()).toBe(before + 1);
   });
 });

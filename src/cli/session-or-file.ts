@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { InferscopeError } from '../model/errors.js';
+import { openSession, type Session } from '../session/open.js';
+import { talk } from './output.js';
+
+/**
+ * The session that an argument names. Where none has that name and a file does, the file is saved as a session first: the
+ * export of a session as it is (nothing changes when it is here already), a capture by importing it.
+ * @throws what selecting, `session import` and `import` throw
+ */
+export async function openSessionOrFile(argument: string): Promise<Session> {
+  try {
+    return await openSession(argument);
+  } catch (error) {
+    const missing = error instanceof InferscopeError && error.code === 'E_SESSION_NOT_FOUND';
+    if (!missing || !statSync(argument, { throwIfNoEntry: false })?.isFile()) throw error;
+  }
+  return openSession(await saved(resolve(argument)));
+}
+
+async function saved(path: string): Promise<string> {
+  const { isArchive } = await import('../import/identify.js');
+  if (await isArchive(path)) {
+    const { importArchive } = await import('./session-archive.js');
+    const { id, outcome } = await importArchive(path);
+    if (outcome === 'imported') talk(`imported ${id}`);
+    return id;
+  }
+  const { interruptible } = await import('./interrupt.js');
+  const { runImport } = await import('./import-run.js');
+  return interruptible((signal) => runImport([path], { tag: [], raw: true }, signal));
+}
