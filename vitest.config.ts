@@ -55,6 +55,8 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
+      // The pictures of README and docs (npm run picture).
+      { test: { name: 'picture', include: ['test/browser/**/*.picture.ts'], testTimeout: 120_000 } },
       {
         test: {
           name: 'browser',

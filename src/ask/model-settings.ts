@@ -44,7 +44,7 @@ const defaults: Record<AiProvider, { baseUrl: string; apiKeyEnv: string }> = {
 
 /** What to set, for errors. */
 export const howToConfigure =
-  'export INFERSCOPE_AI_MODEL=<model>, for a server of your own also INFERSCOPE_AI_URL=http://host:port/v1, and OPENAI_API_KEY or (INFERSCOPE_AI_PROVIDER=anthropic) ANTHROPIC_API_KEY; or a section ai: in inferscope.yaml (docs/analyze.md).';
+  'export INFERSCOPE_AI_MODEL=<model>, for a server of your own also INFERSCOPE_AI_URL=http://host:port/v1, and OPENAI_API_KEY or (INFERSCOPE_AI_PROVIDER=anthropic) ANTHROPIC_API_KEY; or a section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
 /**
  * The model to ask: flag > environment > project's file > user's file, setting by setting. Null when none names a model,

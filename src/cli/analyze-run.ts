@@ -63,7 +63,7 @@ function noModel(what: string): InferscopeError {
 }
 
 export const howToSet =
-  'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for a server of your own, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/analyze.md).';
+  'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for a server of your own, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
 async function prepared(session: Session, options: AnalyzeOptions) {
   const [{ openingData, defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =

@@ -1,26 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../model/installation.js';
-import { commands } from './commands.js';
-
-/** By what is typed: `session show`, `session ls`. */
-async function definedCommands(): Promise<Map<string, Command>> {
-  const found = new Map<string, Command>();
-  const add = (path: string, command: Command) => {
-    found.set(path, command);
-    for (const child of command.commands)
-      for (const name of [child.name(), ...child.aliases()]) add(`${path} ${name}`, child);
-  };
-  const program = new Command('inferscope').enablePositionalOptions();
-  for (const { name, alias, summary, load } of commands) {
-    const command = program.command(name).description(summary);
-    (await load()).define(command);
-    for (const word of alias ? [name, alias] : [name]) add(word, command);
-  }
-  return found;
-}
+import { definedCommands } from './test-commands.js';
 
 const defined = await definedCommands();
 

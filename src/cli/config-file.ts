@@ -80,7 +80,7 @@ export const configSchema = z.strictObject({
       require_gpu: z.boolean().optional(),
     })
     .optional(),
-  /** The model that analyze, session compare --ai, run and import ask (docs/analyze.md). Keys are in the environment. */
+  /** The model that analyze, session compare --ai, run and import ask (docs/guides/ask-questions.md). Keys are in the environment. */
   ai: z
     .strictObject({
       provider: z.enum(aiProviders).optional(),

@@ -80,7 +80,7 @@ function configModel(
   const architecture = readArchitecture(config);
   if (roofs.kind === 'gpu') return { architecture, storage: storageOf(config, { dtype }) };
   const storage = storageOf({ torch_dtype: 'float32' }, { dtype });
-  // The embedded engine multiplies int4 weights in int8 (docs/llm-arithmetic.md).
+  // The embedded engine multiplies int4 weights in int8 (docs/concepts/llm-arithmetic.md).
   if (dtype === 'int4') storage.weights = { ...storage.weights, compute: 'int8' };
   return { architecture, storage };
 }

@@ -18,7 +18,7 @@ export function defineCompare(command: Command): void {
       new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
     )
     .option('--html <file>', 'also write it as one page')
-    .option('--ai', 'add what a configured model makes of it (docs/analyze.md)')
+    .option('--ai', 'add what a configured model makes of it (docs/guides/ask-questions.md)')
     .option('--json', 'print one inferscope/compare document')
     .addHelpText(
       'after',

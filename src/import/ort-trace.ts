@@ -11,7 +11,7 @@ import { nodeClass, nodeLayer } from './ort-node.js';
  * ONNX Runtime's operator trace (`enableProfiling`), one event a line in a JSON array:
  * {"cat" : "Node","pid" :8881,"tid" :8881,"dur" :113,"ts" :18630,"ph" : "X","name" :"…_kernel_time","args" : {…}},
  * ts and dur are whole microseconds from an origin of the runtime's own. The nodes of a call come first, then
- * SequentialExecutor::Execute and model_run, which enclose them. Seen with 1.30.0; docs/measurement.md has the rest.
+ * SequentialExecutor::Execute and model_run, which enclose them. Seen with 1.30.0; docs/concepts/stages-and-clocks.md has the rest.
  */
 export const ortTraceImporter = {
   name: 'onnxruntime-trace',

@@ -31,7 +31,7 @@ const p = (params: Params, name: string): number => {
 
 /**
  * FLOPs and elements by kernel. Kernels with matrix products count these only, 2 a multiply-add, as MFU does
- * (docs/llm-arithmetic.md); biases and gate activations of theirs are left out. The others count every addition,
+ * (docs/concepts/llm-arithmetic.md); biases and gate activations of theirs are left out. The others count every addition,
  * multiplication, division, comparison, exponential, root and error function as one, so that they have a place on a
  * roofline; they are far left of every ridge.
  */
@@ -74,7 +74,7 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
     const [t, h] = [p(of, 'tokens'), p(of, 'hidden')];
     return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };
   },
-  /** Causal: 4·heads·head_dim a query and key it sees, docs/llm-arithmetic.md; keys and values of the context read once. */
+  /** Causal: 4·heads·head_dim a query and key it sees, docs/concepts/llm-arithmetic.md; keys and values of the context read once. */
   attention: (of) => {
     const [b, h, kv, d] = [p(of, 'batch'), p(of, 'heads'), p(of, 'kv_heads'), p(of, 'head_dim')];
     const [t, c] = [p(of, 'new_tokens'), p(of, 'context')];

@@ -55,7 +55,7 @@ const places = { transformers: transformersPlace, vllm: vllmPlace, onnx: onnxPla
 
 /**
  * What a run takes at its peak, by component and GPU. Pure arithmetic; every formula with its source and what it was
- * checked against is in docs/llm-arithmetic.md, every constant in memory-constants.ts.
+ * checked against is in docs/concepts/llm-arithmetic.md, every constant in memory-constants.ts.
  * @throws E_USAGE for groups of devices that do not divide the model
  */
 export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEstimate {

@@ -10,7 +10,7 @@ import { mlpOps } from './work-mlp.js';
  * The necessary operations of the model in one stage, in the order they run: weights read once, KV cache read once,
  * activations in and out once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary, attention).
  * After the last layer only the sampled token of each sequence is computed. Every FLOP and byte count of a stage is the
- * sum over these; choosing the next token happens outside the model (`samplingOp`). docs/llm-arithmetic.md has every
+ * sum over these; choosing the next token happens outside the model (`samplingOp`). docs/concepts/llm-arithmetic.md has every
  * formula with its source.
  * @throws E_LENGTHS for an impossible shape
  */

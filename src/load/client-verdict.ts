@@ -17,7 +17,7 @@ export interface ClientVerdict {
   reasons: string[];
 }
 
-/** Limits of the verdict; docs/measurement.md gives them. */
+/** Limits of the verdict. */
 export const clientLimits = {
   /** A loop busier than this queues what arrives. */
   event_loop_utilization: 0.9,

@@ -98,7 +98,7 @@ const tableOf = {
     },
   },
   windows: {
-    doc: 'The measured time of every instance of a phase, by one clock for each kind (docs/measurement.md).',
+    doc: 'The measured time of every instance of a phase, by one clock for each kind (docs/concepts/stages-and-clocks.md).',
     columns: {
       kind: phase.phase,
       stage_id: big('of the phase; 0 for the whole of a capture that marks none'),

@@ -4,7 +4,7 @@
  */
 import type { EngineLaunch } from './engine.js';
 
-/** Operations of LLMs and their neighbours; the parameters of each are in docs/measurement.md, "Kernels". */
+/** Operations of LLMs and their neighbours. */
 export const kernelNames = [
   'gemm',
   'linear',

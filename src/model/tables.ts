@@ -337,7 +337,7 @@ export const tables = {
     },
   },
   metrics: {
-    doc: "Numbers of result files that other benchmark tools wrote, long form. A name of ours means our definition (docs/measurement.md); the rest keep the tool's name before a dot.",
+    doc: "Numbers of result files that other benchmark tools wrote, long form. A name of ours means our definition (docs/reference/metrics.md); the rest keep the tool's name before a dot.",
     columns: {
       ...runKeys,
       point: int('load point, test or repeat of the file, from 0'),

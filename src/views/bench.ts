@@ -287,7 +287,7 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
   };
 }
 
-/** Kept in step with docs/measurement.md. */
+/** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   ['TTFT', 'Start of the request, or batch, to its first token: prefill and the first sampling.'],
   ['TPOT', '(last token − first token) / (output tokens − 1) of one repeat. None for one output token.'],

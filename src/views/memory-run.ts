@@ -86,7 +86,7 @@ function runRows(profile: MemoryProfile): Text[][] {
   ];
 }
 
-/** Also in docs/measurement.md. */
+/** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   ['GB', '10⁹ bytes, here and in every _gb field of the profile, which has the bytes, too.'],
   ['baseline', 'In use before the engine started: on a shared GPU what other processes use.'],

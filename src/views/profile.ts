@@ -266,7 +266,7 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
   };
 }
 
-/** Kept in step with docs/measurement.md. */
+/** What the page says of its figures. */
 const meanings: readonly [term: string, text: string][] = [
   ['TTFT', 'From the start of a request to its first generated token, prefill and sampling included.'],
   ['TPOT', '(last token − first token) / (output tokens − 1). None for one output token.'],

@@ -299,7 +299,7 @@ const probeText = (probe: NonNullable<ServingResult['probe']>): Text => [
   probe.usage ? ', usage is reported' : ', usage is not reported',
 ];
 
-/** Kept in step with docs/measurement.md. */
+/** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   ['TTFT', 'Request sent to the first chunk with generated text.'],
   ['TPOT', '(last − first chunk) / (output tokens − 1) of a request; none below two tokens.'],

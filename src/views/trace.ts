@@ -261,7 +261,7 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
   ],
 });
 
-/** Kept in step with docs/measurement.md. */
+/** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   [
     'Wall time of a phase',

@@ -1,7 +1,7 @@
 /**
  * The one way from a number to text, in values of views, sentences, charts and messages. A space stands between number and
  * unit; what wraps lines (terminal, page) binds them with `unbroken`. Thousands are apart by a no-break space everywhere.
- * Sizes in memory, files and copies are in powers of 1024, rates and documents in GB in powers of 1000 (docs/measurement.md).
+ * Sizes in memory, files and copies are in powers of 1024, rates and documents in GB in powers of 1000.
  */
 import { type Figure, halfInterval, type MeasuredFigure } from '../model/figure.js';
 

@@ -76,7 +76,8 @@ describe('a file instead of a session', () => {
   const inClone = (...path: string[]) => join(packageRoot(), ...path);
   const planted = (twin: string) =>
     inClone('test', 'fixtures', 'diagnosis', `launch_bound_decode-${twin}.tgz`);
-  const sessions = () => readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
+  const sessions = () =>
+    readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
   const explained = (...words: string[]) => {
     const ran = explain(...words, '--json');
     expect(ran.status, ran.stderr).toBe(0);

@@ -17,7 +17,7 @@ import { expectEvidence } from './test-evidence.js';
 const home = testHome();
 
 /**
- * TinyLlama's architecture in float16 on an H200, 128 → 64, mode=eager and mode=cudagraph of one suite (docs/gpu-tour.md,
+ * TinyLlama's architecture in float16 on an H200, 128 → 64, mode=eager and mode=cudagraph of one suite (docs/tours/gpu.md,
  * Benchmarks on an H200): TPOT and the share of it in which the device was idle, 924 kernels a step.
  */
 const recorded = [
@@ -188,7 +188,7 @@ test('a benchmark tells a launch-bound decode step by itself, with the rows it r
 
 test('--verify against the recorded graph: gone, and what it achieved lies in the interval', async () => {
   const eager = await bench();
-  // 12.6 % of the graph's step is idle (docs/gpu-tour.md).
+  // 12.6 % of the graph's step is idle (docs/tours/gpu.md).
   const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });
   const { changes } = (await verifySessions(eager, graph)).data;
   expect(changes.find(({ finding }) => finding === 'launch_bound:decode')).toMatchObject({

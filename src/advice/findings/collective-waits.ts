@@ -9,7 +9,7 @@ import { capturesOfRanks, type RankTime, rankTimesSql } from './rank-times.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** What this rank waits for another inside its collectives, by docs/measurement.md. */
+/** What this rank waits for another inside its collectives, by docs/concepts/stages-and-clocks.md. */
 export interface CollectiveWaits {
   own: RankWaiting;
   /** The rank that waits least: the others wait for it. This one, where they wait for it. */

@@ -3,15 +3,15 @@ import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
 
 /**
  * What the device does between two nodes of a CUDA graph: nothing for 0.44 µs (1100 nodes of a decode step replayed on an
- * H200, nsys; docs/measurement.md). Work queued back to back in a stream leaves as little.
+ * H200, nsys). Work queued back to back in a stream leaves as little.
  */
 export const nodeGapNs = 450;
-/** The most a node was seen to cost beside its kernel (docs/measurement.md, graph node). */
+/** The most a node was seen to cost beside its kernel. */
 export const slowNodeGapNs = 1500;
 
 /**
  * A graph needs a static KV cache behind a mask, which costs kernels time: of TinyLlama's eager steps on an H200 17 % at batch 1
- * and 74 % at batch 32 (2.73 → 4.74 ms; docs/gpu-tour.md, Benchmarks on an H200).
+ * and 74 % at batch 32 (2.73 → 4.74 ms).
  */
 export const staticCacheShare = 0.75;
 

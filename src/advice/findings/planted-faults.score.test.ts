@@ -111,15 +111,16 @@ describe.runIf(captured.length > 0)('planted faults, as captured on an H200 and 
     expect(score.false_alarms + (score.faults - score.free_twins), text).toBeLessThanOrEqual(1);
     expect(score.median_error, text).toBeLessThanOrEqual(0.15);
     expect(score.hidden.named).toBe(score.hidden.planted);
-    expect(readFileSync('docs/diagnosis.md', 'utf8'), 'node bench/diagnosis/score.mjs --update').toContain(
-      text,
-    );
+    expect(
+      readFileSync('docs/concepts/diagnosis.md', 'utf8'),
+      'node bench/diagnosis/score.mjs --update',
+    ).toContain(text);
   }, 300_000);
 });
 
-/** Between the two marks of docs/diagnosis.md. */
+/** Between the two marks of docs/concepts/diagnosis.md. */
 function writeTable(text: string): void {
-  const path = 'docs/diagnosis.md';
+  const path = 'docs/concepts/diagnosis.md';
   const page = readFileSync(path, 'utf8');
   const [before, rest] = page.split('<!-- table -->\n');
   const after = rest?.split('<!-- end of table -->')[1];

@@ -7,7 +7,7 @@ export interface Found {
   draft: FoundDraft;
 }
 
-/** Shares of a stage's time from which a finding is high and medium (docs/measurement.md). */
+/** Shares of a stage's time from which a finding is high and medium. */
 export const highShare = 0.2;
 export const mediumShare = 0.05;
 /** Of its own gain that must be left in the bars it names, or a larger finding hides it. */

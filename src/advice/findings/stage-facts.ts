@@ -21,7 +21,7 @@ export interface StageFacts {
   comm_ms: number;
   copy_ms: number;
   busy_ms: number;
-  /** Parts of the device's idle time (docs/measurement.md). */
+  /** Parts of the device's idle time (docs/concepts/waterfall.md). */
   synchronization_ms: number;
   host_ms: number;
   launch_overhead_ms: number;

@@ -12,7 +12,7 @@ import { changed } from './changed.js';
 import { parseChanges } from './words.js';
 
 /**
- * TinyLlama's decode step on an H200 as docs/gpu-tour.md prints it (batch 1, 128 prompt tokens, 64 generated, float16, eager):
+ * TinyLlama's decode step on an H200 as docs/tours/gpu.md prints it (batch 1, 128 prompt tokens, 64 generated, float16, eager):
  * under nsys 13.02 ms with 923 launches, 9.14 ms without; kernels by class; idle time by cause; a graph node 522 ns.
  */
 function tour(): StageState {

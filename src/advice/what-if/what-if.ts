@@ -11,7 +11,7 @@ import { parseChanges } from './words.js';
 
 /**
  * What the stages of a session would take after changes, each with an interval: their bars, transformed by a rule a change
- * (docs/measurement.md, what-if), one change after another.
+ * (docs/concepts/waterfall.md, what-if), one change after another.
  * @param texts as typed: cudagraph, batch-size=32, … several by commas or several strings
  * @throws E_USAGE for an unknown word, E_DTYPE for a dtype that the device does not compute in
  */

@@ -180,6 +180,6 @@ function cannotLines(question: string, missing: TopicAnswer['cannot'], capture: 
     ...(missing?.why ? [missing.why] : []),
     'What can be asked without one, for example:',
     ...exampleQuestions.map((example) => `- ${example}`),
-    'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/analyze.md).',
+    'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/guides/ask-questions.md).',
   ];
 }

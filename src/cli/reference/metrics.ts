@@ -50,7 +50,7 @@ export const metricsPage = (): Page =>
   page(
     'metrics.md',
     'Ids, metrics and statuses',
-    'Ids are stable and the same in documents, tables and SQL; labels are what people see. How each figure is computed is in [measurement](../measurement.md).',
+    'Ids are stable and the same in documents, tables and SQL; labels are what people see. How figures are computed is in [figures](../concepts/figures.md).',
     '## Waterfall bars',
     'Bars sum to the measured time of a stage, from the roofline to what the profiler added. An id may have a second part: a class, a direction, or what the host does.',
     bars(),

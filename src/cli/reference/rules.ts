@@ -5,7 +5,7 @@ export const rulePages = (): Page[] => [
   page(
     'rules/README.md',
     'Rules',
-    '`inferscope explain` judges a session by these rules. A finding states its evidence as a query, what it expects to gain, and how to check the change. How often the rules are right is measured on [planted faults](../../diagnosis.md).',
+    '`inferscope explain` judges a session by these rules. A finding states its evidence as a query, what it expects to gain, and how to check the change. How often the rules are right is measured on [planted faults](../../concepts/diagnosis.md).',
     table(
       ['rule', 'finds'],
       rules.map(({ id, docs }) => [`[${id}](${id}.md)`, sentence(docs.finds)]),

@@ -8,7 +8,7 @@ import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
 import { pointWords, unended } from './words.js';
 
-/** Thresholds of D7; docs/measurement.md names them. */
+/** Thresholds of D7. */
 const lowUtilization = 50;
 const goodUtilization = 70;
 const largeVariation = 0.05;

@@ -36,7 +36,7 @@ type Recorded = [
 ];
 
 /**
- * bench/predict/README.md (the first twelve) and docs/gpu-tour.md, without the profiler. Decode steps of the eager 1.1 B
+ * bench/predict/README.md (the first twelve) and docs/tours/gpu.md, without the profiler. Decode steps of the eager 1.1 B
  * shape are left out: the host time per launch that a prediction assumes was taken from them.
  */
 const recorded: Recorded[] = [

@@ -13,7 +13,7 @@ export const recordedResiduals = {
   meanLog: 0.4593,
   sdLog: 0.2465,
   source:
-    'stages of a 1.1 B and an 8 B Llama, Hugging Face transformers 5.17, one H200, 2026-11 (bench/predict/README.md, docs/gpu-tour.md)',
+    'stages of a 1.1 B and an 8 B Llama, Hugging Face transformers 5.17, one H200, 2026-11 (bench/predict/README.md, docs/tours/gpu.md)',
 } as const satisfies { fusion: Fusion } & Record<string, unknown>;
 
 /**

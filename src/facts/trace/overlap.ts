@@ -6,7 +6,7 @@ const hardlyAny = 0.01;
 
 /**
  * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
- * (docs/measurement.md). So communication was hidden behind compute in the time in which any communication ran, less its
+ * (docs/concepts/stages-and-clocks.md). So communication was hidden behind compute in the time in which any communication ran, less its
  * exclusive time: two collectives at once do not hide each other. Likewise copies behind kernels.
  */
 export async function overlap(scope: TraceScope): Promise<Overlap> {

@@ -56,7 +56,7 @@ export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: 
 const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
 
 /**
- * The clock by which each kind of phase is timed, by the definition of docs/measurement.md: the host's range where the
+ * The clock by which each kind of phase is timed, by the definition of docs/concepts/stages-and-clocks.md: the host's range where the
  * program waits for the device in every step, else the device's own first activity, since host ranges of programs that
  * run ahead say nothing of when the work was done. A decode or mixed step runs to the start of the next one of its thread
  * and iteration. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.

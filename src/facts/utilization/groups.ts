@@ -16,7 +16,7 @@ import type { StageContext } from './stage-context.js';
 const stepsShown = 512;
 /** Shapes of a stage that are computed one by one; beyond, decode steps are taken at their mean context. */
 const shapesCounted = 1024;
-const workSource = 'model arithmetic, necessary operations (docs/llm-arithmetic.md)';
+const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-arithmetic.md)';
 
 /** Steps of one kind, batch size and point, in the order of their first. Of other steps a mean would be nobody's. */
 export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {

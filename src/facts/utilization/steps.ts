@@ -36,7 +36,7 @@ const stepKinds: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
 /**
  * Timed steps of an execution in order, by host ranges: a decode or mixed step runs from its start to the start of the next one
  * of its thread and iteration, the last one to its own end, or with `toIterationEnd` to the end of the iteration, where
- * the table `iterations` has it (docs/measurement.md, W). Stages of other `kinds` end with themselves.
+ * the table `iterations` has it (docs/concepts/stages-and-clocks.md, W). Stages of other `kinds` end with themselves.
  */
 export async function recordedSteps(
   database: SessionDatabase,

@@ -287,6 +287,6 @@ function meanOf(values: readonly number[]) {
   return meanFigure(
     { mean: mean(values), sd, n },
     'ms',
-    'ranges of the stage (start to start of the next, docs/measurement.md)',
+    'ranges of the stage (start to start of the next, docs/concepts/stages-and-clocks.md)',
   );
 }

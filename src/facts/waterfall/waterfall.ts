@@ -58,7 +58,7 @@ export interface TimelineWaterfalls {
 }
 
 /**
- * The gap waterfall (docs/measurement.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, loading,
+ * The gap waterfall (docs/concepts/waterfall.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, loading,
  * warm-up, sampling, a whole request, ranges of the program's own, or the whole capture where nothing is marked. Bars sum
  * to W. Sums over what import swept.
  */

@@ -225,5 +225,9 @@ async function hostTimes(
 
 function windowMean({ n, mean, sd }: Record<string, number | null>): Figure {
   const ms = { mean: mean! / 1e6, sd: sd === null || sd === undefined ? null : sd / 1e6, n: n! };
-  return meanFigure(ms, 'ms', 'windows of the stage (start to start of the next, docs/measurement.md)');
+  return meanFigure(
+    ms,
+    'ms',
+    'windows of the stage (start to start of the next, docs/concepts/stages-and-clocks.md)',
+  );
 }

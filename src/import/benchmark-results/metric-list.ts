@@ -1,6 +1,6 @@
 import type { ResultMetric } from './result-file.js';
 
-/** Names that mean the same in every session (docs/measurement.md). A metric gets one only where its source agrees. */
+/** Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only where its source agrees. */
 export const ourDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
   tpot: [

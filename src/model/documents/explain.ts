@@ -7,7 +7,7 @@ import { phaseKinds } from './trace-phase.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
 
-/** One bar of a mean instance of a stage, by the ids of docs/measurement.md (the gap waterfall). */
+/** One bar of a mean instance of a stage, by the ids of docs/concepts/waterfall.md (the gap waterfall). */
 export const waterfallBarSchema = z.object({
   id: z
     .string()

@@ -16,7 +16,7 @@ export const predictOpSchema = z.object({
   op: z
     .string()
     .describe(
-      'qkv_proj, attention, … of docs/llm-arithmetic.md; other operations have their own names: kv_cache_copy, …',
+      'qkv_proj, attention, … of docs/concepts/llm-arithmetic.md; other operations have their own names: kv_cache_copy, …',
     ),
   class: z.enum(opClasses),
   kernel: z.string(),

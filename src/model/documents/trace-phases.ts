@@ -44,7 +44,7 @@ export const tracePhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,
   wall: spreadSchema.describe(
-    'Window of an instance: decode steps run from start to start of the next (docs/measurement.md).',
+    'Window of an instance: decode steps run from start to start of the next (docs/concepts/stages-and-clocks.md).',
   ),
   clock: z
     .enum(['host', 'device'])

@@ -57,7 +57,7 @@ export const utilizationStageSchema = z.object({
   batch_size: count.nullable(),
   point: z.string().nullable().describe('Of a benchmark.'),
   steps: count,
-  time_ms: figureSchema.describe('Mean measured time of a step (docs/measurement.md).'),
+  time_ms: figureSchema.describe('Mean measured time of a step (docs/concepts/stages-and-clocks.md).'),
   profiled: z
     .boolean()
     .describe('Whether that was taken under a profiler: no clean execution timed the stage.'),

@@ -2,7 +2,7 @@ import { literal } from '../../../facts/trace/scope.js';
 
 /**
  * W of the timed stages of a kind in each of the executions, by host ranges: a decode or mixed step lasts to the start of the
- * next one of its thread and iteration (docs/measurement.md, W).
+ * next one of its thread and iteration (docs/concepts/stages-and-clocks.md, W).
  */
 export const hostTimesSql = (kinds: readonly string[], executions: readonly string[]): string =>
   `WITH own AS (

@@ -10,7 +10,7 @@ import { formatNumber } from '../../../vocabulary/format.js';
 
 /** Shorter products lose to their launch what their shape costs. */
 const leastNs = 10_000;
-/** Of its roof a product with aligned sizes reaches (docs/measurement.md, kernels: 70 to 75 % in 16 bits on an H200). */
+/** Of its roof a product with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
 const alignedEfficiency = 0.7;
 /** Without shapes: time that is left where a kernel loads so many bytes at once instead of 16. */
 const leftByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };

@@ -11,7 +11,7 @@ import { aStage, count, everyStage, ms, part } from '../words.js';
  * activations are hundreds of KB.
  */
 const longCopyNs = 10_000;
-/** Time of a write of the new tokens alone: one short kernel (docs/measurement.md: a launch of next to no work). */
+/** Time of a write of the new tokens alone: one short kernel (a launch of next to no work). */
 const writeNs = 2_000;
 /** Fewer rows beside one are as likely something else. */
 const manyTokens = 16;

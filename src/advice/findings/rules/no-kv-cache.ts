@@ -11,7 +11,7 @@ const leastTokens = 8;
 const leastSteps = 4;
 /** Of the pairs of steps between which rows grow by the same number. */
 const mostPairs = 0.75;
-/** Rows that one core computes in the time in which it reads the weights (docs/measurement.md: float32, DRAM against FMA). */
+/** Rows that one core computes in the time in which it reads the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
 /** Every step computes all tokens again: the rows of its products grow by the new tokens from step to step. */

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { launchBrowser } from './chromium.js';
+import { chartsDrawn } from './opened.js';
+
+/**
+ * Pictures of README and docs, taken of pages that the built binary writes about sessions of an H200: npm run picture.
+ * `shows`: the sections of the page that are drawn.
+ */
+const launchBound = 'diagnosis/launch_bound_decode-fault.tgz';
+const pictures = [
+  { name: 'launch-bound', archive: launchBound, words: [], shows: ['waterfall', 'findings'] },
+  {
+    name: 'verified',
+    archive: launchBound,
+    words: ['--verify', fixture('diagnosis/launch_bound_decode-fixed.tgz')],
+    shows: ['verify'],
+  },
+  {
+    name: 'vllm-step',
+    archive: 'vllm-0.26-h200/run-in-process.tgz',
+    words: ['--stage', 'decode'],
+    shows: ['waterfall'],
+  },
+  { name: 'vllm-load', archive: 'vllm-0.26-h200/bench-serve.tgz', words: [], shows: ['waterfall'] },
+] as const;
+
+function fixture(path: string): string {
+  return join(packageRoot(), 'test', 'fixtures', path);
+}
+
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-picture-'));
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** The first finding is open, with its cause, change and gain; what is folded, and notes, are left out. */
+const prepare = (shows: readonly string[]) => `{
+  const keep = ${JSON.stringify(['summary', ...shows])};
+  for (const section of document.querySelectorAll('main > section, main > header, nav, footer'))
+    if (!keep.includes(section.id)) section.remove();
+  document.querySelector('#findings details')?.setAttribute('open', '');
+  for (const name of document.querySelectorAll('#findings dt'))
+    if (!['cause', 'change', '', 'gain'].includes(name.textContent)) name.nextElementSibling.remove(), name.remove();
+  const rest = '#summary li:nth-child(n+3), #waterfall > :not(h2, div), #findings li ~ li, #findings .scroll, ' +
+    '#findings > :not(h2, ol), figure details, #findings details details, .notes';
+  for (const one of document.querySelectorAll(rest)) one.remove();
+}`;
+
+test.each(pictures)('$name', async ({ name, archive, words, shows }) => {
+  const page = join(scratch, `${name}.html`);
+  execFileSync(
+    process.execPath,
+    [join(packageRoot(), 'dist', 'cli.js'), 'explain', fixture(archive), '--html', page, ...words],
+    { env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'home') } },
+  );
+  const tab = await browser.newPage({ viewport: { width: 860, height: 100 } });
+  await tab.goto(`file://${page}`);
+  await chartsDrawn(tab);
+  await tab.evaluate(prepare(shows));
+  const path = join(packageRoot(), 'docs', 'images', `${name}.png`);
+  await tab.screenshot({ path, fullPage: true });
+  await tab.close();
+  expect(statSync(path).size).toBeLessThan(300_000);
+});
