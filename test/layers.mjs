@@ -33,7 +33,7 @@ const rooms = {
   views: ['model', 'vocabulary'],
   render: ['model', 'vocabulary', 'views'],
   'render/charts': ['model', 'vocabulary', 'views', 'render'],
-  'render/client': ['model', 'render', 'render/charts'],
+  'render/client': ['views', 'render', 'render/charts'],
   'render/terminal': ['model', 'vocabulary', 'views', 'render'],
   'render/html': ['model', 'vocabulary', 'views', 'render', 'render/charts'],
   record: ['model', 'hardware', 'session'],

@@ -84,10 +84,6 @@ const rounding = [
   'import/benchmark-results/recompute.ts',
   'llm/kernel-model.ts',
   'load/sweep.ts', // A search step.
-  'render/charts/chart.ts', // Ticks of an axis.
-  'render/charts/memory/allocations.ts',
-  'render/charts/memory/parts.ts',
-  'render/charts/trace/timeline.ts', // Ticks of an axis.
   'session/storage-failure.ts',
   'views/analyze.ts',
   'views/monitor-live.ts',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { classColors, themes } from './palette.js';
+import { classColors } from '../vocabulary/colours.js';
+import { themes } from './palette.js';
 
 type Rgb = [number, number, number];
 

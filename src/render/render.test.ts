@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { document } from '../model/document.js';
 import { missing } from '../model/figure.js';
-import { testServing } from '../views/test-serving.js';
+import type { Chart } from '../views/chart.js';
 import type { Block, Row, Table, View } from '../views/block.js';
 import { pageOfView } from './html/view.js';
 import { markdownView } from './markdown.js';
@@ -86,10 +86,12 @@ test('Markdown: a name from a file begins no line, ends no block of HTML and no 
   expect(text.match(/<summary>.*k_0&lt;img&gt; # heading ``` `.*<\/summary>/g)).toHaveLength(2);
 });
 
+const chart: Chart = { form: 'bars', kind: 'shares', unit: 'ms', rows: [], series: [] };
+
 test('the script that draws is in pages with charts alone', () => {
   const scripts = { clientScript: 'draws()', readingScript: 'reads()' };
-  const chart: Block = { t: 'chart', name: 'serving_rate', part: 'tokens', label: 'rate', behind: table };
-  const drawn = pageOfView(view([chart], testServing().data), scripts);
+  const block: Block = { t: 'chart', chart, label: 'rate', behind: table };
+  const drawn = pageOfView(view([block]), scripts);
   expect([drawn.includes('draws()'), drawn.includes('reads()')]).toEqual([true, false]);
   const read = pageOfView(view([table, { t: 'text', text: ' data-chart="x"' }]), scripts);
   expect([read.includes('draws()'), read.includes('reads()')]).toEqual([false, true]);
@@ -118,13 +120,12 @@ test('a summary counts the notes that it leaves out', () => {
 test('charts of half the width stand in pairs', () => {
   const half: Block = {
     t: 'chart',
-    name: 'serving_rate',
-    part: 'tokens',
+    chart,
     label: 'rate',
     half: true,
     behind: table,
   };
-  const html = pageOfView(view([half, half, { t: 'text', text: 'between' }, half], testServing().data), {
+  const html = pageOfView(view([half, half, { t: 'text', text: 'between' }, half]), {
     clientScript: '',
   });
   expect(html.match(/<div class="two">/g)).toHaveLength(1);
@@ -143,7 +144,7 @@ test('bars of a waterfall fit 40 columns: gaps, bars and notes give way to names
           { name: 'launch_overhead', ms: 0.25, note: '462 launches' },
         ],
         totals: [{ name: 'under the profiler', ms: 1234.5 }],
-        chart: { name: 'waterfall', part: '0', source: '', label: '' },
+        drawn: { label: '', chart: { form: 'waterfall', unit: 'ms', bars: [] } },
       },
     ],
     behind: table,

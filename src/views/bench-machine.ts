@@ -1,10 +1,9 @@
 import type { BenchResult } from '../model/documents/bench.js';
 import { latencyLabels } from '../vocabulary/loads.js';
-import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block, Section } from './block.js';
 import { figureColumn, latencyColumn, measuredRows, pointColumns, type PointRow } from './bench-points.js';
-import { batchLines, knownMachineValues, machineValues, meanOf } from './bench-series.js';
-import { samplesTable } from './samples.js';
+import { batchChart, batchLines, knownMachineValues, machineValues, meanOf } from './bench-series.js';
+import { samplesBlock } from './samples.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
 /** What the machine did while each point was timed. */
@@ -54,17 +53,16 @@ export function machineSection(data: BenchResult): Section {
 }
 
 function machineChart(data: BenchResult, part: keyof typeof machineValues): Block {
-  const { name, of } = machineValues[part];
+  const { name, unit, most, of } = machineValues[part];
   const lines = batchLines(data);
   const rows = lines.flatMap(({ name: line, points }) => points.map((point) => ({ line, point })));
   return {
     t: 'chart',
     level: 3,
-    name: 'bench_machine',
-    part,
     half: true,
     title: name,
     label: `${name} against the batch size`,
+    chart: { ...batchChart(lines, unit, of, most), small: true },
     behind: tableOf(
       name,
       [
@@ -185,14 +183,7 @@ export function telemetrySections({ telemetry = [] }: BenchResult): Section[] {
       id: 'telemetry',
       title: 'Telemetry',
       level: 3,
-      blocks: [
-        {
-          t: 'chart',
-          name: 'bench_telemetry',
-          label: 'Host and GPUs over time',
-          behind: samplesTable(telemetry, { scope: scopeLabel, metric: metricLabel }),
-        },
-      ],
+      blocks: [samplesBlock(telemetry, 'Host and GPUs over time')],
     },
   ];
 }

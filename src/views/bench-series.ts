@@ -8,6 +8,9 @@ import type {
 } from '../model/documents/bench.js';
 import { figure, type Figure } from '../model/figure.js';
 import { fitLabels, lengthLabel } from '../vocabulary/bench.js';
+import { lineMark } from '../vocabulary/colours.js';
+import { formatCount } from '../vocabulary/format.js';
+import type { LinesChart, Point } from './chart.js';
 
 // What charts and tables of a benchmark both show.
 
@@ -64,25 +67,49 @@ export function kneeOf({ answers }: BenchVariant): number | null {
   return figures['knee_batch']?.value ?? null;
 }
 
-/** Names of the lines of a chart over batches, and of the marks of one by variant: none where there is one only. */
-export const lineNames = (result: BenchResult): string[] =>
-  several(batchLines(result).map(({ name }) => name));
-export const variantNames = ({ variants }: BenchResult): string[] =>
-  several(variants.map(({ label }) => label));
-const several = (names: string[]): string[] => (names.length > 1 ? names : []);
+/** A figure of every point over the batch, a line per variant and pair of lengths. */
+export function batchChart(
+  lines: readonly BatchLine[],
+  unit: string,
+  of: (point: BenchPointResult) => Figure,
+  most?: number,
+): LinesChart {
+  const sizes = batchSizes(lines);
+  return {
+    form: 'lines',
+    x: { name: 'batch size', categories: sizes.map(formatCount) },
+    panels: [
+      {
+        unit,
+        ...(most !== undefined && { most }),
+        series: lines.map(({ name, points }, index) => ({
+          name,
+          ...lineMark(index),
+          points: sizes.map((size, at): Point => {
+            const point = points.find(({ batch_size }) => batch_size === size);
+            const shown = point && of(point);
+            return shown && shown.value !== null
+              ? [at, shown.value, { ci95: shown.ci95 ?? null, notes: [shown.source] }]
+              : [at, null];
+          }),
+        })),
+      },
+    ],
+  };
+}
 
-/** What the machine did, by batch; a part of the chart each. */
+/** What the machine did, by batch. */
 export const machineValues = {
   gpu_utilization: {
     name: 'GPU utilisation',
     unit: '%',
-    most: 105,
+    most: 100,
     of: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
   },
   decode_idle: {
     name: 'idle in a decode step',
     unit: 'share',
-    most: 1.05,
+    most: 1,
     of: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
   },
   memory: {
@@ -94,7 +121,7 @@ export const machineValues = {
   },
   cpu_cores: {
     name: 'CPU cores busy',
-    unit: 'cores',
+    unit: '',
     most: undefined,
     of: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
   },

@@ -1,5 +1,7 @@
 import type { BenchFit, BenchPointResult, BenchResult } from '../model/documents/bench.js';
 import { fitLabels, pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
+import { lineMark } from '../vocabulary/colours.js';
+import { fitLines, spreadChart, throughputChart, tpotChart } from './bench-charts.js';
 import type { Block, Column, Section, Text } from './block.js';
 import {
   batchLines,
@@ -12,6 +14,7 @@ import {
   spreadRows,
   timedMetrics,
 } from './bench-series.js';
+import type { Chart } from './chart.js';
 import { type ColumnOf, rowsOf, tableOf } from './table-of.js';
 
 interface BatchRow {
@@ -66,13 +69,12 @@ export function batchSections(data: BenchResult): Section[] {
     ...(drop === undefined ? {} : { drop }),
     of: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
   });
-  const chart = (part: string, title: string, own: ColumnOf<BatchRow>[]): Block => ({
+  const chart = (drawn: Chart, title: string, own: ColumnOf<BatchRow>[]): Block => ({
     t: 'chart',
-    name: 'bench_batch',
-    part,
     half: true,
     title,
     label: `${title} against the batch size, with 95 % intervals`,
+    chart: drawn,
     behind: tableOf(title, [...columns, ...own], rows),
   });
   return [
@@ -86,7 +88,7 @@ export function batchSections(data: BenchResult): Section[] {
           level: 3,
           text: 'Thin dashed: throughput proportional to the batch, from the first line. Bars are 95 % intervals.',
         },
-        chart('output_tokens_per_s', 'Output tokens per second', [
+        chart(throughputChart(data), 'Output tokens per second', [
           {
             id: 'output_tokens_per_s',
             head: 'output rate',
@@ -107,7 +109,11 @@ export function batchSections(data: BenchResult): Section[] {
           },
           { id: 'outcome', head: 'outcome', of: ({ point }) => pointOutcomeLabels[point.outcome] },
         ]),
-        chart('tpot_ms', 'Time per output token', [mean('tpot_ms'), mean('ttft_ms'), mean('e2e_ms', 0)]),
+        chart(tpotChart(data), 'Time per output token', [
+          mean('tpot_ms'),
+          mean('ttft_ms'),
+          mean('e2e_ms', 0),
+        ]),
       ],
     },
   ];
@@ -135,6 +141,7 @@ export function fitSections(data: BenchResult): Section[] {
           .filter((id) => rows.some((row) => row.id === id))
           .map((id): Block =>
             fitChart(
+              data,
               id,
               rows.filter((row) => row.id === id),
               several,
@@ -165,7 +172,7 @@ function slopeMayBeZero({ coefficients, coefficients_ci95: intervals }: BenchFit
   return interval !== undefined && interval[0] <= 0 && interval[1] >= 0;
 }
 
-function fitChart(id: BenchFit['id'], fits: readonly FitRow[], several: boolean): Block {
+function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[], several: boolean): Block {
   const points = fits.flatMap(({ label, fit }) => fit.at.map((at) => ({ label, at })));
   type Point = (typeof points)[number];
   const ms = (name: 'measured' | 'fitted'): ColumnOf<Point> => ({
@@ -177,11 +184,10 @@ function fitChart(id: BenchFit['id'], fits: readonly FitRow[], several: boolean)
   return {
     t: 'chart',
     level: 3,
-    name: 'bench_fit',
-    part: id,
     half: true,
     title: fitLabels[id],
     label: `${fitLabels[id]}: measured means with 95 % intervals and the fit`,
+    chart: fitLines(data, id),
     behind: tableOf(
       'Measured and fitted',
       [
@@ -215,11 +221,20 @@ export function variantSections(data: BenchResult): Section[] {
       level: 2,
       blocks: shown.map((metric) => ({
         t: 'chart',
-        name: 'bench_variants',
-        part: metric,
         half: true,
         title: pointLatencyLabels[metric],
         label: `${pointLatencyLabels[metric]} of every variant against the first`,
+        chart: {
+          form: 'bars',
+          kind: 'multiples',
+          unit: 'ms',
+          rows: compared(data, metric).map(({ name }) => name),
+          series: variants.map(({ label }, index) => ({
+            name: label,
+            color: lineMark(index).color,
+            values: compared(data, metric).map(({ values }) => values[index] ?? null),
+          })),
+        },
         behind: {
           t: 'table',
           title: `Mean ${pointLatencyLabels[metric]}, and against ${first.label}`,
@@ -295,10 +310,9 @@ export function spreadSections(data: BenchResult): Section[] {
         },
         ...shown.map(({ metric, rows }): Block => ({
           t: 'chart',
-          name: 'bench_spread',
-          part: metric,
           title: pointLatencyLabels[metric],
           label: `Spread of ${pointLatencyLabels[metric]} at every point, with outliers marked`,
+          chart: spreadChart(data, metric),
           behind: {
             t: 'table',
             title: `${pointLatencyLabels[metric]}, timed repeats`,

@@ -145,8 +145,8 @@ test('a flag of several points is said once, with its numbers as a range and its
 });
 
 test('without a GPU its columns are left out and the reason is said', () => {
-  expect(page(cpu())).not.toContain('data-part="gpu_utilization"');
-  expect(page(cpu())).not.toContain('data-chart="bench_variants"');
+  expect(page(cpu())).not.toContain('GPU utilisation against the batch size');
+  expect(page(cpu())).not.toContain('<section id="variants"');
   const machine = words(textOf(cpu(), 2, 120));
   expect(machine).toMatch(/– GPU memory, all, GPU utilisation.*: the engine runs on the CPU/);
 });
@@ -197,8 +197,9 @@ test('the page has every chart with a key and a table behind it, in the order of
   const figures = html.split('<figure>').slice(1);
   expect(figures).toHaveLength(2 + 2 + 3 + 3 + 5 + 1);
   for (const part of figures) expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
-  // Two lines or marks in each chart but the telemetry.
-  expect(html.match(/class="line-key"/g)).toHaveLength(2 * (figures.length - 1));
+  // Two lines with symbols in each chart but those of variants and repeats, whose bars and boxes have colours only.
+  expect(html.match(/class="line-key"/g)).toHaveLength(2 * (2 + 2 + 5));
+  expect(html.match(/class="swatch"/g)).toHaveLength(2 * (3 + 3));
 });
 
 test('eight GPUs sampled for an hour are no megabytes of page', () => {
@@ -220,7 +221,8 @@ test('names from files stay text, steer no terminal, and the page refers to noth
   made.data.engine.model = `evil\u001B[2Jname`;
   made.data.variants[0]!.points[0]!.text = 'bad\u001B]0;title\u0007';
   const html = page(made);
-  expect(html.match(/<script/g)?.length).toBe(2);
+  // The data of each chart, the document, and the script.
+  expect(html.match(/<script/g)).toHaveLength(html.match(/data-chart=/g)!.length + 2);
   expect(html).not.toContain('<img');
   expect(html).not.toMatch(/(?:src|href)="(?!#|data:)/);
   const data = /<script type="application\/json" id="profile-data">(.*?)<\/script>/s.exec(html)?.[1];

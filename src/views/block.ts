@@ -1,37 +1,13 @@
 import type { Document, Issue } from '../model/document.js';
-import type { Figure } from '../model/figure.js';
+import type { Chart } from './chart.js';
+import type { Text } from './text.js';
 
 /**
  * What a document looks like, without a medium: a view turns a document into blocks, and each medium (terminal, page,
  * Markdown, CSV) has one renderer for the closed set of blocks below. Nothing reads a block back.
  */
 
-/** A value that a renderer formats. Plain strings are text; names from files are made harmless by every renderer. */
-export type Value =
-  /** `spread`: with its 95 % interval, its n and what the interval is; 'interval': with the interval alone. */
-  | { figure: Figure; spread?: boolean | 'interval'; utilization?: boolean }
-  /** A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %. */
-  | { n: number; unit: string; digits?: number; signed?: boolean }
-  /** A whole number of things. */
-  | { count: number; unit?: string }
-  /** Words that stand out. `hint` is shown where a medium can show it on demand. */
-  | { text: string; tone?: 'fault' | 'strong' | 'dim'; hint?: string }
-  /** Typed as it is: a command, a query, an identifier. */
-  | { code: string }
-  /** Leads to a page's anchor ("#finding-x") or to an address. */
-  | { link: string; text: string }
-  /** A gain, ms: the interval that was promised and what was achieved; a page draws it, all on the scale to `longestMs`. */
-  | {
-      gain: { lowMs: number; expectedMs: number; highMs: number; achievedMs: number | null };
-      longestMs: number;
-    }
-  /** A value that is not there, and why. */
-  | { missing: string };
-
-export type Part = string | Value;
-
-/** Words with values between them. */
-export type Text = Part | readonly Part[];
+export type { Part, Text, Value } from './text.js';
 
 /**
  * Who sees it: 1 in every summary, 2 where details were asked for (`--verbose`, Markdown), 3 on the page only. Without one: 1.
@@ -76,12 +52,10 @@ export interface Bar {
   wholeNote?: boolean;
 }
 
-/** A chart of a source other than the page's document, by its registry name. */
-interface SourcedChart {
-  name: string;
-  part: string;
-  source: string;
+/** A chart with the words that name it for those who do not see it. */
+interface LabelledChart {
   label: string;
+  chart: Chart;
 }
 
 /** A time from what the hardware allows to what was measured: the bars sum to the first total, ms. */
@@ -93,7 +67,7 @@ export interface BarSide {
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
   /** On a page; in Markdown the table behind stands for it. */
-  chart: SourcedChart;
+  drawn: LabelledChart;
 }
 
 /** The waterfall of one side, or those of several next to each other: then all have the same bars and totals in the same order. */
@@ -102,7 +76,7 @@ export interface Bars {
   title: Text;
   sides: readonly BarSide[];
   /** From the first side's total to the second's. */
-  difference?: SourcedChart;
+  difference?: LabelledChart;
   /** Why there is no limit among the bars. */
   missing?: string;
   behind: Block;
@@ -144,11 +118,8 @@ export type Block = { level?: Level; terminal?: false } &
     | { t: 'facts'; items: readonly { name: string; text: Text }[] }
     | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
     | Table
-    /**
-     * Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. `half`: next to its
-     * neighbour where a page is wide.
-     */
-    | { t: 'chart'; name: string; part?: string; label: string; behind: Block; title?: Text; half?: boolean }
+    /** Drawn on a page; elsewhere the table behind it. `half`: next to its neighbour where a page is wide. */
+    | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabelledChart)
     /** `brief`: items in a summary; the rest is counted. */
     | { t: 'notes'; items: readonly Text[]; brief?: number }
     | { t: 'issues'; issues: readonly Issue[] }
@@ -181,6 +152,4 @@ export interface View {
   /** What is read first. */
   lead: readonly Block[];
   sections: readonly Section[];
-  /** Data of charts whose source is not the document, by the name of their source. */
-  sources?: Readonly<Record<string, unknown>>;
 }

@@ -1,13 +1,7 @@
 import type { ComparedWaterfall, CompareResult } from '../model/documents/compare.js';
 import type { Bars, BarSide, Block, Column, Row, Text } from './block.js';
-import {
-  always,
-  smallShare,
-  stageHead,
-  stageRank,
-  type WaterfallData,
-  type WaterfallStage,
-} from './explain-series.js';
+import { always, smallShare, stageHead, drawnBar, measuredTotal, stageRank } from './explain-series.js';
+import type { WaterfallChart } from './chart.js';
 import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.js';
 
 interface SharedBar {
@@ -19,16 +13,20 @@ interface SharedBar {
 
 /** The waterfall of each stage on every side, and from the first to the second what changed. */
 export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[] {
+  const longest = Math.max(
+    0,
+    ...waterfalls.flatMap(({ times_ms: times }) => times.map((time) => time?.value ?? 0)),
+  );
   return inOrder(waterfalls).map((one, index): Block => ({
     level: index === 0 ? 1 : 2,
-    ...barsOf(one, sessions),
+    ...barsOf(one, sessions, longest),
   }));
 }
 
 const inOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));
 
-function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions']): Bars {
+function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'], longest: number): Bars {
   const { phase, profiled, times_ms: times } = waterfall;
   const bars = sharedBars(waterfall);
   const sides = times.flatMap((time, index): BarSide[] => {
@@ -39,11 +37,9 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
         label: letter(index),
         bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
         totals: [{ name: 'measured', ms: time.value ?? 0 }],
-        chart: {
-          name: 'waterfall',
-          part: phase,
-          source: sourceOf(index),
+        drawn: {
           label: `${letter(index)} · ${name ?? id}`,
+          chart: sideChart(waterfall, index, longest),
         },
       },
     ];
@@ -61,11 +57,9 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
       profiled ? ' under the profiler' : '',
     ].flat(),
     sides,
-    ...(times.length === 2 && {
+    ...(sides.length === 2 && {
       difference: {
-        name: 'waterfall',
-        part: phase,
-        source: 'difference',
+        chart: differenceChart(waterfall),
         label: `From ${sides[0]!.label} to ${sides[1]!.label}: what each bar adds or saves`,
       },
     }),
@@ -118,48 +112,33 @@ function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): 
   };
 }
 
-const sourceOf = (index: number): string => `waterfall-${letter(index)}`;
-
-/** What a page draws: each side's waterfalls to one scale, and the differences of a pair. */
-export function waterfallSources({ waterfalls, sessions }: CompareResult): Record<string, WaterfallData> {
-  const longest_ms = Math.max(
-    0,
-    ...waterfalls.flatMap(({ times_ms: times }) => times.map((time) => time?.value ?? 0)),
-  );
-  const sides = sessions.map((_, index): [string, WaterfallData] => [
-    sourceOf(index),
-    { stages: waterfalls.flatMap((one) => stageOf(one, index) ?? []), longest_ms },
-  ]);
+/** All sides of all stages to one scale. */
+function sideChart(waterfall: ComparedWaterfall, index: number, longest: number): WaterfallChart {
   return {
-    ...Object.fromEntries(sides),
-    ...(sessions.length === 2 && {
-      difference: { stages: waterfalls.flatMap((one) => differenceOf(one) ?? []) },
-    }),
+    form: 'waterfall',
+    unit: 'ms',
+    longest,
+    bars: sharedBars(waterfall).map(({ id, name, label, values }) => ({
+      ...drawnBar(id, name, values[index] ?? 0),
+      meaning: label,
+    })),
+    total: measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
   };
 }
-
-function stageOf(one: ComparedWaterfall, index: number): WaterfallStage | null {
-  const ms = one.times_ms[index]?.value;
-  if (!ms) return null;
-  return {
-    key: one.phase,
-    bars: sharedBars(one).map((bar) => ({ ...drawn(bar), ms: bar.values[index] ?? 0 })),
-    total: { ms, meaning: one.profiled ? 'a mean instance, under the profiler' : 'a mean instance' },
-  };
-}
-
-const drawn = ({ id, name, label }: SharedBar) => ({ id, name, label, note: null, confidence: null });
 
 /** The first side's time, each bar's change, and the second side's time. */
-function differenceOf(one: ComparedWaterfall): WaterfallStage | null {
-  const [from, to] = one.times_ms.map((time) => time?.value ?? null);
-  if (!from || !to) return null;
+function differenceChart(waterfall: ComparedWaterfall): WaterfallChart {
+  const [from = 0, to = 0] = waterfall.times_ms.map((time) => time?.value ?? 0);
   return {
-    key: one.phase,
+    form: 'waterfall',
+    unit: 'ms',
     bars: [
-      { id: 'roofline', name: letter(0), label: 'measured', ms: from, note: null, confidence: null },
-      ...sharedBars(one).map((bar) => ({ ...drawn(bar), ms: (bar.values[1] ?? 0) - (bar.values[0] ?? 0) })),
+      { ...drawnBar('roofline', letter(0), from), meaning: 'measured' },
+      ...sharedBars(waterfall).map(({ id, name, label, values }) => ({
+        ...drawnBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),
+        meaning: label,
+      })),
     ],
-    total: { ms: to, name: letter(1), meaning: 'measured' },
+    total: { name: letter(1), value: to, meaning: 'measured', whole: 'the measured time' },
   };
 }

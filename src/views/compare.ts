@@ -7,7 +7,7 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
 import { changeColumns, letter, shareChange, sideColumns, timeChange } from './compare-sides.js';
-import { waterfallBlocks, waterfallSources } from './compare-waterfalls.js';
+import { waterfallBlocks } from './compare-waterfalls.js';
 
 type Stage = CompareResult['stages'][number];
 type Measured = NonNullable<StageValue>;
@@ -59,7 +59,6 @@ export function compareView(document: Document<CompareResult>): View {
         data.environment.length > 0 ? [environmentFacts(data)] : [],
       ),
     ].filter(({ blocks }) => blocks.length > 0),
-    sources: waterfallSources(data),
   };
 }
 

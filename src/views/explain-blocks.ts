@@ -11,10 +11,10 @@ import {
   type ShownBar,
   shortName,
   shownBars,
-  stageKey,
   stageHead,
   stageName,
   timeLines,
+  waterfallChart,
 } from './explain-series.js';
 import { findingBlocks, type Shown } from './findings.js';
 
@@ -95,11 +95,9 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
         bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
         brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
         totals: timeLines(stage),
-        chart: {
-          name: 'waterfall',
-          part: stageKey(stage),
-          source: 'explain',
+        drawn: {
           label: 'Bars from the roofline to the measured time',
+          chart: waterfallChart(stage),
         },
       },
     ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
 import type { StageWaterfall } from '../model/documents/explain.js';
-import { briefBars, leadingStages, lostMs, shownBars, stageKey, stageName } from './explain-series.js';
+import { briefBars, leadingStages, lostMs, shownBars, stageName } from './explain-series.js';
 import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
@@ -23,12 +23,6 @@ test('the steps lead; of several points those with the most time lost; what is m
   expect(names(leadingStages({ stages: points }).full)).toEqual(['decode step at b1', 'decode step at b8']);
   // 64 steps of 23.31 ms, of which 0.51 are the roofline's.
   expect(lostMs(testWaterfall())).toBeCloseTo(64 * 22.8, 9);
-});
-
-test('ranges of different names have different anchors', () => {
-  const keys = ['a b', 'c'].map((name) => stageKey(stage({ kind: 'other', name })));
-  expect(new Set(keys).size).toBe(2);
-  expect(keys[0]).toMatch(/^[\w-]+$/);
 });
 
 test('a summary has the largest bars and the others as one, with the same sum', () => {

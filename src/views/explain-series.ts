@@ -6,7 +6,9 @@ import type {
   WaterfallKind,
 } from '../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
+import { barColor } from '../vocabulary/colours.js';
 import { stageLabels } from '../vocabulary/stages.js';
+import type { WaterfallChart } from './chart.js';
 
 /** Below this share of the measured time bars are put together. */
 export const smallShare = 0.01;
@@ -144,54 +146,30 @@ export function numberedQueries(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
 }
 
-/** Tells stages of a document apart, as an anchor and as the part of a chart. */
-export const stageKey = ({
-  kind,
+/** From the roofline to the measured time of a mean instance. */
+export function waterfallChart(stage: StageWaterfall): WaterfallChart {
+  const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
+  return {
+    form: 'waterfall',
+    unit: 'ms',
+    bars: shownBars(stage).map((bar) => ({
+      ...drawnBar(bar.id, shortName(bar), bar.ms),
+      meaning: bar.note === null ? bar.label : `${bar.label}: ${bar.note}`,
+      confidence: confidence.get(bar.id) ?? null,
+    })),
+    total: measuredTotal(headlineTime(stage).value ?? 0, isProfiled(stage)),
+  };
+}
+
+export const drawnBar = (id: string, name: string, value: number) => ({
   name,
-  point,
-  execution_id,
-}: Pick<StageWaterfall, 'kind' | 'name' | 'point' | 'execution_id'>): string =>
-  [kind, ...(name === null ? [] : [name]), ...(point === null ? [] : [execution_id, point])]
-    .join('-')
-    .replaceAll(/[^\w-]+/g, '_');
+  value,
+  color: barColor(id),
+  ...(id.startsWith('nonessential') && { light: true }),
+});
 
-/** What a page carries for its waterfalls: no queries and no rows. */
-export interface WaterfallData {
-  stages: WaterfallStage[];
-  /** One scale for charts next to each other; without it each takes its own width. */
-  longest_ms?: number;
-}
-
-export interface WaterfallStage {
-  /** `part` of its chart. */
-  key: string;
-  bars: (Pick<ShownBar, 'label' | 'note'> & {
-    id: string;
-    name: string;
-    ms: number;
-    confidence: string | null;
-  })[];
-  total: { ms: number; meaning: string; name?: string };
-}
-
-export const waterfallData = ({ stages }: Pick<ExplainResult, 'stages'>): WaterfallData => ({
-  stages: stages.flatMap((stage): WaterfallStage[] => {
-    const ms = headlineTime(stage).value;
-    if (!ms) return [];
-    const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
-    return [
-      {
-        key: stageKey(stage),
-        bars: shownBars(stage).map((bar) => ({
-          id: bar.id,
-          name: shortName(bar),
-          label: bar.label,
-          note: bar.note,
-          ms: bar.ms,
-          confidence: confidence.get(bar.id) ?? null,
-        })),
-        total: { ms, meaning: isProfiled(stage) ? 'a mean instance, under the profiler' : 'a mean instance' },
-      },
-    ];
-  }),
+export const measuredTotal = (value: number, profiled: boolean) => ({
+  value,
+  meaning: profiled ? 'a mean instance, under the profiler' : 'a mean instance',
+  whole: 'the measured time',
 });

@@ -2,7 +2,6 @@ import type { Document, Issue } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { isMinor, type Shown } from './findings.js';
-import { waterfallData } from './explain-series.js';
 import type { Block, Section, View } from './block.js';
 
 /** What `explain` says of a session: sentences, waterfalls, findings, what to do next. */
@@ -18,7 +17,6 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
       { t: 'issues', issues: issues.filter(({ severity }) => severity !== 'info') },
     ],
     sections: [...explanationBlocks(data, shown), ...nextSection(data)],
-    sources: { explain: waterfallData(data) },
   };
 }
 
@@ -44,7 +42,6 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
       ...view.sections,
       ...nextSection(data),
     ],
-    sources: { ...view.sources, explain: waterfallData(data) },
   };
 }
 

@@ -1,4 +1,9 @@
 import type { KernelMap, KernelResult, KernelsResult } from '../model/documents/kernels.js';
+import { classColors } from '../vocabulary/colours.js';
+import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import type { HeatChart, RooflineChart } from './chart.js';
+import type { Text } from './text.js';
 
 /** Cases that compute something and were measured: look-ups have no place on a logarithmic axis. */
 export function placed({ cases }: KernelsResult): KernelResult[] {
@@ -15,4 +20,60 @@ export function cellsOf(
     const one = byId.get(id);
     return one ? [{ x, y, one }] : [];
   });
+}
+
+const roofShare = ({ roof_share: share }: KernelResult): Text[] =>
+  share.value === null ? [] : [[{ n: share.value, unit: 'ratio' }, ' of roof']];
+
+/** A point per case in the colour of its class. */
+export function rooflineChart(data: KernelsResult): RooflineChart {
+  const { bytes_per_s: bandwidth, compute } = data.roofs;
+  return {
+    form: 'roofline',
+    slopes: bandwidth.value === null ? [] : [{ name: '', bytes_per_s: bandwidth.value }],
+    peaks: compute.flatMap(({ dtype, flops_per_s: peak }) =>
+      peak.value === null ? [] : [{ dtype, flops_per_s: peak.value }],
+    ),
+    ridge: null,
+    points: placed(data).map((one) => ({
+      name: caseLabel(one, true),
+      group: classLabels[one.class],
+      color: classColors[one.class],
+      symbol: 'circle',
+      intensity: one.intensity!,
+      flops_per_s: one.flops_per_s!,
+      notes: [[`${classLabels[one.class]}: `, { n: one.median_ns!, unit: 'ns' }], ...roofShare(one)],
+    })),
+  };
+}
+
+/** Shares of the roof where it is known, else the logarithm of time from the shortest to the longest. */
+function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => number | null {
+  if (cells.every(({ one }) => one.median_ns === null || one.roof_share.value !== null))
+    return ({ roof_share: share }) => (share.value === null ? null : Math.min(1, share.value));
+  const logs = cells.flatMap(({ one }) => (one.median_ns === null ? [] : [Math.log(one.median_ns)]));
+  const [low, high] = [Math.min(...logs), Math.max(...logs)];
+  return ({ median_ns: ns }) =>
+    ns === null ? null : high > low ? 1 - (Math.log(ns) - low) / (high - low) : 1;
+}
+
+/** Medians over two swept sizes; the darker, the closer to the roof. */
+export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
+  const cells = cellsOf(data, map);
+  const shade = shadeOf(cells);
+  return {
+    form: 'heat',
+    x: map.x,
+    y: map.y,
+    cells: cells.map(({ x, y, one }) => ({
+      x,
+      y,
+      shade: shade(one),
+      lines:
+        one.median_ns === null
+          ? [outcomeLabels[one.outcome]]
+          : [{ n: one.median_ns, unit: 'ns' }, ...roofShare(one)],
+      notes: [caseLabel(one, true)],
+    })),
+  };
 }

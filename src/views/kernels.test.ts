@@ -4,12 +4,11 @@ import { figure } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { rawValue } from '../render/value.js';
-import { kernelMapChart } from '../render/charts/kernels/map.js';
-import { kernelRooflineChart } from '../render/charts/kernels/roofline.js';
+import { optionOf } from '../render/charts/option.js';
 import { themes } from '../render/palette.js';
 import { kernelResult, kernelsDocument } from './test-kernels.js';
 import type { Block, Level, Table } from './block.js';
-import { placed } from './kernels-series.js';
+import { mapChart, placed, rooflineChart } from './kernels-series.js';
 import { kernelsView } from './kernels.js';
 
 const viewOf = (change: Partial<KernelsResult> = {}) => kernelsView(kernelsDocument(change));
@@ -136,7 +135,7 @@ test('the page has charts with their key and tables, and escapes what it shows',
   const odd = kernelResult({ case: '<b>', backend: '<script>', outcome: 'wrong', text: '<i>off</i>' });
   const view = viewOf({ cases: [...kernelsDocument().data.cases, odd] });
   const html = pageOfView(view, { clientScript: '' });
-  for (const chart of ['kernel_roofline', 'kernel_map']) expect(html).toContain(`data-chart="${chart}"`);
+  for (const chart of ['roofline', 'heat']) expect(html).toContain(`data-chart="${chart}"`);
   expect(html.match(/Table behind this chart/g)).toHaveLength(2);
   expect(html.match(/class="swatch"/g)).toHaveLength(2);
   expect(html).toContain('wrong result: &lt;i&gt;off&lt;/i&gt;');
@@ -155,7 +154,7 @@ test('charts: points where intensity and rate are, a cell without a figure says 
   const { data } = kernelsDocument();
   expect(placed(data).map(({ kernel }) => kernel)).toEqual(['gemm', 'attention']);
   for (const theme of [themes.light, themes.dark]) {
-    const roofline = kernelRooflineChart.build({ result: data, part: '', theme, width: 900 });
+    const roofline = optionOf(rooflineChart(data), { theme, width: 900 });
     const series = roofline.series as { type: string; data: { value: number[] }[] }[];
     expect(series.find(({ type }) => type === 'scatter')!.data.map(({ value }) => value)).toEqual([
       [7.98, 19.157e12],
@@ -163,7 +162,7 @@ test('charts: points where intensity and rate are, a cell without a figure says 
     ]);
     // The slope ends where bandwidth meets the peak: 780e12 / 4.3e12.
     expect(series[0]!.data.at(-1)).toEqual([780 / 4.3, 780e12]);
-    const map = kernelMapChart.build({ result: data, part: '0', theme, width: 900 });
+    const map = optionOf(mapChart(data, data.maps[0]!), { theme, width: 900 });
     expect((map.series as { data: number[][] }[])[0]!.data).toEqual([
       [0, 0],
       [1, 1],

@@ -4,7 +4,7 @@ import type { Figure } from '../model/figure.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Text, View } from './block.js';
 import { caseSections, labelOf } from './kernels-cases.js';
-import { cellsOf, placed } from './kernels-series.js';
+import { mapChart, rooflineChart, cellsOf, placed } from './kernels-series.js';
 import { stepSections } from './kernels-steps.js';
 
 /** Operations of LLMs, or of one model: the time of each, and how close it comes to its roof. */
@@ -107,8 +107,8 @@ const rooflineSection = (data: KernelsResult): Section => ({
   blocks: [
     {
       t: 'chart',
-      name: 'kernel_roofline',
       label: 'Achieved FLOP/s of each operation against its arithmetic intensity, below the roofs',
+      chart: rooflineChart(data),
       behind: {
         t: 'table',
         title: 'Operations on the roofline',
@@ -137,7 +137,7 @@ const sweepSection = (data: KernelsResult): Section => ({
   id: 'sweeps',
   title: 'Sweeps',
   level: 3,
-  blocks: data.maps.flatMap((map, index): Block[] => {
+  blocks: data.maps.flatMap((map): Block[] => {
     const { series, fixed, x: across, y: down } = map;
     const cells = cellsOf(data, map);
     const name = `${series}${fixed === '' ? '' : `, ${fixed}`}`;
@@ -145,9 +145,8 @@ const sweepSection = (data: KernelsResult): Section => ({
       { t: 'heading', text: name },
       {
         t: 'chart',
-        name: 'kernel_map',
-        part: String(index),
         label: `Median time of ${name} over ${across.name} and ${down.name}; darker is closer to the roof`,
+        chart: mapChart(data, map),
         behind: {
           t: 'table',
           title: `Median of ${name}: ${down.name} down, ${across.name} across`,

@@ -1,6 +1,7 @@
 import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text } from './block.js';
+import type { Chart } from './chart.js';
 import {
   allocatorDevices,
   heldBytes,
@@ -9,6 +10,7 @@ import {
   momentsOf,
   shortPlace,
 } from './memory-series.js';
+import { allocationsChart, reservedChart, stackChart, timelineChart } from './memory-charts.js';
 import { samplesTable } from './samples.js';
 
 const seconds = (n: number): Text => ({ n, unit: 's' });
@@ -47,8 +49,8 @@ export function timelineSection(data: MemoryResult): Section {
     {
       t: 'chart',
       level: 3,
-      name: 'memory_timeline',
       label: 'Memory over the run with the three points marked',
+      chart: timelineChart(data),
       behind: samplesTable(
         series.map(({ label, kind, points }) => ({
           scope: label,
@@ -91,7 +93,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
                 text: 'By the framework’s own allocator, stacked: weights, KV cache, the peak of everything else allocated (activations and temporaries), and what it had reserved in addition. The line is what was sampled from outside: the difference is CUDA context, kernels and libraries.',
               },
               ...devices.map((gpu) =>
-                deviceChart(data, gpu, 'memory_stack', 'Memory held by the allocator over time', [
+                deviceChart(data, gpu, stackChart(data, gpu), 'Memory held by the allocator over time', [
                   ...heldParts.map((name): MomentColumn => [
                     {
                       ...numeric(`${name}_gb`, componentLabels[name]),
@@ -121,7 +123,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
                 text: 'The allocator keeps what it once reserved. What it never allocated is lost to fragmentation and rounding; expandable segments or fewer different sizes get it back.',
               },
               ...reporting.map((gpu) => ({
-                ...deviceChart(data, gpu, 'memory_reserved', 'Reserved against allocated memory', [
+                ...deviceChart(data, gpu, reservedChart(data, gpu), 'Reserved against allocated memory', [
                   [numeric('allocated_gb', 'allocated'), (moment) => moment.allocated_bytes],
                   peakAllocated,
                   reserved,
@@ -146,16 +148,15 @@ const reserved: MomentColumn = [numeric('reserved_gb', 'reserved'), (moment) => 
 function deviceChart(
   data: MemoryResult,
   gpu: number | null,
-  name: string,
+  chart: Chart,
   label: string,
   columns: readonly MomentColumn[],
 ): Block {
   return {
     t: 'chart',
-    name,
-    part: String(gpu),
     title: deviceName(gpu),
     label: `${label}, ${deviceName(gpu)}`,
+    chart,
     behind: {
       t: 'table',
       title: 'By stage; where a stage repeats, the fullest',
@@ -229,10 +230,9 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
           const own = all.filter((one) => one.gpu === gpu);
           return {
             t: 'chart',
-            name: 'memory_allocations',
-            part: String(gpu),
             ...(gpus.length > 1 ? { title: deviceName(gpu) } : {}),
             label: `The largest allocations on ${deviceName(gpu)} by operator`,
+            chart: allocationsChart(own),
             behind: {
               t: 'table',
               title:

@@ -5,12 +5,15 @@ import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { memoryCharts } from '../render/charts/registry.js';
+import { optionOf } from '../render/charts/option.js';
+import { placed } from '../render/charts/waterfall.js';
 import { themes } from '../render/palette.js';
 import { testExplain } from './test-explain.js';
 import { testMemory } from './test-memory.js';
 import { hostileText } from './test-profile.js';
 import type { Block, Level, Table, View } from './block.js';
+import type { Chart } from './chart.js';
+import { stackChart } from './memory-charts.js';
 import { engineText } from './memory-run.js';
 import { memoryView } from './memory.js';
 
@@ -151,8 +154,9 @@ test('the summary fits 30 lines with its findings, and has no waterfall or sente
 test('the page has its charts, names from files are inert, and what is not there has no section', () => {
   const hostile = changed(({ profile }) => (profile.model_info.name = hostileText));
   const page = pageOfView(hostile, { clientScript: '' });
-  for (const name of Object.keys(memoryCharts)) expect(page).toContain(`data-chart="${name}"`);
-  expect(page.replace(/<script type="application\/json"[^]*?<\/script>/, '')).not.toContain(hostileText);
+  const drawn = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
+  expect(drawn).toEqual(['waterfall', 'lines', 'lines', 'lines', 'lines', 'lines', 'waterfall']);
+  expect(page.replaceAll(/<script type="application\/json"[^]*?<\/script>/g, '')).not.toContain(hostileText);
   const bare = changed((data) => {
     Object.assign(data, { allocator: [], fragmentation: [], allocations: null });
     data.timeline.series = [];
@@ -172,34 +176,34 @@ interface Drawn {
   name: string;
   type: string;
   stack?: string;
-  data: [number, number][];
+  data: { value: [number, number] }[];
 }
-function series(name: keyof typeof memoryCharts, part = ''): Drawn[] {
-  const input = { result: made.data, part, theme: themes.light, width: 900 };
-  return (memoryCharts[name].build(input) as EChartsOption & { series: Drawn[] }).series;
-}
+const series = (chart: Chart): Drawn[] =>
+  (optionOf(chart, { theme: themes.light, width: 900 }) as EChartsOption & { series: Drawn[] }).series;
 
 test('stacked components add up to what was reserved; marks lie on the line of their own GPU', () => {
-  const drawn = series('memory_stack', '1');
+  const drawn = series(stackChart(made.data, 1));
   const stack = drawn.filter((one) => one.stack === 'held');
   expect(stack.map(({ name }) => name)).toEqual(['weights', 'KV cache', 'activations', 'allocator reserve']);
-  const at = (index: number) => stack.reduce((sum, { data }) => sum + data[index]![1], 0);
+  const at = (index: number) => stack.reduce((sum, { data }) => sum + data[index]!.value[1], 0);
   expect([at(0), at(1), at(2), at(3)]).toEqual([0, 7.5, 9, 10]);
-  const marks = drawn.find(({ type }) => type === 'scatter')!.data as unknown as {
-    value: [number, number];
-  }[];
+  const marks = drawn.find(({ type }) => type === 'scatter')!.data;
   expect(marks.map(({ value }) => value)).toEqual([
     [0, 0.5],
     [6, 9.5],
     [7, 11],
   ]);
-  // Each bar of the breakdown begins where the one before ended; the negative residual goes back.
-  const [from, length] = series('memory_parts').map(
-    ({ data }) => data as unknown as (number | { value: number })[],
-  );
-  const value = (one: number | { value: number }) => (typeof one === 'number' ? one : one.value) / 1e9;
-  expect(from!.map(value)).toEqual([0, 14, 16.5, 18.5, 20, 0]);
-  expect(length!.map(value)).toEqual([14, 2.5, 2, 2, 0.5, 20]);
+  // From the weights over each component, the negative residual too, to what was measured.
+  const [parts] = view.sections.find(({ id }) => id === 'breakdown')!.blocks;
+  const chart = parts?.t === 'chart' && parts.chart.form === 'waterfall' ? parts.chart : null;
+  expect(placed(chart!).map(({ from, value }) => [from, value])).toEqual([
+    [0, 14],
+    [14, 2.5],
+    [16.5, 2],
+    [18.5, 2],
+    [20, -0.5],
+    [0, 20],
+  ]);
 });
 
 test.each([

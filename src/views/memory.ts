@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MemoryPoint, MemoryProfile } from '../model/documents/memory-profile.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
+import { componentColor } from '../vocabulary/colours.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointLabels } from '../vocabulary/memory-points.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';
@@ -174,8 +175,25 @@ function componentSection(profile: MemoryProfile): Section {
     {
       t: 'chart',
       level: 3,
-      name: 'memory_parts',
       label: 'Components of the measured memory, one after the other',
+      chart: {
+        form: 'waterfall',
+        unit: 'GB',
+        bars: components.map(({ component, bytes, confidence, evidence }) => ({
+          name: componentLabels[component],
+          value: bytes / 1e9,
+          meaning: evidence[0] ?? '',
+          color: componentColor(component),
+          confidence,
+        })),
+        ...(total !== null && {
+          total: {
+            value: total / 1e9,
+            meaning: 'the run’s own memory at its peak',
+            whole: 'what was measured',
+          },
+        }),
+      },
       behind: {
         t: 'table',
         title: 'Components in bytes',

@@ -1,4 +1,6 @@
-import type { MonitorResult } from '../model/documents/monitor.js';
+import type { MonitorDevice, MonitorResult } from '../model/documents/monitor.js';
+import { classColors } from '../vocabulary/colours.js';
+import type { LinesChart } from './chart.js';
 import type { SampledSeries } from './samples.js';
 
 /** What a device's chart shows, in this order; the document has the other series. */
@@ -40,3 +42,19 @@ export function deviceSeries({ series, devices }: MonitorResult, scope: string):
 
 export const hostSeries = ({ series }: MonitorResult): SampledSeries[] =>
   series.filter(({ scope }) => !scope.startsWith('gpu')).map(inMs);
+
+/** Idle periods, and those in which something throttled the clocks. */
+export function deviceShades({ idle, throttling }: MonitorDevice): NonNullable<LinesChart['shades']> {
+  const seconds = ({ start_ns, dur_ns }: { start_ns: number; dur_ns: number }) => ({
+    from: start_ns / 1e9,
+    to: (start_ns + dur_ns) / 1e9,
+  });
+  return [
+    ...idle.periods.map((one) => ({ name: 'idle', color: 'idle' as const, ...seconds(one) })),
+    ...throttling.periods.map((one) => ({
+      name: 'throttled',
+      color: classColors.sampling,
+      ...seconds(one),
+    })),
+  ];
+}

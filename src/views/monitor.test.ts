@@ -70,10 +70,10 @@ test('the power limit is a line in the panel of the power', () => {
 test('a page has a chart per GPU with its key; names of processes cannot do anything', () => {
   const page = pageOfView(view, { clientScript: '' });
   const gpu = page.split('<section id="gpu0"')[1]!.split('</section>')[0]!;
-  expect(gpu).toContain('data-chart="monitor_device" data-part="gpu0"');
+  expect(gpu).toContain('data-chart="lines"');
   expect(gpu.match(/class="swatch"/g)).toHaveLength(2);
   expect(gpu).not.toContain(hostileText);
-  expect(page).toContain('data-chart="monitor_host"');
+  expect(page.split('<section id="host"')[1]).toContain('data-chart="lines"');
 });
 
 test.each([80, 120])('the summary fits %i columns and leaves series and periods out', (width) => {

@@ -3,8 +3,8 @@ import type { MonitorDevice, MonitorMetric, MonitorResult } from '../model/docum
 import type { Figure } from '../model/figure.js';
 import { labelledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block, Section, Text, View } from './block.js';
-import { deviceSeries, hostSeries } from './monitor-series.js';
-import { samplesTable } from './samples.js';
+import { deviceSeries, deviceShades, hostSeries } from './monitor-series.js';
+import { samplesBlock } from './samples.js';
 
 /** A recording of GPUs and host: when each GPU was idle, throttled, near its limits, and what it used. */
 export function monitorView(document: Document<MonitorResult>): View {
@@ -69,21 +69,16 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
   return items;
 }
 
-const named = { scope: scopeLabel, metric: metricLabel };
-
 const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => ({
   id: device.scope.replace('.', '-'),
   title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
   blocks: [
     { t: 'text', level: 3, text: device.headline },
-    {
-      t: 'chart',
-      level: 3,
-      name: 'monitor_device',
-      part: device.scope,
-      label: `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,
-      behind: samplesTable(deviceSeries(data, device.scope), named),
-    },
+    samplesBlock(
+      deviceSeries(data, device.scope),
+      `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,
+      deviceShades(device),
+    ),
     metricTable(device.metrics),
     { t: 'facts', items: deviceFacts(device, data.thresholds) },
     ...periods(device),
@@ -290,15 +285,7 @@ const hostSection = (data: MonitorResult): Section => ({
   title: 'Host',
   blocks: [
     ...(hostSeries(data).length > 0
-      ? [
-          {
-            t: 'chart',
-            level: 3,
-            name: 'monitor_host',
-            label: 'Processors and memory of the host over time',
-            behind: samplesTable(hostSeries(data), named),
-          } satisfies Block,
-        ]
+      ? [samplesBlock(hostSeries(data), 'Processors and memory of the host over time')]
       : []),
     metricTable(data.host.metrics),
   ],

@@ -4,11 +4,11 @@ import { thinned } from '../model/thinned.js';
 import { pointLabels } from '../vocabulary/memory-points.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
-import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block, Section, Text } from './block.js';
+import { memoryChart, repeatsChart, rooflineChart, stepsChart } from './profile-charts.js';
 import { bandwidthRoofs, repeatLabels, rooflinePoints } from './profile-series.js';
 import { cpuTables } from './roofline.js';
-import { samplesTable } from './samples.js';
+import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
 
 const ms = (value: number): Text => ({ n: value, unit: 'ms' });
@@ -47,8 +47,8 @@ export function rooflineSection(data: ProfileResult): Section {
     },
     {
       t: 'chart',
-      name: 'roofline',
       label: `Roofline, log-log: ${roofs.map(({ level }) => level).join(', ')}`,
+      chart: rooflineChart(data, roofline),
       behind: tableOf(
         'Measured points',
         [
@@ -107,8 +107,8 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     {
       t: 'chart',
       level: 3,
-      name: 'memory',
       label: `Resident memory over time with ${points.map(([name]) => name).join(', ')} marked`,
+      chart: memoryChart(memory),
       behind: tableOf(
         'At most 100 samples, evenly spread',
         [
@@ -200,9 +200,9 @@ export function latencySection({ latency }: ProfileResult): Section {
         t: 'chart',
         level: 3,
         half: true,
-        name: 'repeats',
         title: 'Every repeat',
         label: 'TTFT, TPOT and end-to-end time of every timed repeat',
+        chart: repeatsChart(latency),
         behind: repeatTable(latency),
       },
       steps.length === 0
@@ -211,9 +211,9 @@ export function latencySection({ latency }: ProfileResult): Section {
             t: 'chart',
             level: 3,
             half: true,
-            name: 'steps',
             title: 'Decode steps as the context grows',
             label: 'Mean decode step time by step index',
+            chart: stepsChart(latency),
             behind: {
               t: 'table',
               title: 'Mean over repeats',
@@ -268,15 +268,7 @@ export function telemetrySection({ telemetry }: ProfileResult): Section {
             ['sampling rate', telemetry.sample_hz],
           ]),
           ...(telemetry.series.length > 0
-            ? [
-                {
-                  t: 'chart',
-                  level: 3,
-                  name: 'telemetry',
-                  label: 'Utilisation, clock and memory of the host over time',
-                  behind: samplesTable(telemetry.series, { scope: scopeLabel, metric: metricLabel }),
-                } satisfies Block,
-              ]
+            ? [samplesBlock(telemetry.series, 'Utilisation, clock and memory of the host over time')]
             : []),
         ]
       : [{ t: 'missing', what: 'The host was not sampled.', why: 'The session has no telemetry rows.' }],

@@ -1,8 +1,10 @@
-import { opClasses } from '../model/classes.js';
+import { opClasses, type OpClass } from '../model/classes.js';
 import type { Breakdown, ProfileResult, StageResult } from '../model/documents/profile.js';
+import { classColors } from '../vocabulary/colours.js';
 import { classLabels, layerText } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
+import type { BarsChart } from './chart.js';
 import { stagesWithOperators } from './profile-series.js';
 import { tableOf } from './table-of.js';
 
@@ -37,13 +39,50 @@ export function operatorSection(data: ProfileResult): Section {
             {
               t: 'chart',
               level: 3,
-              name: 'classes',
               label: `Share of each operator class in ${stages.map(({ kind }) => kind).join(' and ')}`,
+              chart: sharesChart(stages),
               behind: sharesTable(stages),
             },
             ...stages.map(({ kind, breakdown }): Block => classTable(kind, breakdown)),
             ...stages.flatMap(({ kind, breakdown }) => topOperators(kind, breakdown)),
           ],
+  };
+}
+
+/** A series per class, with its time in each of several breakdowns. */
+const classSeries = (
+  rows: readonly { by_class: readonly { class: OpClass; ms: number }[] }[],
+): BarsChart['series'] =>
+  opClasses
+    .filter((name) => rows.some(({ by_class }) => by_class.some((row) => row.class === name)))
+    .map((name) => ({
+      name: classLabels[name],
+      color: classColors[name],
+      values: rows.map(({ by_class }) => by_class.find((row) => row.class === name)?.ms ?? 0),
+    }));
+
+/** What is not in an operator; with the classes it sums to the stage. */
+const outsideOperators = (breakdown: Breakdown): [name: string, ms: number][] => [
+  ['gaps between operators', breakdown.gaps_between_operators_ms],
+  ['gaps at the edges', breakdown.gaps_at_edges_ms],
+  ['remainder', breakdown.remainder_ms],
+];
+
+function sharesChart(stages: ReturnType<typeof stagesWithOperators>): BarsChart {
+  const outside = stages.map(({ breakdown }) => outsideOperators(breakdown));
+  return {
+    form: 'bars',
+    kind: 'shares',
+    unit: 'ms',
+    rows: stages.map(({ kind }) => kind),
+    series: [
+      ...classSeries(stages.map(({ breakdown }) => breakdown)),
+      ...(outside[0] ?? []).map(([name], index) => ({
+        name,
+        color: 'idle' as const,
+        values: outside.map((rows) => rows[index]![1]),
+      })),
+    ],
   };
 }
 
@@ -68,11 +107,6 @@ const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => (
 });
 
 function classTable(kind: string, breakdown: Breakdown): Block {
-  const others: [string, number][] = [
-    ['gaps between operators', breakdown.gaps_between_operators_ms],
-    ['gaps at the edges', breakdown.gaps_at_edges_ms],
-    ['remainder', breakdown.remainder_ms],
-  ];
   const blank = Array.from({ length: 6 }, () => '');
   return {
     t: 'table',
@@ -102,7 +136,7 @@ function classTable(kind: string, breakdown: Breakdown): Block {
           row.bound ?? { missing: 'its roofs are not known' },
         ],
       })),
-      ...others.map(([name, time]): Row => ({
+      ...outsideOperators(breakdown).map(([name, time]): Row => ({
         cells: [name, ms(time), share(time / breakdown.stage_ms), ...blank],
       })),
       { cells: [{ text: 'profiled', tone: 'strong' }, ms(breakdown.stage_ms), share(1), ...blank] },
@@ -178,10 +212,16 @@ export function layerSection(data: ProfileResult): Section[] {
         return {
           t: 'chart',
           half: true,
-          name: 'layers',
-          part: kind,
           title: stageText(kind),
           label: `Operator time of ${kind} by decoder layer, stacked by class`,
+          chart: {
+            form: 'bars',
+            kind: 'stacked',
+            unit: 'ms',
+            axis: 'decoder layer',
+            rows: layers.map(({ layer }) => (layer === null ? 'outside' : String(layer))),
+            series: classSeries(layers),
+          },
           behind: {
             t: 'table',
             title: `${stageText(kind)}: operator time by layer`,

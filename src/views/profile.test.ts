@@ -97,22 +97,22 @@ describe('the page', () => {
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'stages']);
     expect(drawn(html)).toEqual([
       'waterfall',
-      'classes',
-      'layers',
-      'layers',
+      'bars',
+      'bars',
+      'bars',
       'roofline',
       'timeline',
-      'memory',
-      'repeats',
-      'steps',
-      'telemetry',
+      'lines',
+      'lines',
+      'lines',
+      'lines',
     ]);
     for (const part of html.split('<figure>').slice(1))
       expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   });
 
   test('draws no empty chart; an MBU over 100 % is an accounting fault where it stands', () => {
-    expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'repeats', 'steps']);
+    expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
     expect(page(profileView(fault()))).toContain('112');
     expect(page(profileView(fault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(2);
   });

@@ -1,5 +1,8 @@
 import { thinned } from '../model/thinned.js';
+import { isCore, scopeColor } from '../vocabulary/colours.js';
+import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block } from './block.js';
+import type { LinesChart, Panel } from './chart.js';
 
 /** A sampled series; `points` are [ms, value]. */
 export interface SampledSeries {
@@ -33,5 +36,63 @@ export function samplesTable(
         cells: [names.scope(scope), names.metric(metric), { n: time, unit: 'ms' }, { n: value, unit }],
       })),
     ),
+  };
+}
+
+/** What tells most about a doubtful run first; what these do not name follows. */
+const readingOrder = [
+  'cores_busy',
+  'utilization_percent',
+  'power_w',
+  'steal_percent',
+  'rss_bytes',
+  'clock_mhz',
+];
+
+const rank = (metric: string): number => (readingOrder.indexOf(metric) + 1 || readingOrder.length + 1) - 1;
+
+/** Percent of one thing, which cannot pass 100; a process of many threads can. */
+const isShare = (series: readonly SampledSeries[]): boolean =>
+  series.every(
+    ({ unit, scope, points }) => unit === '%' && scope !== 'process' && points.every(([, v]) => v <= 100),
+  );
+
+const panelOf = (metric: string, series: readonly SampledSeries[]): Panel => ({
+  title: metricLabel(metric),
+  // Its name says what is counted.
+  unit: metric === 'cores_busy' ? '' : (series[0]?.unit ?? ''),
+  ...(isShare(series) && { most: 100 }),
+  series: series.map(({ scope, points }) => ({
+    name: scopeLabel(scope),
+    color: scopeColor(scope),
+    ...(isCore(scope) && { style: 'pale' as const }),
+    // To a millisecond and four decimals: more is not seen, and the page holds the document as well.
+    points: points.map(([ms, value]) => [Math.round(ms) / 1e3, Math.round(value * 1e4) / 1e4] as const),
+  })),
+});
+
+/** A panel per metric over the time of the session, with the table behind it. */
+export function samplesBlock(
+  series: readonly SampledSeries[],
+  label: string,
+  shades: LinesChart['shades'] = [],
+): Block {
+  const metrics = [...new Set(series.map(({ metric }) => metric))].toSorted((a, b) => rank(a) - rank(b));
+  return {
+    t: 'chart',
+    level: 3,
+    label,
+    chart: {
+      form: 'lines',
+      x: { name: 'since the session began', unit: 's' },
+      panels: metrics.map((metric) =>
+        panelOf(
+          metric,
+          series.filter((one) => one.metric === metric),
+        ),
+      ),
+      shades,
+    },
+    behind: samplesTable(series, { scope: scopeLabel, metric: metricLabel }),
   };
 }

@@ -1,7 +1,14 @@
 import type { ServingPoint, ServingResult, Spread } from '../model/documents/serving.js';
 import { latencyLabels, type LatencyId, loadLabel } from '../vocabulary/loads.js';
 import type { Block, Column, Section, Text } from './block.js';
-import { knownLatencies, knownRates, type RatePart, sloBound } from './serving-series.js';
+import {
+  knownLatencies,
+  knownRates,
+  latencyChart,
+  rateChart,
+  type RatePart,
+  sloBound,
+} from './serving-series.js';
 
 const load: Column = { id: 'load', head: 'load' };
 
@@ -46,10 +53,9 @@ export const latencySection = (data: ServingResult, points: readonly ServingPoin
   level: 2,
   blocks: knownLatencies(data).map((metric) => ({
     t: 'chart',
-    name: 'serving_latency',
-    part: metric,
     title: latencyLabels[metric],
     label: `Percentiles of ${latencyLabels[metric]} against the load`,
+    chart: latencyChart(data, metric),
     half: true,
     behind: latencyTable(data, points, metric),
   })),
@@ -86,10 +92,9 @@ export const throughputSection = (data: ServingResult, points: readonly ServingP
     .filter(({ rates }) => rates.length > 0)
     .map(({ part, rates }) => ({
       t: 'chart',
-      name: 'serving_rate',
-      part,
       title: rateTitles[part],
       label: `${rateTitles[part]} against the load`,
+      chart: rateChart(data, part),
       half: true,
       behind: {
         t: 'table',

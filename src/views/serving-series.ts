@@ -1,6 +1,9 @@
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
 import type { Figure } from '../model/figure.js';
-import { latencyLabels, type LatencyId, rateLabels } from '../vocabulary/loads.js';
+import { lineMark } from '../vocabulary/colours.js';
+import { formatMs } from '../vocabulary/format.js';
+import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabulary/loads.js';
+import type { LinesChart, Panel, Point } from './chart.js';
 
 const kinds = ['closed', 'constant', 'poisson', 'ramp', 'trace'] as const;
 
@@ -23,7 +26,7 @@ export const knownLatencies = ({ points }: ServingResult): LatencyId[] =>
   );
 
 /** Percentiles that the chart of a latency draws. */
-export const drawnPercentiles = ['p50', 'p95', 'p99'] as const;
+const drawnPercentiles = ['p50', 'p95', 'p99'] as const;
 
 /** Bound of the SLO on a latency, ms. */
 export function sloBound({ slo }: ServingResult, metric: LatencyId): number | null {
@@ -64,3 +67,56 @@ export type RatePart = keyof typeof rateParts;
 /** Rates of a part that any load has. */
 export const knownRates = ({ points }: ServingResult, part: RatePart): Rate[] =>
   rateParts[part].rates.filter(({ of }) => points.some((point) => of(point).value !== null));
+
+/** What the axis of loads is. */
+function loadAxis(points: readonly ServingPoint[]): string {
+  const closed = points.some(({ load }) => load.kind === 'closed');
+  const open = points.some(({ load }) => load.kind !== 'closed');
+  if (closed && open) return 'load';
+  return closed ? 'users, each waiting for its answer' : 'requests offered';
+}
+
+const overLoads = (points: readonly ServingPoint[], panel: Panel): LinesChart => ({
+  form: 'lines',
+  x: { name: loadAxis(points), categories: points.map(({ load }) => loadLabel(load)) },
+  panels: [panel],
+});
+
+/** Percentiles of one latency against the load, with the SLO's bound. */
+export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart {
+  const points = byLoad(data);
+  const bound = sloBound(data, metric);
+  const series = drawnPercentiles.map((percentile, index) => ({
+    name: percentile,
+    ...lineMark(index),
+    points: points.map(({ latency: { [metric]: spread }, client }, at): Point => {
+      if ('value' in spread) return [at, null];
+      const late = client.bound ? ['client-bound: the client was too slow for this load'] : [];
+      const mean = ['mean ', { n: spread.mean, unit: 'ms' }, ', n = ', { count: spread.n }];
+      return [at, spread[percentile], { notes: [mean, ...late] }];
+    }),
+  }));
+  const top = Math.max(0, ...series.flatMap((one) => one.points.map(([, y]) => y ?? 0)));
+  // A bound far above everything measured would press the lines to the floor; the table has it.
+  const shown = bound !== null && bound < 4 * top;
+  return overLoads(points, {
+    unit: 'ms',
+    series,
+    bounds: shown ? [{ value: bound, name: `SLO ${formatMs(bound)}` }] : [],
+  });
+}
+
+export function rateChart(data: ServingResult, part: RatePart): LinesChart {
+  const points = byLoad(data);
+  return overLoads(points, {
+    unit: rateParts[part].unit,
+    series: knownRates(data, part).map(({ name, of }, index) => ({
+      name,
+      ...lineMark(index),
+      points: points.map((point, at): Point => {
+        const figure = of(point);
+        return figure.value === null ? [at, null] : [at, figure.value, { ci95: figure.ci95 ?? null }];
+      }),
+    })),
+  });
+}

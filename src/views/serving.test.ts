@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest';
-import { servingDocumentSchema, type ServingResult } from '../model/documents/serving.js';
+import { servingDocumentSchema } from '../model/documents/serving.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
-import { servingCharts } from '../render/charts/registry.js';
-import { themes } from '../render/palette.js';
+import { latencyLabels, loadLabel } from '../vocabulary/loads.js';
 import { testExplain } from './test-explain.js';
 import { hostileText } from './test-profile.js';
 import { testServing } from './test-serving.js';
 import type { Block, Level, Table, View } from './block.js';
-import { byLoad } from './serving-series.js';
+import { byLoad, latencyChart } from './serving-series.js';
 import { servingView } from './serving.js';
 
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
@@ -107,35 +106,36 @@ test('sentences and the waterfall come before the loads', () => {
   expect(found).toEqual(found.toSorted((a, b) => a - b));
 });
 
-const parts = (html: string) => [...html.matchAll(/data-part="(\w+)"/g)].map(([, part]) => part);
+const labels = (of = testServing()) =>
+  servingView(of)
+    .sections.flatMap(({ blocks }) => blocks)
+    .flatMap((block) => (block.t === 'chart' ? [block.title] : []));
 
 test('the page has its charts with keys, a table behind each, and names from the server stay text', () => {
   const made = testServing();
   made.data.points[3]!.requests.failures[0]!.example = hostileText;
   const html = pageOfView(servingView(made), { clientScript: '' });
-  expect(parts(html)).toEqual(['ttft', 'tpot', 'itl', 'e2e', 'tokens', 'requests']);
-  expect(parts(pageOfView(servingView(testServing('poisson')), { clientScript: '' }))).toContain(
-    'e2e_from_schedule',
-  );
+  expect(labels()).toEqual([
+    ...(['ttft', 'tpot', 'itl', 'e2e'] as const).map((id) => latencyLabels[id]),
+    'Tokens per second',
+    'Requests per second',
+  ]);
+  expect(labels(testServing('poisson'))).toContain(latencyLabels.e2e_from_schedule);
   for (const part of html.split('<figure>').slice(1))
     expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   expect(html.match(/class="line-key"/g)).toHaveLength(4 * 3 + 2 + 2);
-  expect(html.match(/<script/g)?.length).toBe(2);
+  // The data of each chart, the document, and the script.
+  expect(html.match(/<script/g)).toHaveLength(html.match(/data-chart=/g)!.length + 2);
   expect(html).not.toContain('<img');
 });
 
-const built = (result: ServingResult) =>
-  servingCharts.serving_latency.build({ result, part: 'ttft', theme: themes.light, width: 900 }) as {
-    xAxis: { data: string[] };
-    series: { name: string; data: number[] }[];
-  };
-
 test('a chart has the loads by size, and the SLO’s bound only where the lines are', () => {
   const { data } = testServing();
-  const { xAxis, series } = built(data);
-  expect(xAxis.data).toHaveLength(byLoad(data).length);
-  expect(series[0]!.data).toEqual(series[0]!.data.toSorted((a, b) => a - b));
-  const marks = (ttft_ms: number) =>
-    built({ ...data, slo: { ...data.slo!, ttft_ms } }).series.filter(({ name }) => name === 'marks').length;
-  expect([marks(200), marks(60_000)]).toEqual([1, 0]);
+  const { x, panels } = latencyChart(data, 'ttft');
+  expect(x).toMatchObject({ categories: byLoad(data).map(({ load }) => loadLabel(load)) });
+  const values = panels[0]!.series[0]!.points.map(([, y]) => y!);
+  expect(values).toEqual(values.toSorted((a, b) => a - b));
+  const bounds = (ttft_ms: number) =>
+    latencyChart({ ...data, slo: { ...data.slo!, ttft_ms } }, 'ttft').panels[0]!.bounds!.length;
+  expect([bounds(200), bounds(60_000)]).toEqual([1, 0]);
 });

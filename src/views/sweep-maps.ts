@@ -1,5 +1,6 @@
 import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
-import { parameterLabel } from '../vocabulary/sweep.js';
+import { figureLabel, figureUnit, outcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
+import type { HeatChart } from './chart.js';
 import { shownFiguresOf } from './sweep-columns.js';
 
 export interface SweepMapCell {
@@ -105,4 +106,29 @@ function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
   });
   const [first, second] = varied;
   return first === undefined || second === undefined ? null : [axis(first), axis(second)];
+}
+
+/** Dark is much: of the map's own values, on a logarithm where they span more than a factor of ten. */
+function shadeOf({ cells }: SweepMap): (value: number | null) => number | null {
+  const values = cells.flatMap(({ value }) => (value === null ? [] : [value]));
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const scale = low > 0 && high / low > 10 ? Math.log : (value: number) => value;
+  return (value) =>
+    value === null ? null : high > low ? (scale(value) - scale(low)) / (scale(high) - scale(low)) : 0.5;
+}
+
+export function mapChart(map: SweepMap): HeatChart {
+  const shade = shadeOf(map);
+  return {
+    form: 'heat',
+    x: map.x,
+    y: map.y,
+    cells: map.cells.map(({ x, y, run, value }) => ({
+      x,
+      y,
+      shade: shade(value),
+      lines: [value === null ? outcomeLabels[run.outcome] : { n: value, ...figureUnit(map.figure) }],
+      notes: [run.label, figureLabel(map.figure), ...(run.failure ? [run.failure.what] : [])],
+    })),
+  };
 }

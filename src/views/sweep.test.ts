@@ -1,17 +1,14 @@
-import type { EChartsOption } from 'echarts';
 import { expect, test } from 'vitest';
 import { sweepCsv } from '../export/sweep-csv.js';
 import { document, type Document } from '../model/document.js';
 import { sweepDocumentSchema, type SweepResult } from '../model/documents/sweep.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
-import { sweepMapChart } from '../render/charts/sweep/map.js';
-import { themes } from '../render/palette.js';
 import { textWidth } from '../render/terminal/text.js';
 import { hostileText } from './test-profile.js';
 import { testSweep } from './test-sweep.js';
 import { parameterValue, shownFiguresOf } from './sweep-columns.js';
-import { sweepMaps } from './sweep-maps.js';
+import { mapChart, sweepMaps } from './sweep-maps.js';
 import { commandText, sweepPlanView } from './sweep-plan.js';
 import { sweepView } from './sweep.js';
 
@@ -38,9 +35,8 @@ test('maps: batch against context, with what failed in its cell', () => {
     [1, 0, 15],
     [1, 1, null],
   ]);
-  const input = { result: made.data, part: '0', theme: themes.light, width: 900 };
-  const option = sweepMapChart.build(input) as EChartsOption & { series: { data: unknown[] }[] };
-  expect(option.series[0]!.data).toHaveLength(4);
+  // The largest is the darkest; what failed has no shade.
+  expect(mapChart(sweepMaps(made.data)[0]!).cells.map(({ shade }) => shade)).toEqual([0, 1, 0.5 / 7.5, null]);
 });
 
 test.each([80, 100, 120])('the text keeps to %i columns, says what failed and why', (width) => {
@@ -138,9 +134,9 @@ test('a row of the CSV a run, figures under their names, an empty cell for a mis
 
 test('the page has runs, maps, failures with their reasons, and is inert', () => {
   const page = pageOfView(sweepView(made), { clientScript: '' });
-  const body = page.replace(/<script type="application\/json"[^]*?<\/script>/, '');
+  const body = page.replaceAll(/<script type="application\/json"[^]*?<\/script>/g, '');
   expect(body).not.toContain(hostileText);
-  expect(body.match(/data-chart="sweep_map"/g)).toHaveLength(3);
+  expect(body.match(/data-chart="heat"/g)).toHaveLength(3);
   const failures = body.split('<section id="failures"')[1]!.split('</section>')[0]!;
   expect(failures).toContain('It asked for 30 GB; the GPU has 24.');
   expect(body).toContain('<section id="doubts"');

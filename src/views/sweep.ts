@@ -4,7 +4,7 @@ import { figureLabel, outcomeLabels, parameterLabel } from '../vocabulary/sweep.
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
 import { rangesText } from './ranges.js';
-import { type SweepMap, sweepMaps } from './sweep-maps.js';
+import { mapChart, type SweepMap, sweepMaps } from './sweep-maps.js';
 import { commandText, planTable, took } from './sweep-plan.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
@@ -121,14 +121,13 @@ const outcomeValue = (run: SweepRun): Value => ({
 });
 
 const mapBlocks = (data: SweepResult): Block[] =>
-  sweepMaps(data).map((map, index) => {
+  sweepMaps(data).map((map) => {
     const title = [figureLabel(map.figure), map.fixed].filter(Boolean).join(' · ');
     return {
       t: 'chart',
-      name: 'sweep_map',
-      part: String(index),
       title,
       label: `${title} by ${map.y.name} and ${map.x.name}`,
+      chart: mapChart(map),
       half: true,
       behind: {
         t: 'table',

@@ -1,4 +1,6 @@
 import type { PhaseKind, TraceCopy, TraceKernel, TraceResult } from '../model/documents/trace.js';
+import { opClasses } from '../model/classes.js';
+import { classColors } from '../vocabulary/colours.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
@@ -138,8 +140,20 @@ export function classesSection(data: TraceResult): Section | null {
       {
         t: 'chart',
         level: 3,
-        name: 'trace_classes',
         label: `Share of each class in ${noun} time, by phase`,
+        chart: {
+          form: 'bars',
+          kind: 'shares',
+          unit: 'ns',
+          rows: tables.map(({ kind }) => phaseLabel(kind)),
+          series: opClasses
+            .filter((name) => tables.some(({ rows }) => rows.some((row) => row.class === name)))
+            .map((name) => ({
+              name: classLabels[name],
+              color: classColors[name],
+              values: tables.map(({ rows }) => rows.find((row) => row.class === name)?.total_ns ?? 0),
+            })),
+        },
         behind: { t: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
       instanceTable(data, tables, noun),

@@ -1,5 +1,6 @@
 import { phaseTime } from '../model/headline-time.js';
 import type { TracePhase, TraceResult } from '../model/documents/trace.js';
+import { partColor } from '../vocabulary/colours.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
@@ -42,8 +43,18 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   },
   {
     t: 'chart',
-    name: 'phases',
     label: `Busy and idle shares of ${phases.map(({ kind }) => phaseLabel(kind)).join(', ')}`,
+    chart: {
+      form: 'bars',
+      kind: 'shares',
+      unit: 'ms',
+      rows: phases.map(({ kind }) => phaseLabel(kind)),
+      series: phaseParts(phases[0]!).map(({ id, name }, index) => ({
+        name,
+        color: partColor(id),
+        values: phases.map((phase) => phaseParts(phase)[index]!.ms),
+      })),
+    },
     behind: partTable(phases),
   },
   phaseTable(phases, true),

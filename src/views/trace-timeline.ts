@@ -6,8 +6,9 @@ import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { plural } from '../vocabulary/workload.js';
 import type { Block, Section, Text } from './block.js';
-import { samplesTable } from './samples.js';
+import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
+import { densityChart, memoryChart, partName, phaseShades, timelineChart } from './trace-charts.js';
 import { sampledPhases } from './trace-series.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 
@@ -49,8 +50,8 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
       },
       {
         t: 'chart',
-        name: 'timeline',
         label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
+        chart: timelineChart(timeline),
         behind: tableOf(
           events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
           [
@@ -76,24 +77,24 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
           { reasons: false },
         ),
       },
-      ...(density.classes.length > 0 ? [densityChart(density)] : []),
+      ...(density.classes.length > 0 ? [densityBlock(density)] : []),
     ],
   };
 }
 
 /** Nothing is drawn of a program that uses no GPU: its operators nest. */
-const densityChart = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
+const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
   t: 'chart',
-  name: 'density',
   title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
   label: 'How busy the GPU was over the capture, by class',
+  chart: densityChart(density),
   behind: tableOf(
     'Share of time over the capture',
     [
       {
         id: 'class',
         head: 'class',
-        of: (one) => (one.class === 'copies' ? 'copies' : classLabels[one.class]),
+        of: (one) => partName(one.class),
       },
       { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
       {
@@ -111,7 +112,7 @@ const shownOperators = 15;
 const shownPoints = 150;
 
 /** What the framework's allocator held over the capture. */
-export function memorySection({ memory, source, operators }: TraceResult): Section | null {
+export function memorySection({ memory, source, operators, timeline }: TraceResult): Section | null {
   if (!memory) return null;
   const { peak, unused_share: unused, max_reserved_bytes: reserved } = memory;
   const allocating = (operators?.rows ?? [])
@@ -141,8 +142,8 @@ export function memorySection({ memory, source, operators }: TraceResult): Secti
       {
         t: 'chart',
         level: 3,
-        name: 'trace_memory',
         label: 'Memory allocated and reserved over the capture',
+        chart: memoryChart(memory, timeline),
         behind: tableOf(
           `At most ${shownPoints} of ${memory.allocated.length} points`,
           [
@@ -196,21 +197,14 @@ export function telemetrySection(data: TraceResult): Section | null {
           `${phases.length === 0 ? '' : `, in ${phases.map(phaseLabel).join(', ')}`})`,
         ]),
       },
-      {
-        t: 'chart',
-        level: 3,
-        name: 'gpu_telemetry',
-        label: 'Power, clocks and utilisation over time',
-        behind: samplesTable(
-          telemetry.series.map(({ scope, metric, unit, points }) => ({
-            scope,
-            metric,
-            unit,
-            points: points.map(([time, value]) => [time / 1e6, value] as const),
-          })),
-          { scope: scopeLabel, metric: metricLabel },
-        ),
-      },
+      samplesBlock(
+        telemetry.series.map((series) => ({
+          ...series,
+          points: series.points.map(([time, value]) => [time / 1e6, value] as const),
+        })),
+        'Power, clocks and utilisation over time',
+        phaseShades(data.timeline?.density),
+      ),
       tableOf(
         'Over the whole capture, and means within the phases',
         [

@@ -3,7 +3,7 @@ import type { ExplainResult, VerifyResult } from '../model/documents/explain.js'
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
-import { stageHead, waterfallData } from './explain-series.js';
+import { stageHead } from './explain-series.js';
 import { onPageOnly } from './on-page.js';
 
 type Change = VerifyResult['changes'][number];
@@ -32,7 +32,6 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
       },
       ...onPageOnly(explanationBlocks(explain.data)),
     ],
-    sources: { explain: waterfallData(explain.data) },
   };
 }
 

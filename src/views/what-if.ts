@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js';
 import type { Block, Part, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
-import { stageHead, waterfallData } from './explain-series.js';
+import { stageHead } from './explain-series.js';
 import { onPageOnly } from './on-page.js';
 import { formatFactor } from '../vocabulary/format.js';
 
@@ -36,7 +36,6 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
       },
       ...onPageOnly(explanationBlocks(explain.data)),
     ],
-    sources: { explain: waterfallData(explain.data) },
   };
 }
 

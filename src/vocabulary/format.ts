@@ -111,6 +111,15 @@ export function formatCount(count: number): string {
 /** What was set, not measured: as short as it was typed, up to four digits: 4, 0.5, 12.25. */
 export const formatSetting = (value: number): string => String(Number(value.toPrecision(4)));
 
+/** A tick of an axis whose values reach `most`: all in the unit of that, as short as the steps are round: 0.5 GiB, 20 ms. */
+export function formatTick(value: number, unit: string, most: number): string {
+  const name = unitNames[unit] ?? unit;
+  const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(most, name);
+  const tick = Number((value / factor).toPrecision(6));
+  const text = fixed(tick, String(tick).split('.')[1]?.length ?? 0);
+  return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
+}
+
 /** How many times as much: 26.0×, 1.85×, 0.990×. */
 export const formatFactor = (factor: number): string =>
   Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;

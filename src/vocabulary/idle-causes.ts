@@ -1,7 +1,7 @@
 interface IdleCause {
   label: string;
   meaning: string;
-  colour: string;
+  colour: `#${string}`;
 }
 
 /** Causes of a GPU's idle time by the waterfall's bar, in its order; one hue, as none of them is a kernel class. */

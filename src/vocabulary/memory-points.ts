@@ -1,3 +1,5 @@
+import { classColors } from './colours.js';
+
 /** Labels of the points of a memory profile and of the increases between them; the same on every surface. */
 export const pointLabels = {
   baseline: 'baseline',
@@ -13,6 +15,13 @@ export const pointMeanings: Readonly<Record<'baseline' | 'post_warmup' | 'peak',
   post_warmup: 'after warm-up, before the measured run',
   peak: 'the most during the measured run',
 };
+
+/** Colours of the points on the lines of memory. */
+export const pointColors = {
+  baseline: classColors.norm,
+  post_warmup: classColors.attention,
+  peak: classColors.sampling,
+} as const;
 
 /** Labels of the latencies of a memory profile. */
 export const latencyLabels: Readonly<Record<string, string>> = {

@@ -63,25 +63,9 @@ afterAll(async () => {
 });
 
 const drawnIn = {
-  bench: [
-    'bench_batch output_tokens_per_s',
-    'bench_batch tpot_ms',
-    'bench_fit prompt',
-    'bench_spread ttft_ms',
-    'bench_spread tpot_ms',
-    'bench_spread e2e_ms',
-    'bench_machine memory',
-    'bench_telemetry',
-  ],
-  serving: [
-    'serving_latency ttft',
-    'serving_latency tpot',
-    'serving_latency itl',
-    'serving_latency e2e',
-    'serving_rate tokens',
-    'serving_rate requests',
-  ],
-  monitor: ['monitor_device gpu0'],
+  bench: ['batch lines', 'sequence lines', 'spread spread', 'machine lines', 'telemetry lines'],
+  serving: ['latency lines', 'throughput lines'],
+  monitor: ['gpu0 lines'],
 };
 
 describe.each(['bench', 'serving', 'monitor'] as const)('the report of a %s', (kind) => {
@@ -124,7 +108,9 @@ const firstRow = (chart: string) =>
 
 it('the tables behind the charts hold the means of the JSON document', async () => {
   const { page } = await open(browser, reports.bench);
-  const rows = await page.evaluate<string[][]>(firstRow('[data-chart=bench_batch][data-part=tpot_ms]'));
+  const rows = await page.evaluate<string[][]>(
+    firstRow('#batch [data-chart][aria-label^="Time per output token"]'),
+  );
   const swept = bench.variants[0]!.points.filter(({ parts }) => parts.includes('throughput'));
   expect(rows).toHaveLength(swept.length);
   for (const point of swept) {
@@ -145,7 +131,7 @@ it('the tables behind the charts hold the means of the JSON document', async () 
 
 it('the load table holds the percentiles of the JSON document, the verdict stands at the top', async () => {
   const { page } = await open(browser, reports.serving);
-  const rows = await page.evaluate<string[][]>(firstRow('[data-chart=serving_latency][data-part=tpot]'));
+  const rows = await page.evaluate<string[][]>(firstRow('#latency [data-chart][aria-label*="TPOT"]'));
   for (const [index, { latency }] of serving.points.entries()) {
     if ('value' in latency.tpot) throw new Error('no TPOT');
     expect(rows[index]).toContain(unbroken(formatMs(latency.tpot.p99)));

@@ -35,14 +35,14 @@ export async function open(
   return { page, complaints, requests };
 }
 
-/** Each chart's name with how many shapes its SVG holds and whether it keeps to its box. */
+/** Each chart's section and form with how many shapes its SVG holds and whether it keeps to its box. */
 export const chartsDrawn = (page: Page) =>
   page.$$eval('[data-chart]', (boxes) =>
     boxes.map((box) => {
       const outer = box.getBoundingClientRect();
       const inner = box.querySelector('svg')?.getBoundingClientRect();
       return {
-        name: `${box.getAttribute('data-chart')} ${box.getAttribute('data-part')}`.trim(),
+        name: `${box.closest('section')?.id} ${box.getAttribute('data-chart')}`,
         shapes: box.querySelectorAll('svg path').length,
         texts: box.querySelectorAll('svg text').length,
         inside: inner ? inner.right <= outer.right + 1 && inner.bottom <= outer.bottom + 1 : false,
@@ -53,15 +53,15 @@ export const chartsDrawn = (page: Page) =>
 
 /** Charts of a profile's report after its waterfalls, in their order. */
 const profileCharts = [
-  'classes',
-  'layers prefill',
-  'layers decode',
-  'roofline',
-  'timeline',
-  'memory',
-  'repeats',
-  'steps',
-  'telemetry',
+  'operators bars',
+  'layers bars',
+  'layers bars',
+  'roofline roofline',
+  'timeline timeline',
+  'memory lines',
+  'latency lines',
+  'latency lines',
+  'telemetry lines',
 ];
 
 /** Every chart of a profile's report is there, in its place, and drawn with more than `shapes` shapes. */

@@ -163,7 +163,7 @@ describe('the report in Chromium', () => {
   it('hostile names stay text, in the page, in charts and in tooltips', async () => {
     const { page, complaints } = await open(browser, write('hostile', hostileProfile()));
     for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
-      const box = page.locator(`[data-chart=${name}]`).first();
+      const box = page.locator(`#${name} [data-chart]`).first();
       await box.scrollIntoViewIfNeeded();
       await box.hover({ position: { x: 300, y: 60 } });
       await page.waitForTimeout(60);
@@ -183,7 +183,7 @@ describe('the report in Chromium', () => {
   it('a session with nothing but latencies says what is missing, at phone width too', async () => {
     const { page, complaints } = await open(browser, write('bare', bareProfile()), { viewport: phone });
     const drawn = await chartsDrawn(page);
-    expect(drawn.map(({ name }) => name).slice(-2)).toEqual(['repeats', 'steps']);
+    expect(drawn.map(({ name }) => name).slice(-2)).toEqual(['latency lines', 'latency lines']);
     expect(await page.locator('#memory').innerText()).toContain('Memory was not sampled.');
     expect(await page.locator('#summary').innerText()).toContain('The operator trace was cut off');
     expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(

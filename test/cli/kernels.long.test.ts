@@ -59,8 +59,8 @@ test('two kernels swept: one document, session, files that DuckDB reads, report 
   const page = join(at.scratch, 'kernels.html');
   expect(inferscope(at, ['report', '--session', 'swept', '--output', page]).status).toBe(0);
   const html = readFileSync(page, 'utf8');
-  expect(html.match(/data-chart="kernel_map"/g)).toHaveLength(2);
-  expect(html).toContain('data-chart="kernel_roofline"');
+  expect(html.match(/data-chart="heat"/g)).toHaveLength(2);
+  expect(html).toContain('data-chart="roofline"');
   expect(html).not.toMatch(/(?:src|href)="https?:/);
   const rows = inferscope(at, [
     'sql',

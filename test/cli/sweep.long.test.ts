@@ -84,7 +84,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
     join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.html`),
     'utf8',
   );
-  expect(page.match(/data-chart="sweep_map"/g)).toHaveLength(3);
+  expect(page.match(/data-chart="heat"/g)).toHaveLength(3);
   expect(page).not.toMatch(/(?:src|href)="https?:/);
   expect(
     readFileSync(join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.txt`), 'utf8'),

@@ -1,43 +1,20 @@
 import type { EChartsOption } from 'echarts';
-import type { ProfileResult } from '../../model/documents/profile.js';
-import { nbsp } from '../../vocabulary/format.js';
+import { formatTick } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 
-/** What a chart is made from; everything in it is typed data that the page holds once. */
-export interface ChartInput<R = ProfileResult> {
-  result: R;
-  /** Which part of the result: a stage kind for charts that exist once a stage, else "". */
-  part: string;
+/** Where a chart is drawn. */
+export interface Place {
   theme: Theme;
   /** Width of the box, CSS pixels: below 500 labels give way. */
   width: number;
 }
 
-/** What a colour means; of a line, with its symbol and dash. */
-export interface KeyEntry {
-  name: string;
-  color: string;
-  line?: { symbol: string; dash: 'solid' | 'dashed' | 'dotted' };
-}
-
-export interface Chart<R = ProfileResult> {
-  build: (input: ChartInput<R>) => EChartsOption;
-  /** Height of the box, CSS pixels. */
-  height: (result: R, part: string) => number;
-  /** SVG by default; thousands of shapes need a canvas. */
-  renderer?: (result: R) => 'svg' | 'canvas';
-  /** What its colours mean, where the chart has no labels for them. */
-  key?: (result: R, part: string, theme: Theme) => KeyEntry[];
-  /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
-  zooms?: boolean;
-}
-
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
 /** Whether labels have room beside the marks. */
-export const isNarrow = (width: number): boolean => width < 500;
+export const isNarrow = ({ width }: Place): boolean => width < 500;
 
-export function base({ theme }: { theme: Theme }): EChartsOption {
+export function base({ theme }: Place): EChartsOption {
   return {
     animation: false,
     backgroundColor: 'transparent',
@@ -66,7 +43,7 @@ export function grid(margins: { left?: number; right?: number; top?: number; bot
   };
 }
 
-export function axisStyle({ theme }: { theme: Theme }) {
+export function axisStyle({ theme }: Place) {
   return {
     axisLine: { lineStyle: { color: theme.line } },
     axisTick: { lineStyle: { color: theme.line } },
@@ -76,23 +53,37 @@ export function axisStyle({ theme }: { theme: Theme }) {
   };
 }
 
-/** Label of a time axis of `spanS` seconds: with a decimal where whole seconds would repeat. */
-export function secondsLabel(spanS: number): (value: number) => string {
-  const decimals = spanS < 8 ? 1 : 0;
-  return (value) => `${value.toFixed(decimals)}${nbsp}s`;
+/** An axis of values in `unit` up to `most`, named in its middle; all its ticks are in one unit. */
+export function valueAxis(at: Place, unit: string, most: number, name?: { text: string; gap: number }) {
+  return {
+    type: 'value' as const,
+    ...axisStyle(at),
+    axisLabel: {
+      color: at.theme.muted,
+      hideOverlap: true,
+      formatter: (value: number) => formatTick(value, unit, most),
+    },
+    ...(name && axisName(name.text, name.gap)),
+  };
 }
 
-/**
- * How an axis of bytes is divided, and its labels: in one unit, which the largest value decides.
- * @param most largest value, bytes
- */
-export function byteAxis(most: number): { bytes: number; label: (bytes: number) => string } {
-  const [bytes, name] =
-    most >= 2 ** 30 ? [2 ** 30, 'GiB'] : most >= 2 ** 20 ? [2 ** 20, 'MiB'] : [2 ** 10, 'KiB'];
-  return { bytes, label: (value) => `${Number((value / bytes).toPrecision(6))}${nbsp}${name}` };
+/** Names of rows, the first at the top. */
+export function rowAxis(at: Place, rows: readonly string[]) {
+  return {
+    type: 'category' as const,
+    inverse: true,
+    data: [...rows],
+    ...axisStyle(at),
+    axisTick: { show: false },
+    axisLabel: {
+      color: at.theme.ink,
+      interval: 0,
+      ...(isNarrow(at) ? { width: 124, overflow: 'truncate' as const, fontSize: 11 } : {}),
+    },
+  };
 }
 
-/** Name of a value axis in its middle, below or beside the labels. */
+/** Name of an axis in its middle, below or beside the labels. */
 export function axisName(name: string, gap: number) {
   return { name, nameLocation: 'middle' as const, nameGap: gap };
 }
@@ -118,6 +109,16 @@ export function tip(title: string, ...lines: string[]): string {
     escapeHtml(line.length > longest ? `${line.slice(0, longest)}…` : line),
   );
   return [`<b>${head}</b>`, ...rest].join('<br>');
+}
+
+/** The tooltip of the item that is pointed at, of a list. */
+export function tipOf<T>(items: readonly T[], text: (item: T) => [title: string, ...lines: string[]]) {
+  return {
+    formatter: (params: unknown) => {
+      const item = items[(params as { dataIndex: number }).dataIndex];
+      return item === undefined ? '' : tip(...text(item));
+    },
+  };
 }
 
 /** Black or white, whichever can be read on `color`. */

@@ -1,61 +1,80 @@
 import type { EChartsOption } from 'echarts';
 import { describe, expect, it } from 'vitest';
-import { themes } from '../palette.js';
-import { hostileText, testProfile } from '../../views/test-profile.js';
-import { chartNamed, charts, type ChartName } from './registry.js';
-import { byteAxis, escapeHtml, secondsLabel, textOn, tip } from './chart.js';
-import { endLabelShifts } from './telemetry.js';
+import type { BenchSpread } from '../../model/documents/bench.js';
+import type { Block, View } from '../../views/block.js';
+import { benchView } from '../../views/bench.js';
+import { fitLines, spreadChart, throughputChart, tpotChart } from '../../views/bench-charts.js';
+import { batchLines, boxOf, compared, kneeOf, spreadRows } from '../../views/bench-series.js';
+import type { Chart, Panel } from '../../views/chart.js';
+import { memoryView } from '../../views/memory.js';
+import { profileView } from '../../views/profile.js';
 import { repeatLabels } from '../../views/profile-series.js';
+import { testBench } from '../../views/test-bench.js';
+import { testMemory } from '../../views/test-memory.js';
+import { hostileText, testProfile } from '../../views/test-profile.js';
+import { themes } from '../palette.js';
+import { escapeHtml, textOn, tip } from './chart.js';
+import { endLabelShifts, withIntervals } from './lines.js';
+import { heightOf, keyOf, optionOf } from './option.js';
+import { placed } from './waterfall.js';
 
 const result = testProfile().data;
 
+interface Item {
+  value: number | [number, number];
+}
 interface Drawn {
   name?: string;
-  data: unknown[];
+  type: string;
+  data: Item[];
+  markArea?: { data: [{ yAxis?: number }, { yAxis?: number }][] };
+  markLine?: { data: { xAxis: number; label: { formatter: string; distance: number } }[] };
   tooltip?: { formatter: (params: unknown) => string };
 }
+type Option = Omit<EChartsOption, 'series' | 'yAxis' | 'grid'> & {
+  series: Drawn[];
+  yAxis: { max: number }[];
+  grid: unknown[];
+};
 
-function build(name: ChartName, part = '', of = result, width = 900): EChartsOption & { series: Drawn[] } {
-  return charts[name].build({ result: of, part, theme: themes.light, width }) as EChartsOption & {
-    series: Drawn[];
-  };
-}
+const place = { theme: themes.light, width: 900 };
+const draw = (chart: Chart) => optionOf(chart, place) as unknown as Option;
 
-const numbers = (data: unknown[]): number[] =>
-  data.map((item) => (typeof item === 'number' ? item : (item as { value: number }).value));
+const chartsOf = (blocks: readonly Block[]): Chart[] =>
+  blocks.flatMap((block) => (block.t === 'chart' ? [block.chart] : []));
+const allOf = ({ sections }: View): Chart[] => sections.flatMap(({ blocks }) => chartsOf(blocks));
+const drawnIn = (id: string, view = profileView(testProfile())): Option[] =>
+  chartsOf(view.sections.find((one) => one.id === id)!.blocks).map(draw);
+
+const numbers = ({ data }: Drawn): number[] => data.map(({ value }) => value as number);
+const pairs = ({ data }: Drawn) => data.map((one) => (Array.isArray(one) ? one : one.value) as number[]);
 
 it('classes: the segments of a stage, gaps included, are all of its time', () => {
-  const { series } = build('classes');
+  const [option] = drawnIn('operators');
   for (const stage of [0, 1]) {
-    const shares = series.map(({ data }) => numbers(data)[stage]!);
+    const shares = option!.series.map((one) => numbers(one)[stage]!);
     expect(shares.reduce((total, share) => total + share, 0)).toBeCloseTo(1, 9);
   }
 });
 
 it('layers: a stack is the layer', () => {
-  const layers = result.stages[1]!.breakdown!.by_layer;
-  const { series } = build('layers', 'decode');
-  for (const [index, layer] of layers.entries()) {
-    const stack = series.reduce((total, { data }) => total + numbers(data)[index]!, 0);
+  const option = drawnIn('layers')[1]!;
+  for (const [index, layer] of result.stages[1]!.breakdown!.by_layer.entries()) {
+    const stack = option.series.reduce((total, one) => total + numbers(one)[index]!, 0);
     expect(stack).toBeCloseTo(layer.ms, 9);
   }
 });
 
 describe('roofline', () => {
-  const { series } = build('roofline');
-  const points = (name: string) =>
-    series
-      .find((line) => line.name?.startsWith(name))!
-      .data.map(
-        (item) => (Array.isArray(item) ? item : (item as { value: number[] }).value) as [number, number],
-      );
+  const { series } = drawnIn('roofline')[0]!;
+  const points = (name: string) => pairs(series.find((line) => line.name?.startsWith(name))!);
 
   it('bandwidth roofs are FLOP/s = bandwidth × intensity, cut by the highest compute roof', () => {
     for (const [name, rate] of [
       ['L3', 28.4e9],
       ['DRAM', 12.9e9],
     ] as const) {
-      for (const [x, y] of points(name)) expect(y / x).toBeCloseTo(rate, -3);
+      for (const [x, y] of points(name)) expect(y! / x!).toBeCloseTo(rate, -3);
       expect(points(name).at(-1)![1]).toBe(612e9);
     }
     // By hand: 208 GFLOP/s / 12.9 GB/s = 16.12 FLOP/byte.
@@ -64,19 +83,18 @@ describe('roofline', () => {
 
   it('a stage lies at its FLOPs / its clean time; what computes nothing has no place', () => {
     const decode = result.stages[1]!;
-    const measured = points('measured');
-    expect(measured).toContainEqual([
+    expect(points('measured')).toContainEqual([
       decode.intensity_flop_per_byte.value,
       decode.flops.value! / (decode.duration_ms.value! / 1e3),
     ]);
     // 2 stages, and in each gemm, attention, norm and elementwise; no copy, no embedding.
-    expect(measured.length).toBe(10);
+    expect(points('measured')).toHaveLength(10);
   });
 });
 
 it('timeline: every stage and operator, from its start to its end', () => {
   const { timeline } = result;
-  const spans = build('timeline').series[0]!.data as [number, number, number][];
+  const spans = drawnIn('timeline')[0]!.series[0]!.data as unknown as [number, number, number][];
   expect(spans.length).toBe(timeline!.stages.length + timeline!.events.length);
   const [lane, start, end] = spans.at(-1)!;
   const last = timeline!.events.at(-1)!;
@@ -85,23 +103,24 @@ it('timeline: every stage and operator, from its start to its end', () => {
 });
 
 it('memory: the three points stand at their time and size', () => {
-  const marks = build('memory').series[1]!.data as { value: [number, number] }[];
-  expect(marks.map(({ value }) => value)).toEqual([
-    [0.1, 61],
-    [1.7, 207],
-    [3.14, 214],
-  ]);
+  const marks = drawnIn('memory')[0]!.series.find(({ type }) => type === 'scatter')!;
+  expect(pairs(marks)).toEqual(
+    [
+      [0.1, 61],
+      [1.7, 207],
+      [3.14, 214],
+    ].map(([t, mib]) => [t, mib! * 2 ** 20]),
+  );
 });
 
 it('latency: one panel a metric, outliers by another symbol, the interval behind', () => {
-  const { series } = build('repeats') as unknown as {
-    series: (Drawn & { markArea: { data: [{ yAxis: number }, { yAxis: number }][] } })[];
-  };
-  expect(series.map(({ name }) => name)).toEqual(['TTFT', 'TPOT', 'end to end']);
-  const symbols = series[0]!.data.map((item) => (item as { symbol: string }).symbol);
-  expect(symbols.flatMap((symbol, index) => (symbol === 'triangle' ? [index] : []))).toEqual([8]);
+  const { series } = drawnIn('latency')[0]!;
+  expect(series).toHaveLength(3);
+  const outliers = series[0]!.data.flatMap((one, index) => ('symbol' in one ? [index] : []));
+  expect(outliers).toEqual([8]);
   const e2e = result.latency.e2e_ms;
-  expect(series[2]!.markArea.data[0]!.map(({ yAxis }) => yAxis)).toEqual(e2e.value === null ? [] : e2e.ci95);
+  const [interval] = series[2]!.markArea!.data;
+  expect(interval!.map(({ yAxis }) => yAxis)).toEqual(e2e.value === null ? [] : e2e.ci95);
 });
 
 it('latency: a repeat is named by its launch and its place there', () => {
@@ -117,73 +136,176 @@ it('latency: a repeat is named by its launch and its place there', () => {
   expect(repeatLabels(repeats)).toEqual(['1.1', '1.2', '2.1', '2.2', '2.3']);
 });
 
-it('no two labels of a short time axis are the same', () => {
-  expect([20.5, 21, 21.5].map(secondsLabel(3))).toEqual(['20.5\u00a0s', '21.0\u00a0s', '21.5\u00a0s']);
-  expect(secondsLabel(60)(20)).toBe('20\u00a0s');
-});
-
-it('an axis of bytes keeps one unit', () => {
-  const { bytes, label } = byteAxis(2.3 * 2 ** 30);
-  expect([0, 0.5, 2].map((steps) => label(steps * bytes).replace('\u00a0', ' '))).toEqual([
-    '0 GiB',
-    '0.5 GiB',
-    '2 GiB',
-  ]);
-  expect(byteAxis(300 * 2 ** 20).bytes).toBe(2 ** 20);
-});
-
 it('labels of lines that end together stand above each other', () => {
-  const ending = (last: number) => ({
-    scope: 'gpu0',
-    metric: 'cores_busy',
-    unit: 'cores',
+  const series = [0, 0.1, 0.2, 16].map((last) => ({
+    name: 'gpu0',
+    color: 'ink' as const,
     points: [
       [0, 16],
       [1, last],
     ] as [number, number][],
-  });
-  const shifts = endLabelShifts({ series: [ending(0), ending(0.1), ending(0.2), ending(16)] });
+  }));
+  const shifts = endLabelShifts({ unit: '', series });
   // The plot is 96 px high; a line ends at 96 × (1 − value / 16).
   const places = [96, 95.4, 94.8, 0].map((own, index) => own + shifts[index]!);
-  for (const [a, b] of [
-    [0, 1],
-    [1, 2],
-    [2, 3],
-  ] as const)
-    expect(places[a]! - places[b]!).toBeGreaterThanOrEqual(13 - 1e-9);
+  for (const index of [0, 1, 2])
+    expect(places[index]! - places[index + 1]!).toBeGreaterThanOrEqual(13 - 1e-9);
   expect(places[0]).toBe(91);
 });
 
 it('telemetry: one panel a metric, a line a scope', () => {
-  const option = build('telemetry');
-  expect((option.grid as unknown[]).length).toBe(2);
-  expect(option.series.map(({ name }) => name)).toEqual(['process', 'cpu0', 'cpu1', 'process']);
+  const [option] = drawnIn('telemetry');
+  expect(option!.grid).toHaveLength(2);
+  expect(option!.series).toHaveLength(4);
 });
 
-describe('tooltips', () => {
-  it('are HTML of ECharts, so names in them are escaped and cut', () => {
-    expect(escapeHtml(hostileText)).not.toMatch(/[<>"']/);
-    expect(tip('<b>', 'x'.repeat(500)).length).toBeLessThan(130);
-    const changed = structuredClone(result);
-    changed.timeline!.names.fill(hostileText);
-    const { tooltip, data } = build('timeline', '', changed).series[0]!;
-    expect(tooltip!.formatter({ dataIndex: data.length - 1 })).not.toMatch(/<(?!b>|\/b>|br>)/);
-  });
+it('tooltips are HTML of ECharts, so names in them are escaped and cut', () => {
+  expect(escapeHtml(hostileText)).not.toMatch(/[<>"']/);
+  expect(tip('<b>', 'x'.repeat(500)).length).toBeLessThan(130);
+  const changed = testProfile();
+  changed.data.timeline!.names.fill(hostileText);
+  const { tooltip, data } = drawnIn('timeline', profileView(changed))[0]!.series[0]!;
+  expect(tooltip!.formatter({ dataIndex: data.length - 1 })).not.toMatch(/<(?!b>|\/b>|br>)/);
 });
 
-it('every chart builds in both themes at phone and desktop width, with a height', () => {
-  for (const [name, chart] of Object.entries(charts)) {
-    for (const theme of [themes.light, themes.dark]) {
-      for (const width of [330, 900]) {
-        const { series } = chart.build({ result, part: 'decode', theme, width });
-        expect((series as unknown[]).length, name).toBeGreaterThan(0);
-      }
-    }
-    expect(chart.height(result, 'decode'), name).toBeGreaterThan(100);
+it('every chart builds in both themes at phone and desktop width, with a height; it is plain data', () => {
+  const views = [profileView(testProfile()), benchView(testBench()), memoryView(testMemory())];
+  for (const chart of views.flatMap(allOf)) {
+    expect(JSON.parse(JSON.stringify(chart))).toEqual(chart);
+    for (const theme of [themes.light, themes.dark])
+      for (const width of [330, 900])
+        expect(
+          (optionOf(chart, { theme, width }) as unknown as Option).series.length,
+          chart.form,
+        ).toBeGreaterThan(0);
+    expect(heightOf(chart), chart.form).toBeGreaterThan(80);
   }
-  expect(chartNamed('nothing')).toBeUndefined();
+});
+
+it('a colour of several things is in the key once, a thing that is nowhere not at all', () => {
+  const row = (name: string, color: 'idle' | 'ink', value: number) => ({ name, color, values: [value] });
+  const series = [row('a', 'ink', 1), row('b', 'idle', 1), row('c', 'idle', 1), row('d', 'ink', 0)];
+  expect(keyOf({ form: 'bars', kind: 'shares', unit: 'ms', rows: [''], series })).toEqual([
+    { name: 'a', color: 'ink' },
+    { name: 'b, c', color: 'idle' },
+  ]);
 });
 
 it('text on a colour is black or white, whichever is read better', () => {
   expect([textOn('#eecc00'), textOn('#0072b2')]).toEqual(['#000000', '#ffffff']);
+});
+
+it('a waterfall: each bar begins where the one before ended, one that cannot be seen has no place', () => {
+  const bar = (value: number) => ({ name: String(value), value, meaning: '', color: 'ink' as const });
+  const rows = placed({
+    form: 'waterfall',
+    unit: 'ms',
+    bars: [bar(5), bar(0), bar(-2)],
+    total: { value: 3, meaning: '', whole: 'all' },
+  });
+  expect(rows.map(({ from, value }) => [from, value])).toEqual([
+    [0, 5],
+    [3, -2],
+    [0, 3],
+  ]);
+});
+
+describe('batch', () => {
+  const { data } = testBench();
+
+  it('a line a variant over the batches, with the intervals of its means', () => {
+    const { series } = draw(tpotChart(data));
+    const spreads = data.variants[1]!.points.slice(0, 4).map(({ latency }) => latency.tpot_ms as BenchSpread);
+    const eager = series.find(({ name }) => name === 'mode=eager')!;
+    expect(pairs(eager)).toEqual([...spreads.map(({ mean }, at) => [at, mean]), [4, '-']]);
+    expect(series.filter(({ type }) => type === 'custom')[1]).toMatchObject({
+      clip: true,
+      data: spreads.map(({ ci95 }, at) => [at, ...ci95!]),
+    });
+    const text = eager.tooltip!.formatter({ dataIndex: 0 });
+    expect(text).toContain('mode=eager, 1');
+    expect(text).toContain('interval');
+  });
+
+  it('marks the knee and the batch that does not fit, at their place and apart from each other', () => {
+    const marks = draw(throughputChart(data)).series[0]!.markLine!.data;
+    expect(marks.map(({ xAxis, label }) => [xAxis, label.formatter, label.distance])).toEqual([
+      [2, 'knee', 4],
+      [4, 'out of memory: mode=eager', 18],
+    ]);
+    expect(kneeOf(data.variants[0]!)).toBe(8);
+  });
+
+  it('the thin line is the smallest batch times the batch', () => {
+    const [{ series }] = throughputChart(data).panels as [Panel];
+    const values = (name: string) => series.find((one) => one.name === name)!.points.map(([, y]) => y!);
+    const [first] = values('mode=cudagraph');
+    expect(values('proportional to the batch')).toEqual([1, 4, 8, 16, 32].map((size) => first! * size));
+  });
+
+  it('points of other lengths are lines of their own', () => {
+    const other = testBench({ variants: 1 }).data;
+    other.variants[0]!.points[1]!.input_len = 256;
+    expect(batchLines(other).map(({ name }) => name.replaceAll('\u00a0', ' '))).toEqual([
+      '128 in + 64 out',
+      '256 in + 64 out',
+    ]);
+  });
+
+  it('an interval that dwarfs what was measured does not press the lines to the floor', () => {
+    const with95 = (high: number) =>
+      withIntervals({
+        unit: 'ms',
+        series: [{ name: 'a', color: 'ink', points: [[0, 10, { ci95: [0, high] }]] }],
+      });
+    expect([with95(12), with95(400)]).toEqual([12, 20]);
+  });
+});
+
+describe('spread', () => {
+  it('quartiles are those of numpy.percentile, and Tukey’s fences lie 1.5 ranges beyond', () => {
+    // numpy.percentile([1, 2, 3, 4, 10], [25, 50, 75]) = [2, 3, 4]
+    expect(boxOf([10, 2, 3, 1, 4])).toEqual({ q1: 2, median: 3, q3: 4, low: -1, high: 7 });
+    expect(boxOf([1, 2, 3])).toBeNull();
+  });
+
+  it('as many repeats are triangles as the document counts outliers', () => {
+    const { data } = testBench();
+    for (const row of spreadRows(data, 'tpot_ms')) {
+      expect(row.repeats.filter(({ outlier }) => outlier)).toHaveLength(row.spread.outliers);
+      expect(row.repeats).toHaveLength(row.spread.n);
+    }
+    // 11 points, two variants, one of which lacks one.
+    expect(spreadRows(data, 'tpot_ms')).toHaveLength(21);
+  });
+
+  it('a document without repeats has boxes without dots', () => {
+    const { data } = testBench({ variants: 1 });
+    for (const point of data.variants[0]!.points) delete point.repeats;
+    const { series } = draw(spreadChart(data, 'e2e_ms'));
+    expect(series[0]!.data).toHaveLength(11);
+    expect(series[1]!.data).toEqual([]);
+  });
+});
+
+it('fit: the line is the polynomial of the document, the points are its means', () => {
+  const [fit, measured, intervals] = draw(fitLines(testBench({ variants: 1 }).data, 'prompt')).series;
+  expect(pairs(fit!)[0]).toEqual([0, 18]);
+  expect(pairs(fit!).at(-1)).toEqual([1000, 18 + 12 + 4]);
+  expect(measured!.data).toHaveLength(4);
+  expect(intervals!.data).toHaveLength(4);
+});
+
+it('machine: utilisation ends at 100 %, missing values are not drawn', () => {
+  const [utilization, idle] = drawnIn('machine', benchView(testBench()));
+  expect(utilization!.yAxis[0]!.max).toBe(100);
+  expect(pairs(idle!.series.find(({ name }) => name === 'mode=eager')!).at(-1)![1]).toBe('-');
+});
+
+it('variants: multiples of the first one, for points that both have', () => {
+  const groups = compared(testBench().data, 'tpot_ms');
+  expect(groups).toHaveLength(10);
+  const bars = drawnIn('variants', benchView(testBench()))[1]!.series;
+  expect(numbers(bars[0]!)).toEqual(groups.map(() => 1));
+  expect(numbers(bars[1]!)).toEqual(groups.map(({ values }) => values[1]! / values[0]!));
 });

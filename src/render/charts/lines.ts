@@ -1,226 +1,264 @@
-import type { EChartsOption, SeriesOption } from 'echarts';
-import { formatQuantity, nbsp } from '../../vocabulary/format.js';
-import { classColors, type Theme } from '../palette.js';
-import { axisName, axisStyle, base, grid, isNarrow, type KeyEntry, tip } from './chart.js';
+import type { EChartsOption, LineSeriesOption } from 'echarts';
+import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
+import type { LinesChart, Panel, Point, Series } from '../../views/chart.js';
+import { painted } from '../palette.js';
+import { plainText } from '../value.js';
+import { behind, extentOf, intervals, largest, markRoom, pointMarks } from './marks.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Place, tip, valueAxis } from './chart.js';
 
-export interface LineValue {
-  value: number;
-  /** 95 % interval of it. */
-  ci95?: [number, number] | null;
-  /** Further lines of the tooltip. */
-  notes?: string[];
+const panelHeight = 150;
+const panelTop = 26;
+const panelBottom = 28;
+
+/** Panels with titles have places of their own; a chart without one takes the whole box. */
+const isPaneled = ({ panels }: LinesChart): boolean => panels.length > 1 || panels[0]?.title !== undefined;
+
+export function linesHeight(chart: LinesChart): number {
+  const { panels, small } = chart;
+  return isPaneled(chart) ? panels.length * panelHeight + 24 : small ? 220 : 300;
 }
 
-export interface LineMark {
-  color: string;
-  symbol: string;
-  dash: 'solid' | 'dashed' | 'dotted';
-}
-
-export interface Line extends LineMark {
-  name: string;
-  /** One a category; null where nothing was measured. */
-  values: (LineValue | null)[];
-  /** Says what no interval or symbol says: drawn thin, without symbols. */
-  quiet?: boolean;
-}
-
-export interface LinesInput {
-  theme: Theme;
-  width: number;
-}
-
-export interface LinesFacts {
-  categories: string[];
-  xName: string;
-  unit: string;
-  lines: Line[];
-  /** Vertical marks at a category, named. */
-  marks?: { at: number; name: string; color: string }[];
-  /** Horizontal marks, named. */
-  bounds?: { value: number; name: string }[];
-  /** Largest value to show; what lies above leaves the chart. */
-  most?: number;
-}
-
-const colors = [
-  classColors.gemm,
-  classColors.attention,
-  classColors.norm,
-  classColors.elementwise,
-  classColors.copy,
-  classColors.sampling,
-  classColors.communication,
-  classColors.quantization,
-];
-const symbols = ['circle', 'rect', 'triangle', 'diamond'];
-const dashes = ['solid', 'dashed', 'dotted'] as const;
-
-/** Colour, symbol and dash of the nth of several things that are compared: no two of twelve look the same in grey. */
-export function markOf(index: number): LineMark {
+/** Lines over categories, a number or time, with intervals, bounds, shades behind and marks; from 0, so that heights compare. */
+export function linesOption(chart: LinesChart, at: Place): EChartsOption {
+  const { panels, x } = chart;
+  const several = isPaneled(chart);
+  const overTime = 'unit' in x && x.unit === 's';
+  const all = panels.flatMap((panel, index) => panel.series.map((series) => ({ panel, series, index })));
+  const axis = (index: number) => (several ? { gridIndex: index } : {});
   return {
-    color: colors[index % colors.length] ?? colors[0]!,
-    symbol: symbols[index % symbols.length] ?? 'circle',
-    dash: dashes[Math.floor(index / symbols.length) % dashes.length] ?? 'solid',
+    ...base(at),
+    ...(overTime && { tooltip: timeTip(all, at) }),
+    title: panels.flatMap(({ title }, index) =>
+      title === undefined
+        ? []
+        : [
+            {
+              text: title,
+              left: 0,
+              top: index * panelHeight,
+              textStyle: { fontSize: 12, fontWeight: 'normal' as const, color: at.theme.muted },
+            },
+          ],
+    ),
+    grid: several
+      ? panels.map((_, index) => ({
+          left: 68,
+          right: isNarrow(at) ? 12 : 88,
+          top: index * panelHeight + panelTop,
+          height: panelHeight - panelTop - panelBottom,
+        }))
+      : grid({ top: 14 + markRoom(chart), right: 20, bottom: 8 }),
+    xAxis: panels.map((panel, index) => ({
+      ...axis(index),
+      ...xAxis(chart, panel, at, index === panels.length - 1),
+    })),
+    yAxis: panels.map((panel, index) => ({ ...axis(index), ...yAxis(chart, panel, at) })),
+    series: [
+      ...all.map(({ panel, series, index }, nth) => ({
+        ...(several ? { xAxisIndex: index, yAxisIndex: index } : {}),
+        ...lineSeries(chart, panel, series, at),
+        ...(all.findIndex((one) => one.index === index) === nth && behind(chart, panel, at)),
+      })),
+      ...all.flatMap(({ series, index }) =>
+        intervals(series, at).map((one) =>
+          several ? { ...one, xAxisIndex: index, yAxisIndex: index } : one,
+        ),
+      ),
+      ...pointMarks(chart, at),
+    ],
   };
 }
 
-/** The key of lines that are told apart by their place in a list. */
-export const lineKey = (names: readonly string[]): KeyEntry[] =>
-  names.map((name, index) => {
-    const { color, ...line } = markOf(index);
-    return { name, color, line };
-  });
+const valuesOf = ({ series }: Panel): number[] =>
+  series
+    .filter(({ style }) => style !== 'guide')
+    .flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
 
-type IntervalAt = [category: number, low: number, high: number];
-
-/** Bars of 95 % intervals, from low to high. */
-export function intervalSeries(intervals: IntervalAt[], color: string): SeriesOption {
-  return {
-    type: 'custom',
-    silent: true,
-    clip: true,
-    z: 4,
-    encode: { x: 0, y: [1, 2] },
-    data: intervals,
-    renderItem: (params, api) => {
-      const one = intervals[params.dataIndex];
-      if (!one) return null;
-      const [x = 0, low = 0] = api.coord([one[0], one[1]]);
-      const [, high = 0] = api.coord([one[0], one[2]]);
-      const line = (x1: number, y1: number, x2: number, y2: number) => ({
-        type: 'line' as const,
-        shape: { x1, y1, x2, y2 },
-        style: { stroke: color, lineWidth: 1.5 },
-      });
-      return {
-        type: 'group',
-        children: [line(x, low, x, high), line(x - 5, low, x + 5, low), line(x - 5, high, x + 5, high)],
-      };
-    },
-  };
-}
-
-const intervalWords = ([low, high]: [number, number], unit: string): string =>
-  `95${nbsp}% interval ${formatQuantity(low, unit)} to ${formatQuantity(high, unit)}`;
-
-function lineSeries(line: Line, { categories, unit }: LinesFacts): SeriesOption[] {
-  const intervals = line.values.flatMap((one, index): IntervalAt[] =>
-    one?.ci95 ? [[index, one.ci95[0], one.ci95[1]]] : [],
+/** Stacked series reach their sum. */
+function highest(panel: Panel): number {
+  const stacked = panel.series.filter(({ style }) => style === 'stack');
+  const length = largest(stacked.map(({ points }) => points.length));
+  const sums = Array.from({ length }, (_, index) =>
+    stacked.reduce((sum, { points }) => sum + (points[index]?.[1] ?? 0), 0),
   );
-  const series: SeriesOption = {
+  return largest([...valuesOf(panel), ...sums, ...(panel.bounds ?? []).map(({ value }) => value)]);
+}
+
+/** Top of an axis: intervals belong to it unless they dwarf the values, and are cut there. */
+export function withIntervals(panel: Panel): number {
+  const top = highest(panel);
+  const ends = panel.series.flatMap(({ points }) => points.map(([, , more]) => more?.ci95?.[1] ?? 0));
+  return Math.max(top, Math.min(2 * top, largest(ends)));
+}
+
+function xAxis(chart: LinesChart, panel: Panel, at: Place, isLast: boolean) {
+  const { x } = chart;
+  const name = isLast ? { text: x.name, gap: isPaneled(chart) ? 24 : 28 } : undefined;
+  if ('categories' in x)
+    return {
+      type: 'category' as const,
+      data: [...x.categories],
+      ...axisStyle(at),
+      axisLabel: { color: at.theme.muted, hideOverlap: true, ...(isNarrow(at) ? { fontSize: 11 } : {}) },
+      ...(name && axisName(name.text, name.gap)),
+    };
+  const [from, to] = extentOf([panel]);
+  const axis = valueAxis(at, x.unit, to - from, name);
+  if (x.unit !== 's') return { ...axis, min: 0, max: to };
+  return {
+    ...axis,
+    min: 'dataMin' as const,
+    max: 'dataMax' as const,
+    splitLine: { show: false },
+    axisLabel: { ...axis.axisLabel, showMinLabel: false, showMaxLabel: false },
+  };
+}
+
+function yAxis(chart: LinesChart, panel: Panel, at: Place) {
+  const { x } = chart;
+  const { unit, most, scaled } = panel;
+  const top = most ?? withIntervals(panel);
+  const steps = isPaneled(chart) ? 2 : 4;
+  const axis = { ...valueAxis(at, unit, top), splitNumber: isPaneled(chart) ? 3 : 4 };
+  if (scaled) {
+    const ends = [
+      ...valuesOf(panel),
+      ...(panel.bounds ?? []).flatMap(({ value, ci95 }) => [value, ...(ci95 ?? [])]),
+    ];
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    const margin = (high - low || high) / 12;
+    return {
+      ...axis,
+      min: low - margin,
+      max: high + margin,
+      axisLabel: { ...axis.axisLabel, showMinLabel: false, showMaxLabel: false },
+    };
+  }
+  const overTime = 'unit' in x && x.unit === 's';
+  return {
+    ...axis,
+    min: 0,
+    ...(most !== undefined && { max: most, interval: most / steps }),
+    ...(most === undefined && !overTime && top > 0 && { max: top * 1.08 }),
+    ...(unit === 'B' && top > 0 && binarySteps(top, steps)),
+    ...(unit === '' && valuesOf(panel).every(Number.isInteger) && { minInterval: 1 }),
+    axisLabel: { ...axis.axisLabel, showMaxLabel: most !== undefined || overTime || unit === 'B' },
+  };
+}
+
+/** Bytes are divided in powers of two. */
+function binarySteps(top: number, steps: number) {
+  const interval = 2 ** Math.ceil(Math.log2(top / (steps + 1)));
+  return { interval, max: Math.ceil(top / interval) * interval };
+}
+
+function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place): LineSeriesOption {
+  const { x } = chart;
+  const { name, points, style, symbol, dash = 'solid' } = series;
+  const color = painted(series.color, at.theme);
+  const overTime = 'unit' in x && x.unit === 's';
+  const alone = overTime && !isPaneled(chart) && panel.series.length === 1;
+  const isStack = style === 'stack';
+  const marked = symbol !== undefined && points.length < 64 && style !== 'guide';
+  const named = isPaneled(chart) && overTime && style !== 'pale' && !isNarrow(at);
+  return {
     type: 'line',
-    name: line.name,
-    symbol: line.symbol,
+    name,
+    symbol: symbol ?? 'circle',
     symbolSize: 9,
-    showSymbol: line.quiet !== true,
-    silent: line.quiet === true,
+    showSymbol: marked,
+    silent: style === 'guide',
     connectNulls: false,
-    z: line.quiet ? 1 : 3,
-    lineStyle: { color: line.color, width: line.quiet ? 1 : 2, type: line.quiet ? 'dashed' : line.dash },
-    itemStyle: { color: line.color },
-    data: line.values.map((one) => one?.value ?? null),
+    z: style === 'guide' || style === 'pale' || isStack ? 2 : 3,
+    ...(isStack ? { stack: 'held', step: 'start' } : overTime ? { sampling: 'lttb' } : {}),
+    ...((isStack || alone) && { areaStyle: { color, opacity: isStack ? 0.75 : 0.12 } }),
+    lineStyle: {
+      color,
+      type: dash,
+      width: style === 'dots' ? 0 : style === 'guide' || style === 'pale' || isStack ? 1 : 1.75,
+      ...(style === 'pale' && { opacity: 0.6 }),
+    },
+    itemStyle: { color },
+    ...(named && {
+      endLabel: {
+        show: true,
+        color: at.theme.muted,
+        offset: [0, endLabelShifts(panel)[panel.series.indexOf(series)] ?? 0],
+        formatter: () => name.slice(0, 12),
+      },
+    }),
+    data: points.map(([place, y, more]) => ({
+      value: [place, y ?? '-'],
+      ...(more?.outlier && { symbol: 'triangle', symbolSize: 12, itemStyle: { color: at.theme.ink } }),
+    })),
     tooltip: {
       formatter: (params) => {
-        const { dataIndex } = params as { dataIndex: number };
-        const one = line.values[dataIndex];
-        if (!one) return '';
-        return tip(
-          `${line.name}, ${categories[dataIndex] ?? ''}`,
-          formatQuantity(one.value, unit),
-          ...(one.ci95 ? [intervalWords(one.ci95, unit)] : []),
-          ...(one.notes ?? []),
-        );
+        const point = points[(params as { dataIndex: number }).dataIndex];
+        return point ? tip(...pointTip(x, panel, name, point)) : '';
       },
     },
   };
-  return [series, ...(intervals.length > 0 ? [intervalSeries(intervals, line.color)] : [])];
 }
 
-/** Room above the lines for what the marks are called. */
-function markRoom({ marks = [] }: LinesFacts): number {
-  return 14 * marks.reduce((rows, { name }) => rows + name.split('\n').length, 0);
-}
-
-function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: Theme): SeriesOption[] {
-  if (marks.length === 0 && bounds.length === 0) return [];
-  const label = { color: theme.ink, fontSize: 11 };
-  const last = categories.length - 1;
-  // Each name has rows of its own, so that none hides another.
-  let rows = 0;
-  const lifted = marks.map((mark) => {
-    const own = mark.name.split('\n').length;
-    rows += own;
-    return { ...mark, distance: 14 * (rows - own) + 4 };
-  });
-  const vertical = lifted.map(({ at, name, distance, color }) => ({
-    xAxis: at,
-    name,
-    lineStyle: { color, type: 'dotted' as const, width: 1.5 },
-    // A name at an edge of the chart keeps inside of it.
-    label: {
-      ...label,
-      position: 'end' as const,
-      distance,
-      align: at === 0 ? ('left' as const) : at === last ? ('right' as const) : ('center' as const),
-      formatter: name,
-    },
-  }));
-  const horizontal = bounds.map(({ value, name }) => ({
-    yAxis: value,
-    name,
-    lineStyle: { color: theme.ink, type: 'dashed' as const, width: 1.5 },
-    label: { ...label, position: 'insideStartTop' as const, formatter: name },
-  }));
+function pointTip(
+  x: LinesChart['x'],
+  { unit, title }: Panel,
+  name: string,
+  [place, y, more]: Point,
+): [string, ...string[]] {
+  const where = 'categories' in x ? (x.categories[place] ?? '') : `${formatNumber(place)} ${x.name}`;
   return [
-    {
-      type: 'line',
-      name: 'marks',
-      data: [],
-      silent: true,
-      markLine: { silent: true, symbol: 'none', data: [...vertical, ...horizontal] },
-    },
+    [title, name, where].filter(Boolean).join(', '),
+    y === null ? '' : formatQuantity(y, unit),
+    ...(more?.ci95
+      ? [`95 % interval ${formatQuantity(more.ci95[0], unit)} to ${formatQuantity(more.ci95[1], unit)}`]
+      : []),
+    ...(more?.notes ?? []).map(plainText),
+    ...(more?.outlier ? ['outlier'] : []),
   ];
 }
 
-/** Top of the axis: intervals belong to it unless they dwarf the values, and are cut there. */
-export function withIntervals(highest: number, lines: readonly Line[]): number {
-  const ends = lines.flatMap(({ values }) => values.map((one) => one?.ci95?.[1] ?? 0));
-  return Math.max(highest, Math.min(2 * highest, Math.max(...ends, 0)));
+/** What every line of a panel has at a moment. */
+function timeTip(all: readonly { panel: Panel; series: Series }[], at: Place) {
+  return {
+    ...base(at).tooltip,
+    trigger: 'axis' as const,
+    formatter: (params: unknown) => {
+      const shown = params as { value: [number, number]; seriesIndex: number }[];
+      const [any] = shown;
+      if (!any) return '';
+      return tip(
+        formatQuantity(any.value[0], 's'),
+        ...shown.flatMap(({ value, seriesIndex }) => {
+          const { panel, series } = all[seriesIndex] ?? {};
+          if (!panel || !series || series.style === 'pale' || (series.style === 'stack' && !value[1]))
+            return [];
+          const text = formatQuantity(value[1], panel.unit);
+          return [panel.series.length === 1 ? text : `${series.name}: ${text}`];
+        }),
+      );
+    },
+  };
 }
 
-/** Lines over categories that have an order (batch sizes, loads), with 95 % intervals; from 0, so that heights compare. */
-export function linesOption(input: LinesInput, facts: LinesFacts): EChartsOption {
-  const { theme, width } = input;
-  const tops = facts.lines
-    .filter(({ quiet }) => !quiet)
-    .flatMap(({ values }) => values.map((one) => one?.value ?? 0));
-  const highest = Math.max(...tops, ...(facts.bounds ?? []).map(({ value }) => value), 0);
-  const top = facts.most ?? withIntervals(highest, facts.lines) * 1.08;
-  return {
-    ...base(input),
-    grid: grid({ top: 14 + markRoom(facts), right: 16 }),
-    xAxis: {
-      type: 'category',
-      data: facts.categories,
-      ...axisStyle(input),
-      axisLabel: { color: theme.muted, hideOverlap: true, ...(isNarrow(width) ? { fontSize: 11 } : {}) },
-      ...axisName(facts.xName, 28),
-    },
-    yAxis: {
-      type: 'value',
-      min: 0,
-      ...(top > 0 ? { max: top } : {}),
-      splitNumber: 4,
-      // Bytes are divided in powers of two.
-      ...(facts.unit === 'B' && top > 0 ? { interval: 2 ** Math.ceil(Math.log2(top / 5)) } : {}),
-      ...axisStyle(input),
-      axisLabel: {
-        color: theme.muted,
-        showMaxLabel: false,
-        formatter: (value: number) => formatQuantity(value, facts.unit, 2),
-      },
-    },
-    series: [...facts.lines.flatMap((line) => lineSeries(line, facts)), ...markSeries(facts, theme)],
-  };
+/** Height of a line of text, px. */
+const labelHeight = 13;
+
+/**
+ * How far each series' label at the end of its line moves, px, so that those of lines that end close together do not lie on
+ * each other, nor on the labels of the axis below.
+ */
+export function endLabelShifts(panel: Panel): number[] {
+  const top = panel.most ?? highest(panel);
+  const room = panelHeight - panelTop - panelBottom;
+  const own = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
+  const shifts = own.map(() => 0);
+  let next = room - 5;
+  const lowestFirst = own.map((_, index) => index).toSorted((a, b) => own[b]! - own[a]!);
+  for (const index of lowestFirst) {
+    const place = Math.min(own[index]!, next);
+    shifts[index] = place - own[index]!;
+    next = place - labelHeight;
+  }
+  return shifts;
 }

@@ -1,55 +1,164 @@
-import { formatBytes, formatNumber, formatQuantity, nbsp } from '../../vocabulary/format.js';
-import { classLabels } from '../../vocabulary/op-classes.js';
-import { bandwidthRoofs, type RooflinePoint, rooflinePoints } from '../../views/profile-series.js';
-import { classColors } from '../palette.js';
-import { base, type Chart, isNarrow } from './chart.js';
-import { classKey } from './classes.js';
-import { rooflineOption } from './roofline-plot.js';
+import type { EChartsOption, SeriesOption } from 'echarts';
+import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
+import type { RooflineChart } from '../../views/chart.js';
+import { painted } from '../palette.js';
+import { plainText } from '../value.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Place, tipOf } from './chart.js';
 
-const pointName = ({ stage, class: name }: RooflinePoint): string =>
-  name === null ? stage : `${classLabels[name]} in ${stage}`;
+interface Extent {
+  x: [number, number];
+  y: [number, number];
+}
 
-/** Stage: diamond. Class of prefill: triangle, of decode: circle; the colour is the class's. */
-const symbolOf = ({ stage, class: name }: RooflinePoint): { symbol: string; size: number } =>
-  name === null
-    ? { symbol: 'diamond', size: 17 }
-    : { symbol: stage === 'prefill' ? 'triangle' : 'circle', size: 11 };
+const decadeBelow = (value: number): number => 10 ** Math.floor(Math.log10(value));
+const decadeAbove = (value: number): number => 10 ** Math.ceil(Math.log10(value));
 
-/** Stages and their classes below this machine's measured roofs. */
-export const rooflineChart: Chart = {
-  height: () => 400,
-  key: (result) => {
-    const points = rooflinePoints(result);
-    return classKey((name) => points.some((point) => point.class === name));
-  },
-  build: (input) => {
-    const { roofline } = input.result;
-    if (!roofline) return base(input);
-    const ridge = roofline.ridge_flop_per_byte;
-    return rooflineOption(
-      input,
-      {
-        // The last-level cache's label lies above its line, DRAM's below.
-        slopes: bandwidthRoofs(roofline).map(({ level, bytes_per_s, working_set_bytes: set }, index) => ({
-          text: `${level} ${formatQuantity(bytes_per_s, 'B/s')}${isNarrow(input.width) ? '' : ` at ${formatBytes(set)}`}`,
-          bytes_per_s,
-          side: index === 0 ? 'right' : 'left',
-        })),
-        peaks: roofline.compute,
-        ridge,
-      },
-      rooflinePoints(input.result).map((point) => ({
-        ...point,
-        ...symbolOf(point),
-        color: point.class === null ? input.theme.ink : classColors[point.class],
-        label: point.class === null ? pointName(point) : null,
-        tip: [
-          pointName(point),
-          `${formatQuantity(point.flops_per_s, 'FLOP/s')} achieved`,
-          `${formatNumber(point.intensity)}${nbsp}FLOP/byte`,
+/** Achieved FLOP/s against arithmetic intensity, log-log; the axis reaches from left of the ridges to right of them. */
+export function rooflineOption(chart: RooflineChart, at: Place): EChartsOption {
+  const { points, slopes, peaks } = chart;
+  const ridges = slopes.flatMap((slope) => peaks.map((peak) => peak.flops_per_s / slope.bytes_per_s));
+  const x = [
+    ...points.map(({ intensity }) => intensity),
+    ...(ridges.length === 0 ? [1] : [Math.min(...ridges) / 20, Math.max(...ridges) * 3]),
+  ];
+  const y = [...points, ...peaks].map(({ flops_per_s: rate }) => rate);
+  const extent: Extent = {
+    x: [decadeBelow(Math.min(...x)), decadeAbove(Math.max(...x) * 1.2)],
+    y: [decadeBelow(Math.min(...y) / 1.5), decadeAbove(Math.max(...y) * 1.2)],
+  };
+  const axis = ([min, max]: [number, number], text: (value: number) => string) => ({
+    type: 'log' as const,
+    min,
+    max,
+    ...axisStyle(at),
+    axisLabel: { color: at.theme.muted, formatter: text },
+  });
+  return {
+    ...base(at),
+    grid: grid({ top: 16 }),
+    xAxis: {
+      ...axis(extent.x, (value) => formatNumber(value, 1)),
+      ...axisName('arithmetic intensity, FLOP per byte', 28),
+    },
+    yAxis: axis(extent.y, (value) => formatQuantity(value, 'FLOP/s', 1)),
+    series: [...roofSeries(at, chart, extent), pointSeries(at, points)],
+  };
+}
+
+function roofSeries(
+  at: Place,
+  { slopes, peaks: unsorted, ridge }: RooflineChart,
+  { x, y }: Extent,
+): SeriesOption[] {
+  const { theme } = at;
+  const peaks = unsorted.toSorted((a, b) => b.flops_per_s - a.flops_per_s);
+  const top = peaks[0]?.flops_per_s ?? y[1];
+  const fastest = Math.max(...slopes.map(({ bytes_per_s: rate }) => rate));
+  const line = { type: 'line' as const, showSymbol: true, symbolSize: 1, silent: true, z: 1 };
+  const itemStyle = { color: theme.ink };
+  // The labels' ground hides the lines that cross them.
+  const label = {
+    show: true,
+    color: theme.muted,
+    fontSize: 11,
+    backgroundColor: theme.surface,
+    padding: [1, 3],
+  };
+  return [
+    ...slopes.map(({ name, bytes_per_s: rate, detail = '' }, index): SeriesOption => {
+      const text = `${name} ${formatQuantity(rate, 'B/s')}${isNarrow(at) ? '' : plainText(detail)}`.trim();
+      // The label of the first of two lies below its line, that of the other above.
+      const side = slopes.length > 1 && index === 0 ? 'right' : 'left';
+      const from = Math.max(x[0], y[0] / rate);
+      // At the middle of the slope.
+      const middle = Math.sqrt(from * (top / rate)) / (isNarrow(at) ? 1.6 : 1);
+      return {
+        ...line,
+        itemStyle,
+        name: text,
+        lineStyle: { color: theme.ink, width: 1.5, type: index === 0 ? 'solid' : 'dashed' },
+        data: [
+          [from, from * rate],
+          {
+            value: [middle, middle * rate],
+            label: {
+              ...label,
+              position: side,
+              offset: side === 'right' ? [8, 7] : [-8, -7],
+              formatter: text,
+            },
+          },
+          [top / rate, top],
         ],
-      })),
-      [ridge / 20, ridge * 5],
-    );
-  },
-};
+      };
+    }),
+    ...peaks.map(({ dtype, flops_per_s: flops }, index): SeriesOption => {
+      const text = `${dtype} ${formatQuantity(flops, 'FLOP/s')}`;
+      const above = peaks[index - 1];
+      // Two roofs closer than a line of text: the lower one's label goes below its line.
+      const crowded = above !== undefined && above.flops_per_s / flops < 1.35;
+      return {
+        ...line,
+        itemStyle,
+        name: text,
+        lineStyle: { color: theme.ink, width: 1.5 },
+        data: [
+          [slopes.length === 0 ? x[0] : flops / fastest, flops],
+          {
+            value: [x[1], flops],
+            label: { ...label, position: [-6, crowded ? 6 : -16], align: 'right', formatter: text },
+          },
+        ],
+      };
+    }),
+    ...(ridge === null
+      ? []
+      : [
+          {
+            ...line,
+            name: 'ridge',
+            lineStyle: { color: theme.muted, width: 1, type: 'dotted' as const },
+            itemStyle: { color: theme.muted },
+            data: [
+              {
+                value: [ridge, y[0]],
+                label: {
+                  ...label,
+                  position: 'right' as const,
+                  offset: [2, -8],
+                  formatter: `ridge ${formatNumber(ridge)}`,
+                },
+              },
+              [ridge, unsorted[0]?.flops_per_s ?? y[1]],
+            ],
+          } satisfies SeriesOption,
+        ]),
+  ];
+}
+
+const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesOption => ({
+  type: 'scatter',
+  name: 'measured',
+  z: 3,
+  data: points.map(({ name, group, intensity, flops_per_s: rate, color, symbol }) => ({
+    value: [intensity, rate],
+    symbol,
+    symbolSize: group === null ? 17 : 11,
+    itemStyle: { color: painted(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
+    label: {
+      show: group === null,
+      // What else is measured lies beside it, at nearly the same height.
+      position: 'bottom' as const,
+      color: theme.ink,
+      textBorderColor: theme.surface,
+      textBorderWidth: 3,
+      fontWeight: 'bold' as const,
+      formatter: name,
+    },
+  })),
+  tooltip: tipOf(points, ({ name, intensity, flops_per_s: rate, notes }) => [
+    name,
+    `${formatQuantity(rate, 'FLOP/s')} at ${formatQuantity(intensity, 'FLOP/byte')}`,
+    ...notes.map(plainText),
+  ]),
+});

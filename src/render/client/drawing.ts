@@ -1,5 +1,6 @@
 import type { EChartsOption } from 'echarts';
-import { chartNamed } from '../charts/registry.js';
+import type { Chart } from '../../views/chart.js';
+import { optionOf, rendererOf, zooms } from '../charts/option.js';
 import { themes, type Theme } from '../palette.js';
 import { init } from './echarts.js';
 import { zoomByKeys } from './zoom.js';
@@ -22,18 +23,16 @@ function atOnce(option: EChartsOption): EChartsOption {
   } as EChartsOption;
 }
 
-/** Draws the chart that `box` names in data-chart (and data-part) from the page's data. */
-export function draw(box: HTMLElement, result: unknown, theme: Theme): Drawing | null {
-  const chart = chartNamed(box.dataset['chart'] ?? '');
-  if (!chart) return null;
+/** Draws the chart whose data follows its box. */
+export function draw(box: HTMLElement, theme: Theme): Drawing {
+  const chart = JSON.parse(box.nextElementSibling?.textContent ?? '') as Chart;
   const canvas = box.ownerDocument.createElement('div');
   canvas.className = 'canvas';
   box.replaceChildren(canvas);
-  const drawn = init(canvas, null, { renderer: chart.renderer?.(result) ?? 'svg' });
-  const option = (of: Theme) =>
-    chart.build({ result, part: box.dataset['part'] ?? '', theme: of, width: box.clientWidth });
+  const drawn = init(canvas, null, { renderer: rendererOf(chart) });
+  const option = (of: Theme) => optionOf(chart, { theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));
-  if (chart.zooms) zoomByKeys(box, drawn);
+  if (zooms(chart)) zoomByKeys(box, drawn);
   return {
     redraw: (of, forPaper) => {
       drawn.resize();

@@ -4,14 +4,7 @@ import { currentTheme, draw, type Drawing } from './drawing.js';
 
 const root = document.documentElement;
 
-function readData(id: string): unknown {
-  const element = document.querySelector(`#${id}`);
-  if (!element?.textContent) return null;
-  const { data } = JSON.parse(element.textContent) as { data: unknown };
-  return data;
-}
-
-function drawAll(result: unknown): void {
+function drawAll(): void {
   const drawings: Drawing[] = [];
   let printing = false;
   const redraw = (): void => {
@@ -20,10 +13,7 @@ function drawAll(result: unknown): void {
   };
 
   for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
-    const { source } = box.dataset;
-    const data = source === undefined ? result : readData(`${source}-data`);
-    const drawing = draw(box, data, currentTheme(printing));
-    if (drawing) drawings.push(drawing);
+    drawings.push(draw(box, currentTheme(printing)));
   }
   root.dataset['charts'] = 'drawn';
 
@@ -51,5 +41,4 @@ function drawAll(result: unknown): void {
   addEventListener('afterprint', () => print(false));
 }
 
-const result = readData('profile-data');
-if (result) drawAll(result);
+drawAll();

@@ -1,8 +1,13 @@
+import { raw } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Issue } from '../../model/document.js';
 import type { Figure } from '../../model/figure.js';
 import { figureParts, isAccountingFault, noValue, unbroken } from '../../vocabulary/format.js';
+import type { Chart } from '../../views/chart.js';
+import { heightOf, keyOf, zooms } from '../charts/option.js';
 import { timesOf } from '../notices.js';
+import { inlineJson } from './inline.js';
+import { Key } from './line-key.js';
 
 /** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
 export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
@@ -96,44 +101,33 @@ function cellClass(column: Column | undefined): string {
   return [column?.numeric ? 'number' : '', column?.wraps ? 'wraps' : ''].filter(Boolean).join(' ');
 }
 
-interface FrameProps {
-  name: string;
-  part: string;
-  /** Whose data it is drawn from: the page's, or that of `<source>-data`. */
-  source?: string;
-  label: string;
-  height: number;
-  zooms: boolean;
-}
-
-export const ChartFrame: FC<PropsWithChildren<FrameProps>> = ({
-  name,
-  part,
+/** A chart's key, its box, and the data that the page's script draws it from. */
+export const ChartFrame: FC<PropsWithChildren<{ chart: Chart; label: string }>> = ({
+  chart,
   label,
-  height,
-  zooms,
-  source,
   children,
 }) => (
-  <figure>
-    <div
-      class="chart"
-      data-chart={name}
-      data-part={part}
-      {...(source ? { 'data-source': source } : {})}
-      role="img"
-      aria-label={label}
-      style={`height:${height}px`}
-      {...(zooms ? { tabindex: 0 } : {})}
-    />
-    {zooms && (
-      <p class="hint">
-        Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
-        <kbd>0</kbd> or the arrow keys.
-      </p>
-    )}
-    {children && <Behind title="Table behind this chart">{children}</Behind>}
-  </figure>
+  <>
+    <Key label={label} entries={keyOf(chart)} />
+    <figure>
+      <div
+        class="chart"
+        data-chart={chart.form}
+        role="img"
+        aria-label={label}
+        style={`height:${heightOf(chart)}px`}
+        {...(zooms(chart) ? { tabindex: 0 } : {})}
+      />
+      <script type="application/json">{raw(inlineJson(chart))}</script>
+      {zooms(chart) && (
+        <p class="hint">
+          Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
+          <kbd>0</kbd> or the arrow keys.
+        </p>
+      )}
+      {children && <Behind title="Table behind this chart">{children}</Behind>}
+    </figure>
+  </>
 );
 
 export const Behind: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (

@@ -1,12 +1,13 @@
 import { opClasses } from '../../model/classes.js';
-import { barColors, classColors, themes, type Theme } from '../palette.js';
+import { classColors, toneColors } from '../../vocabulary/colours.js';
+import { themes, type Theme } from '../palette.js';
 import { fontFamily } from '../charts/chart.js';
 
 const variables = (theme: Theme): string => `
   --ink: ${theme.ink}; --muted: ${theme.muted}; --line: ${theme.line}; --surface: ${theme.surface};
   --page: ${theme.dark ? '#0f1217' : '#f6f7f9'}; --raised: ${theme.dark ? '#1e232c' : '#f1f3f6'};
   --link: ${theme.dark ? '#7db8ff' : '#0b5cad'}; --error: ${theme.dark ? '#ff8f7a' : '#b3261e'};
-  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --good: ${theme.dark ? '#4cc9a0' : '#00714f'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};
+  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --good: ${theme.dark ? '#4cc9a0' : '#00714f'}; --idle: ${theme.dark ? toneColors.idle.dark : toneColors.idle.light};
   --edge: ${theme.dark ? 'rgb(0 0 0 / .55)' : 'rgb(20 30 50 / .22)'};`;
 
 const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');

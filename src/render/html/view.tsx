@@ -1,16 +1,10 @@
-import { raw } from 'hono/html';
-import type { FC, PropsWithChildren } from 'hono/jsx';
+import type { FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { Page } from './page.js';
-import { ColorKey, LineKey } from './line-key.js';
 import { Absent, Behind, ChartFrame, DataTable } from './parts.js';
 import { Notices } from './summary-notices.js';
-import type { KeyEntry } from '../charts/chart.js';
-import { chartNamed } from '../charts/registry.js';
 import { collapsed } from '../notices.js';
-import { themes, type Theme } from '../palette.js';
-import { inlineJson } from './inline.js';
 import type { Bars, Block, FindingItem, Section, Table, View } from '../../views/block.js';
 import { withExplanation } from '../../views/explain.js';
 import { explained } from '../reasons.js';
@@ -28,8 +22,7 @@ interface PageOptions {
 
 /** A view as one page without any remote asset. */
 export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions): string {
-  const { session, document, title, command, lead, sections, sources = {} } = withExplanation(of, explain);
-  const page: Drawn = { data: document.data, sources };
+  const { session, document, title, command, lead, sections } = withExplanation(of, explain);
   const halves = sections.filter(({ half }) => half);
   const html = (
     <Page
@@ -44,23 +37,22 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
           {session.started_at.slice(0, 16).replace('T', ' ')} UTC
         </p>
         <h1>{title}</h1>
-        <Blocks blocks={lead} page={page} />
+        <Blocks blocks={lead} />
         <noscript>
           <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
         </noscript>
-        <Sources sources={sources} />
       </header>
       {halves.length > 0 && (
         <div class="halves">
           {halves.map((section) => (
-            <SectionOfPage section={section} page={page} />
+            <SectionOfPage section={section} />
           ))}
         </div>
       )}
       {sections
         .filter(({ half }) => !half)
         .map((section) => (
-          <SectionOfPage section={section} page={page} />
+          <SectionOfPage section={section} />
         ))}
       <footer>
         inferscope {document.tool_version} · session {session.id ?? 'not saved'} · {session.started_at} · the
@@ -71,44 +63,28 @@ export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions
   return `<!DOCTYPE html>\n${String(html)}\n`;
 }
 
-const SectionOfPage: FC<{ section: Section; page: Drawn }> = ({ section: { id, title, blocks }, page }) => (
+const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, blocks } }) => (
   <section id={id} aria-labelledby={`${id}-title`}>
     <h2 id={`${id}-title`}>
       <a href={`#${id}`}>{title}</a>
     </h2>
-    <Blocks blocks={blocks} page={page} />
+    <Blocks blocks={blocks} />
   </section>
 );
 
-/** What charts are drawn from: the page's document, and other data by the name of their source. */
-interface Drawn {
-  data: unknown;
-  sources: Readonly<Record<string, unknown>>;
-}
-
-const Sources: FC<{ sources: Drawn['sources'] }> = ({ sources }) => (
-  <>
-    {Object.entries(sources).map(([name, data]) => (
-      <script type="application/json" id={`${name}-data`}>
-        {raw(inlineJson({ data }))}
-      </script>
-    ))}
-  </>
-);
-
-const Blocks: FC<{ blocks: readonly Block[]; page: Drawn }> = ({ blocks, page }) => (
+const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
   <>
     {inPairs(blocks).map((run) =>
       run.length > 1 ? (
         <div class="two">
           {run.map((block) => (
             <div>
-              <OneBlock block={block} page={page} />
+              <OneBlock block={block} />
             </div>
           ))}
         </div>
       ) : (
-        run.map((block) => <OneBlock block={block} page={page} />)
+        run.map((block) => <OneBlock block={block} />)
       ),
     )}
   </>
@@ -125,7 +101,7 @@ function inPairs(blocks: readonly Block[]): Block[][] {
   return runs;
 }
 
-const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
+const OneBlock: FC<{ block: Block }> = ({ block }) => {
   switch (block.t) {
     case 'headline':
       return (
@@ -136,13 +112,13 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
         </ol>
       );
     case 'bars':
-      return <BarsBlock block={block} page={page} />;
+      return <BarsBlock block={block} />;
     case 'findings':
       return (
         <ol class="findings">
           {block.items.map((item) => (
             <li id={item.id}>
-              <Finding item={item} page={page} />
+              <Finding item={item} />
             </li>
           ))}
         </ol>
@@ -195,21 +171,12 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
     case 'table':
       return <TableBlock table={block} />;
     case 'chart': {
-      const { name, part = '', label, behind, title } = block;
-      const chart = chartNamed(name);
-      if (!chart) throw new Error(`there is no chart ${name}`);
+      const { chart, label, behind, title } = block;
       return (
         <>
-          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} page={page} />}
-          {chart.key && <Key label={label} entries={(theme) => chart.key!(page.data, part, theme)} />}
-          <ChartFrame
-            name={name}
-            part={part}
-            label={label}
-            height={chart.height(page.data, part)}
-            zooms={chart.zooms ?? false}
-          >
-            <OneBlock block={behind} page={page} />
+          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} />}
+          <ChartFrame chart={chart} label={label}>
+            <OneBlock block={behind} />
           </ChartFrame>
         </>
       );
@@ -242,43 +209,43 @@ const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
     case 'fold':
       return (
         <Behind title={block.title}>
-          <Blocks blocks={block.blocks} page={page} />
+          <Blocks blocks={block.blocks} />
         </Behind>
       );
   }
 };
 
-const BarsBlock: FC<{ block: Bars; page: Drawn }> = ({ block, page }) => {
-  const { title, sides, difference, missing, behind } = block;
-  const [first] = sides;
+const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, missing, behind } }) => {
+  const [first, second] = sides;
+  const named = (label: string): string => `${label}. ${plainText(title)}`;
   return (
-    <div id={first && `${first.chart.name}-${first.chart.part}`}>
+    <div>
       <h3>
         <Words text={title} />
       </h3>
-      {sides.length > 1 ? (
+      {second ? (
         <>
           <div class="two">
-            {sides.map(({ chart }) => (
+            {sides.map(({ drawn: { label, chart } }) => (
               <div>
-                <p>{chart.label}</p>
-                <SourcedChart chart={chart} title={plainText(title)} page={page} />
+                <p>{label}</p>
+                <ChartFrame chart={chart} label={named(label)} />
               </div>
             ))}
           </div>
           {difference && (
             <>
               <p>{difference.label}</p>
-              <SourcedChart chart={difference} title={plainText(title)} page={page} />
+              <ChartFrame chart={difference.chart} label={named(difference.label)} />
             </>
           )}
-          <OneBlock block={behind} page={page} />
+          <OneBlock block={behind} />
         </>
       ) : (
         first && (
-          <SourcedChart chart={first.chart} title={plainText(title)} page={page}>
-            <OneBlock block={behind} page={page} />
-          </SourcedChart>
+          <ChartFrame chart={first.drawn.chart} label={named(first.drawn.label)}>
+            <OneBlock block={behind} />
+          </ChartFrame>
         )
       )}
       {missing !== undefined && <p>{missing}</p>}
@@ -286,29 +253,7 @@ const BarsBlock: FC<{ block: Bars; page: Drawn }> = ({ block, page }) => {
   );
 };
 
-const SourcedChart: FC<
-  PropsWithChildren<{ chart: Bars['sides'][number]['chart']; title: string; page: Drawn }>
-> = ({ chart: { name, part, source, label }, title, page, children }) => {
-  const chart = chartNamed(name);
-  if (!chart) throw new Error(`there is no chart ${name}`);
-  return (
-    <ChartFrame
-      name={name}
-      part={part}
-      source={source}
-      label={`${label}. ${title}`}
-      height={chart.height(page.sources[source], part)}
-      zooms={false}
-    >
-      {children}
-    </ChartFrame>
-  );
-};
-
-const Finding: FC<{ item: FindingItem; page: Drawn }> = ({
-  item: { severity, title, gain, facts, blocks },
-  page,
-}) => (
+const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, facts, blocks } }) => (
   <details>
     <summary>
       <strong class={`severity ${severity}`}>{severity}</strong> {title}
@@ -322,21 +267,9 @@ const Finding: FC<{ item: FindingItem; page: Drawn }> = ({
         </>
       ))}
     </dl>
-    <Blocks blocks={blocks} page={page} />
+    <Blocks blocks={blocks} />
   </details>
 );
-
-/** Colours follow the reader's theme; lines have the same in both. */
-const Key: FC<{ label: string; entries: (theme: Theme) => KeyEntry[] }> = ({ label, entries }) => {
-  const light = entries(themes.light);
-  if (light.length === 0) return null;
-  const lines = light.flatMap(({ line, ...one }) => (line ? [{ ...one, ...line }] : []));
-  return lines.length > 0 ? (
-    <LineKey label={label} entries={lines} />
-  ) : (
-    <ColorKey label={label} entries={entries} />
-  );
-};
 
 /** Sortable by its numbers where it has several rows. */
 const TableBlock: FC<{ table: Table }> = ({ table }) => {

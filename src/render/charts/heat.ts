@@ -1,22 +1,7 @@
 import type { EChartsOption } from 'echarts';
-import type { Theme } from '../palette.js';
-import { axisName, axisStyle, base, grid, textOn, tip } from './chart.js';
-
-export interface HeatCell {
-  x: number;
-  y: number;
-  /** 0 (light) to 1 (dark); null: no value, drawn as the paper. */
-  shade: number | null;
-  text: string;
-  /** Title and line of the tooltip. */
-  tip: [title: string, ...lines: string[]];
-}
-
-export interface HeatMapFacts {
-  x: { name: string; values: string[] };
-  y: { name: string; values: string[] };
-  cells: readonly HeatCell[];
-}
+import type { HeatChart } from '../../views/chart.js';
+import { plainText } from '../value.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } from './chart.js';
 
 /** Light to dark blue of ColorBrewer's Blues: one hue, so that it reads in grey and to the colour-blind alike. */
 const low = [222, 235, 247] as const;
@@ -30,23 +15,20 @@ function colourOf(shade: number): string {
 /** Height of a cell with two lines of text. */
 const cellHeight = 44;
 
-export const heatMapHeight = (rows: number): number => 70 + cellHeight * rows;
+export const heatHeight = ({ y }: HeatChart): number => 70 + cellHeight * y.values.length;
 
 /** Values over two sizes, each written into its cell. */
-export function heatMapOption(
-  input: { theme: Theme; width: number },
-  { x, y, cells }: HeatMapFacts,
-): EChartsOption {
-  const { theme } = input;
-  const axis = ({ name, values }: HeatMapFacts['x'], gap: number) => ({
+export function heatOption({ x, y, cells }: HeatChart, at: Place): EChartsOption {
+  const { theme } = at;
+  const axis = ({ name, values }: HeatChart['x'], gap: number) => ({
     type: 'category' as const,
-    data: values,
-    ...axisStyle(input),
+    data: [...values],
+    ...axisStyle(at),
     splitLine: { show: false },
     ...axisName(name, gap),
   });
   return {
-    ...base(input),
+    ...base(at),
     grid: grid({ left: 16 }),
     xAxis: axis(x, 28),
     yAxis: axis(y, 44),
@@ -68,21 +50,23 @@ export function heatMapOption(
             textContent: {
               type: 'text',
               style: {
-                text: cell.text,
+                text: cell.lines
+                  .slice(0, isNarrow(at) ? 1 : 2)
+                  .map(plainText)
+                  .join('\n'),
                 fill: cell.shade === null ? theme.muted : textOn(fill),
                 fontSize: 11,
+                lineHeight: 15,
                 align: 'center',
               },
             },
             textConfig: { position: 'inside' },
           };
         },
-        tooltip: {
-          formatter: (params) => {
-            const cell = cells[(params as { dataIndex: number }).dataIndex];
-            return cell ? tip(...cell.tip) : '';
-          },
-        },
+        tooltip: tipOf(cells, ({ lines, notes: [title = '', ...notes] }) => [
+          plainText(title),
+          ...[...lines, ...notes].map(plainText),
+        ]),
       },
     ],
   };

@@ -1,0 +1,157 @@
+import type { LineSeriesOption, SeriesOption } from 'echarts';
+import { formatQuantity } from '../../vocabulary/format.js';
+import type { LinesChart, Panel, Series } from '../../views/chart.js';
+import { painted } from '../palette.js';
+import { isNarrow, type Place } from './chart.js';
+
+export const largest = (values: readonly number[]): number =>
+  values.reduce((most, value) => Math.max(most, value), 0);
+
+/** First and last x. */
+export function extentOf(panels: readonly Panel[]): [number, number] {
+  const ends = panels.flatMap(({ series }) =>
+    series.flatMap(({ points }) => [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0]),
+  );
+  return ends.length === 0 ? [0, 0] : [Math.min(...ends), Math.max(...ends)];
+}
+
+/** Bars of 95 % intervals, from low to high. */
+export function intervals({ points, color }: Series, { theme }: Place): SeriesOption[] {
+  const known = points.flatMap(([x, , more]) => (more?.ci95 ? [[x, ...more.ci95] as const] : []));
+  if (known.length === 0) return [];
+  return [
+    {
+      type: 'custom',
+      silent: true,
+      clip: true,
+      z: 4,
+      encode: { x: 0, y: [1, 2] },
+      data: known.map((one) => [...one]),
+      renderItem: (params, api) => {
+        const [at, from, to] = known[params.dataIndex] ?? [0, 0, 0];
+        const [x = 0, low = 0] = api.coord([at, from]);
+        const [, high = 0] = api.coord([at, to]);
+        const line = (x1: number, y1: number, x2: number, y2: number) => ({
+          type: 'line' as const,
+          shape: { x1, y1, x2, y2 },
+          style: { stroke: painted(color, theme), lineWidth: 1.5 },
+        });
+        return {
+          type: 'group',
+          children: [line(x, low, x, high), line(x - 5, low, x + 5, low), line(x - 5, high, x + 5, high)],
+        };
+      },
+    },
+  ];
+}
+
+/** Rows above the lines for what is named there. */
+export function markRoom({ marks = [], shades = [] }: LinesChart): number {
+  const rows = marks.reduce((sum, { name, y }) => sum + (y === undefined ? name.split('\n').length : 0), 0);
+  return Math.max(14 * rows, shades.some(({ color }) => color === undefined) ? 22 : 0);
+}
+
+/** Shades, bounds and vertical marks of a panel; ECharts hangs them on a series. */
+export function behind(
+  { x, marks = [], shades = [], panels }: LinesChart,
+  { bounds = [] }: Panel,
+  at: Place,
+): Partial<LineSeriesOption> {
+  const { theme } = at;
+  const label = { color: theme.ink, fontSize: 11 };
+  const last = 'categories' in x ? x.categories.length - 1 : Infinity;
+  // Each name has rows of its own, so that none hides another.
+  let rows = 0;
+  const vertical = marks
+    .filter(({ y }) => y === undefined)
+    .map(({ x: place, name, color }) => {
+      const distance = 14 * rows + 4;
+      rows += name.split('\n').length;
+      // A name at an edge of the chart keeps inside of it.
+      const align = place === 0 ? 'left' : place === last ? 'right' : 'center';
+      return {
+        xAxis: place,
+        name,
+        lineStyle: { color: painted(color, theme), type: 'dotted' as const, width: 1.5 },
+        label: { ...label, position: 'end' as const, distance, align: align as 'left', formatter: name },
+      };
+    });
+  const horizontal = bounds.map(({ value, name }) => ({
+    yAxis: value,
+    name,
+    lineStyle: { color: theme.muted, type: 'dashed' as const, width: 1.25 },
+    label: { ...label, position: 'insideStartTop' as const, formatter: name },
+  }));
+  const [from, to] = extentOf(panels);
+  const fits = (name: string, width: number) => name.length * 6 < (width / (to - from)) * (at.width - 90);
+  const areas = [
+    ...shades.map((shade, nth): [object, object] => [
+      {
+        name: shade.color === undefined && fits(shade.name, shade.to - shade.from) ? shade.name : '',
+        xAxis: shade.from,
+        itemStyle: {
+          color: painted(shade.color ?? 'idle', theme),
+          opacity: shade.color ? 0.3 : nth % 2 === 0 ? 0.22 : 0.1,
+        },
+      },
+      { xAxis: shade.to },
+    ]),
+    ...bounds.flatMap(({ ci95 }): [object, object][] =>
+      ci95
+        ? [[{ yAxis: ci95[0], itemStyle: { color: theme.muted, opacity: 0.16 } }, { yAxis: ci95[1] }]]
+        : [],
+    ),
+  ];
+  return {
+    ...(areas.length > 0 && {
+      markArea: {
+        silent: true,
+        label: { show: true, position: 'top' as const, color: theme.muted, fontSize: 11 },
+        data: areas,
+      },
+    }),
+    ...(vertical.length + horizontal.length > 0 && {
+      markLine: { silent: true, symbol: 'none', data: [...vertical, ...horizontal] },
+    }),
+  };
+}
+
+/** Named points on a line: the highest above it, the others below; at the edges inside. */
+export function pointMarks({ marks = [], panels }: LinesChart, at: Place): SeriesOption[] {
+  const own = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
+  if (own.length === 0) return [];
+  const [from, to] = extentOf(panels);
+  const top = largest(own.map(({ y }) => y));
+  return [
+    {
+      type: 'scatter',
+      name: 'marks',
+      symbolSize: 11,
+      z: 4,
+      tooltip: { show: false },
+      data: own.map(({ x, y, name, color }) => {
+        const place = (x - from) / (to - from);
+        const align = place > 0.9 ? ('right' as const) : place < 0.1 ? ('left' as const) : undefined;
+        return {
+          value: [x, y],
+          itemStyle: {
+            color: painted(color, at.theme),
+            borderColor: at.theme.surface,
+            borderWidth: 2,
+            opacity: 1,
+          },
+          label: {
+            show: true,
+            position: y === top ? ('top' as const) : ('bottom' as const),
+            ...(align && { align, offset: [align === 'left' ? -6 : 8, 0] }),
+            color: at.theme.ink,
+            backgroundColor: at.theme.surface,
+            padding: [1, 3],
+            borderRadius: 2,
+            formatter: isNarrow(at) ? name : `${name} ${formatQuantity(y, panels[0]!.unit)}`,
+          },
+        };
+      }),
+    },
+  ];
+}

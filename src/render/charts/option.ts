@@ -1,0 +1,95 @@
+import type { EChartsOption } from 'echarts';
+import type { Chart, KeyEntry } from '../../views/chart.js';
+import { barsHeight, barsOption } from './bars.js';
+import type { Place } from './chart.js';
+import { heatHeight, heatOption } from './heat.js';
+import { linesHeight, linesOption } from './lines.js';
+import { rooflineOption } from './roofline.js';
+import { spreadHeight, spreadOption } from './spread.js';
+import { mostShapes, timelineHeight, timelineOption } from './timeline.js';
+import { waterfallHeight, waterfallOption } from './waterfall.js';
+
+/** The one way from a chart of a view to what ECharts draws. */
+export function optionOf(chart: Chart, at: Place): EChartsOption {
+  switch (chart.form) {
+    case 'lines':
+      return linesOption(chart, at);
+    case 'bars':
+      return barsOption(chart, at);
+    case 'waterfall':
+      return waterfallOption(chart, at);
+    case 'spread':
+      return spreadOption(chart, at);
+    case 'heat':
+      return heatOption(chart, at);
+    case 'roofline':
+      return rooflineOption(chart, at);
+    case 'timeline':
+      return timelineOption(chart, at);
+  }
+}
+
+/** Height of the box, CSS pixels. */
+export function heightOf(chart: Chart): number {
+  switch (chart.form) {
+    case 'lines':
+      return linesHeight(chart);
+    case 'bars':
+      return barsHeight(chart);
+    case 'waterfall':
+      return waterfallHeight(chart);
+    case 'spread':
+      return spreadHeight(chart);
+    case 'heat':
+      return heatHeight(chart);
+    case 'roofline':
+      return 420;
+    case 'timeline':
+      return timelineHeight(chart);
+  }
+}
+
+/** SVG by default; thousands of shapes need a canvas. */
+export const rendererOf = (chart: Chart): 'svg' | 'canvas' =>
+  chart.form === 'timeline' && chart.spans.length > mostShapes ? 'canvas' : 'svg';
+
+/** Whether the x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
+export const zooms = ({ form }: Chart): boolean => form === 'timeline';
+
+/** What its colours mean, where the chart has no labels for them; each colour once. */
+export function keyOf(chart: Chart): KeyEntry[] {
+  const byColor = new Map<string, KeyEntry>();
+  for (const { name, color, symbol, dash } of entriesOf(chart)) {
+    const id = `${color} ${symbol ?? ''} ${dash ?? ''}`;
+    const known = byColor.get(id);
+    const names = known && known.name !== name ? `${known.name}, ${name}` : name;
+    byColor.set(id, { name: names, color, ...(symbol && { symbol }), ...(dash && { dash }) });
+  }
+  return [...byColor.values()];
+}
+
+function entriesOf(chart: Chart): readonly KeyEntry[] {
+  switch (chart.form) {
+    case 'lines': {
+      const [first, ...others] = chart.panels;
+      const named = first?.series.filter(({ style }) => style !== 'guide') ?? [];
+      const shades = new Map(chart.shades?.map(({ name, color }) => [name, color]));
+      return [
+        ...(others.length === 0 && first?.title === undefined && named.length > 1 ? named : []),
+        ...[...shades].flatMap(([name, color]) => (color ? [{ name, color }] : [])),
+      ];
+    }
+    case 'bars':
+      return chart.series.length > 1 ? chart.series.filter(({ values }) => values.some(Boolean)) : [];
+    case 'roofline':
+      return chart.points
+        .flatMap(({ group, color }) => (group === null ? [] : [{ name: group, color }]))
+        .filter(({ name }, index, all) => all.findIndex((one) => one.name === name) === index);
+    case 'spread':
+    case 'timeline':
+      return chart.key;
+    case 'waterfall':
+    case 'heat':
+      return [];
+  }
+}

@@ -1,0 +1,114 @@
+import type { CustomSeriesOption, EChartsOption } from 'echarts';
+import { formatQuantity, formatTick } from '../../vocabulary/format.js';
+import type { TimelineChart } from '../../views/chart.js';
+import { painted } from '../palette.js';
+import { axisStyle, base, isNarrow, type Place, rowAxis, textOn, tipOf } from './chart.js';
+
+const laneHeight = 26;
+/** More than these are drawn as pixels: a page with so many shapes is slow. */
+export const mostShapes = 1000;
+
+export const timelineHeight = ({ lanes }: TimelineChart): number => lanes.length * laneHeight + 84;
+
+/** Approximate width of a character at 11 px; a label that does not fit is cut, below four characters left out. */
+const characterWidth = 6.2;
+
+function fitted(label: string, width: number): string {
+  const room = Math.floor((width - 6) / characterWidth);
+  if (room < 4) return '';
+  return label.length <= room ? label : `${label.slice(0, room - 1)}…`;
+}
+
+function series({ spans, kinds }: TimelineChart, { theme }: Place): CustomSeriesOption {
+  return {
+    type: 'custom',
+    name: 'timeline',
+    clip: true,
+    encode: { x: [1, 2], y: 0 },
+    data: spans.map(([lane, start, dur]) => [lane, start / 1e6, (start + dur) / 1e6]),
+    tooltip: tipOf(spans, ([, start, dur, kind]) => [
+      kinds[kind]?.title ?? '',
+      ...(kinds[kind]?.notes ?? []),
+      formatQuantity(dur, 'ns'),
+      `from ${formatQuantity(start, 'ns')}`,
+    ]),
+    renderItem: (params, api) => {
+      const [lane, start, dur, nth] = spans[params.dataIndex] ?? [0, 0, 0, -1];
+      const kind = kinds[nth];
+      if (!kind) return null;
+      const color = painted(kind.color, theme);
+      const [left = 0, middle = 0] = api.coord([start / 1e6, lane]);
+      const [right = 0] = api.coord([(start + dur) / 1e6, lane]);
+      const box = params.coordSys as unknown as { x: number; width: number };
+      const from = Math.max(left, box.x);
+      const to = Math.min(right, box.x + box.width);
+      if (to < from) return null;
+      // A span thinner than a pixel is still drawn, or a busy stretch would look idle.
+      const width = Math.max(to - from, 0.7);
+      const height = laneHeight * 0.76;
+      return {
+        type: 'rect' as const,
+        shape: { x: from, y: middle - height / 2, width, height },
+        style: { fill: color },
+        // An empty text, not none: a shape that is drawn again keeps the label it had otherwise.
+        textContent: {
+          type: 'text' as const,
+          style: { text: fitted(kind.label, width), fill: textOn(color), fontSize: 11 },
+        },
+        textConfig: { position: 'inside' as const },
+      };
+    },
+  };
+}
+
+/** Spans on lanes over time, which zooms. */
+export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
+  const narrow = isNarrow(at);
+  const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
+  // Lanes may have the same name.
+  const rows = rowAxis(
+    at,
+    chart.lanes.map((label, index) => `${index}\u0000${label}`),
+  );
+  return {
+    ...base(at),
+    grid: { left: narrow ? 76 : 132, right: 20, top: 8, bottom: 72 },
+    xAxis: {
+      type: 'value',
+      min: 0,
+      max: chart.dur_ns / 1e6,
+      ...axisStyle(at),
+      axisLabel: {
+        color: at.theme.muted,
+        hideOverlap: true,
+        formatter: (value: number) => formatTick(value, 'ms', chart.dur_ns / 1e6),
+        showMaxLabel: false,
+      },
+    },
+    yAxis: {
+      ...rows,
+      axisLabel: {
+        ...rows.axisLabel,
+        width: narrow ? 70 : 124,
+        overflow: 'truncate',
+        fontSize: narrow ? 10 : 12,
+        formatter: (value: string) => value.slice(value.indexOf('\u0000') + 1),
+      },
+    },
+    dataZoom: [
+      // Without Ctrl the wheel scrolls the page.
+      { type: 'inside', ...zoom, zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false },
+      {
+        type: 'slider',
+        ...zoom,
+        height: 24,
+        bottom: 10,
+        showDetail: false,
+        brushSelect: false,
+        borderColor: at.theme.line,
+        textStyle: { color: at.theme.muted },
+      },
+    ],
+    series: [series(chart, at)],
+  };
+}

@@ -1,0 +1,80 @@
+import type { EChartsOption } from 'echarts';
+import { formatMsColumn, formatPercent } from '../../vocabulary/format.js';
+import type { WaterfallBar, WaterfallChart } from '../../views/chart.js';
+import { painted } from '../palette.js';
+import { base, grid, isNarrow, type Place, rowAxis, tipOf } from './chart.js';
+
+export type Placed = WaterfallBar & {
+  text: string;
+  /** What the bars before it add up to. */
+  from: number;
+  isTotal: boolean;
+};
+
+/**
+ * Bars one after the other, with what they add up to last; those that cannot be seen have no place, the table behind the
+ * chart lists them.
+ */
+export function placed({ bars, total, unit }: WaterfallChart): Placed[] {
+  const texts = formatMsColumn([...bars.map(({ value }) => value), ...(total ? [total.value] : [])]);
+  const text = (index: number): string => `${texts[index]!} ${unit}`;
+  let reached = 0;
+  const rows = bars.flatMap((bar, index): Placed[] => {
+    const from = total ? reached + Math.min(0, bar.value) : 0;
+    reached += bar.value;
+    return /[1-9]/.test(texts[index]!) ? [{ ...bar, text: text(index), from, isTotal: false }] : [];
+  });
+  if (!total) return rows;
+  const last = { name: 'measured', ...total, color: 'ink' as const, from: 0, isTotal: true };
+  return [...rows, { ...last, text: text(bars.length) }];
+}
+
+export const waterfallHeight = (chart: WaterfallChart): number => 40 + 26 * placed(chart).length;
+
+export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
+  const rows = placed(chart);
+  const { total } = chart;
+  const longest = chart.longest ?? Math.max(...rows.map(({ from, value }) => from + Math.abs(value)), 0);
+  return {
+    ...base(at),
+    grid: grid({ right: isNarrow(at) ? 62 : 72 }),
+    // No rounded maximum: the longest bar takes the whole width, its label the margin.
+    xAxis: { type: 'value', min: 0, max: longest, show: false },
+    yAxis: rowAxis(
+      at,
+      rows.map(({ name }) => name),
+    ),
+    series: [
+      {
+        type: 'bar',
+        stack: 'bars',
+        silent: true,
+        itemStyle: { color: 'transparent' },
+        data: rows.map(({ from }) => from),
+      },
+      {
+        type: 'bar',
+        stack: 'bars',
+        barMaxWidth: 18,
+        tooltip: tipOf(rows, ({ name, meaning, value, text, confidence, isTotal }) => [
+          name,
+          ...[
+            meaning,
+            text,
+            isTotal || !total ? '' : `${formatPercent(value / total.value)} of ${total.whole}`,
+            confidence ? `confidence: ${confidence}` : '',
+          ].filter(Boolean),
+        ]),
+        data: rows.map(({ value, text, color: own, light }) => {
+          const color = painted(own, at.theme);
+          return {
+            value: Math.abs(value),
+            itemStyle: light ? { color, opacity: 0.55, borderColor: color, borderWidth: 1 } : { color },
+            // The bar's own opacity is not the text's.
+            label: { show: true, position: 'right', opacity: 1, color: at.theme.ink, formatter: text },
+          };
+        }),
+      },
+    ],
+  };
+}

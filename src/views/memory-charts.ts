@@ -1,0 +1,128 @@
+import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
+import { classColors, componentColor, lineMark } from '../vocabulary/colours.js';
+import { componentLabels } from '../vocabulary/memory-components.js';
+import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
+import type { LinesChart, Series, WaterfallChart } from './chart.js';
+import { heldBytes, heldParts, mainSeries, momentsOf, shortPlace } from './memory-series.js';
+
+type Marks = MemoryResult['timeline']['marks'];
+
+const gb = (bytes: number): number => bytes / 1e9;
+
+const overRun = (
+  { timeline: { phases } }: MemoryResult,
+  series: readonly Series[],
+  marks: Marks = [],
+): LinesChart => ({
+  form: 'lines',
+  x: { name: 'since sampling began', unit: 's' },
+  panels: [{ unit: 'GB', series }],
+  shades: phases.map(({ label, start_s, end_s }) => ({ name: label, from: start_s, to: end_s })),
+  marks: marks.map(({ point, t_s, bytes }) => ({
+    x: t_s,
+    y: gb(bytes),
+    name: pointLabels[point],
+    color: pointColors[point],
+  })),
+});
+
+/** The three points on the line of one GPU, else of the host. */
+function marksOf({ timeline, profile }: MemoryResult, gpu: number | null): Marks {
+  const gpus = profile.memory_measurements.peak.per_gpu_details;
+  if (gpu === null || gpus.length < 2) return timeline.marks;
+  return timeline.marks.flatMap((mark) => {
+    const own = profile.memory_measurements[mark.point].per_gpu_details.find((one) => one.gpu === gpu);
+    return typeof own?.used_bytes === 'number' ? [{ ...mark, bytes: own.used_bytes }] : [];
+  });
+}
+
+function fullestGpu({ profile }: MemoryResult): number | null {
+  const [first, ...rest] = profile.memory_measurements.peak.per_gpu_details;
+  if (!first) return null;
+  return rest.reduce((most, one) => ((one.used_bytes ?? 0) > (most.used_bytes ?? 0) ? one : most), first).gpu;
+}
+
+const sampled = (points: readonly { t_s: number; bytes: number }[]): Series['points'] =>
+  points.map(({ t_s, bytes }) => [t_s, gb(bytes)]);
+
+/** Everything that was sampled over the run. */
+export function timelineChart(data: MemoryResult): LinesChart {
+  const lines = mainSeries(data).map(({ label, points }, index) => ({
+    name: label,
+    color: lineMark(index).color,
+    points: sampled(points),
+  }));
+  // On several GPUs the points are sums; those of the fullest lie on its line.
+  return overRun(data, lines, lines.length === 1 ? data.timeline.marks : marksOf(data, fullestGpu(data)));
+}
+
+/** One device: what its allocator held, stacked by component, under what the driver counted. */
+export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
+  const moments = momentsOf(data, String(gpu));
+  const loading = data.timeline.phases.find(({ label }) => label === 'load')?.start_s ?? 0;
+  const start = Math.min(loading, moments[0]?.t_s ?? 0);
+  const own = mainSeries(data).find((one) => one.gpu === gpu);
+  return overRun(
+    data,
+    [
+      ...heldParts
+        .filter((name) => moments.some((moment) => heldBytes(moment, name) > 0))
+        .map((name): Series => ({
+          name: componentLabels[name],
+          color: componentColor(name),
+          style: 'stack',
+          points: [
+            [start, 0],
+            ...moments.map((moment) => [moment.t_s, gb(heldBytes(moment, name))] as const),
+          ],
+        })),
+      ...(own
+        ? [{ name: `${own.label}, ${own.source}`, color: 'ink' as const, points: sampled(own.points) }]
+        : []),
+    ],
+    own ? marksOf(data, gpu) : [],
+  );
+}
+
+/** Reserved against allocated memory of one device: the gap is what fragmentation and caching keep. */
+export function reservedChart(data: MemoryResult, gpu: number | null): LinesChart {
+  const moments = momentsOf(data, String(gpu));
+  const line = (
+    name: string,
+    color: Series['color'],
+    dash: 'solid' | 'dashed',
+    of: (moment: AllocatorMoment) => number | null,
+  ): Series => ({
+    name,
+    color,
+    dash,
+    points: moments.flatMap((moment) => {
+      const bytes = of(moment);
+      return bytes === null ? [] : [[moment.t_s, gb(bytes)] as const];
+    }),
+  });
+  const lines = [
+    line('reserved', classColors.sampling, 'dashed', ({ reserved_bytes: bytes }) => bytes),
+    line('peak allocated', classColors.gemm, 'solid', ({ max_allocated_bytes: bytes }) => bytes),
+    line('allocated at the end', classColors.norm, 'solid', ({ allocated_bytes: bytes }) => bytes),
+  ];
+  return overRun(
+    data,
+    lines.filter(({ points }) => points.length > 0),
+  );
+}
+
+/** More do not fit a page; the table behind has all that the snapshot kept. */
+const mostAllocations = 20;
+
+/** What was alive at the allocator's peak, by the place in the program that asked for it. */
+export const allocationsChart = (allocations: NonNullable<MemoryResult['allocations']>): WaterfallChart => ({
+  form: 'waterfall',
+  unit: 'GB',
+  bars: allocations.slice(0, mostAllocations).map(({ operator, stage, bytes, blocks }) => ({
+    name: shortPlace(operator).slice(0, 60),
+    value: gb(bytes),
+    meaning: `${stage}${blocks === null ? '' : `, ${blocks} blocks`}: ${operator}`,
+    color: classColors.gemm,
+  })),
+});

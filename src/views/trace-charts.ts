@@ -1,0 +1,175 @@
+import { opClasses } from '../model/classes.js';
+import type { TraceResult, TraceTimeline } from '../model/documents/trace.js';
+import { barColor, classColors, phaseColor } from '../vocabulary/colours.js';
+import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { KeyEntry, LinesChart, TimelineChart } from './chart.js';
+
+type Density = TraceTimeline['density'];
+type Kind = TimelineChart['kinds'][number];
+
+/** Ranges of the program above, one line a depth of nesting; then the lanes of the document. */
+export function timelineChart(timeline: TraceTimeline): TimelineChart {
+  const { stages, events, lanes, names, dur_ns } = timeline;
+  const depths = 1 + Math.max(0, ...stages.map(({ depth }) => depth));
+  const kinds = new Map<string, { index: number; kind: Kind }>();
+  const indexOf = (kind: Kind): number => {
+    const id = `${kind.color} ${kind.title}`;
+    const known = kinds.get(id) ?? { index: kinds.size, kind };
+    kinds.set(id, known);
+    return known.index;
+  };
+  return {
+    form: 'timeline',
+    dur_ns,
+    lanes: [
+      ...Array.from({ length: depths }, (_, depth) => (depth === 0 ? 'stages' : '')),
+      ...lanes.map(({ label }) => label),
+    ],
+    spans: [
+      ...stages.map(
+        ({ depth, kind, label, start_ns, dur_ns: dur }) =>
+          [
+            depth,
+            start_ns,
+            dur,
+            indexOf({ label, title: label, color: phaseColor(kind), notes: [] }),
+          ] as const,
+      ),
+      ...events.map((event) => {
+        const kind = eventKind(names[event.name] ?? '', event.class, lanes[event.lane]?.what);
+        return [depths + event.lane, event.start_ns, event.dur_ns, indexOf(kind)] as const;
+      }),
+    ],
+    kinds: [...kinds.values()].map(({ kind }) => kind),
+    key: keyOf(timeline),
+  };
+}
+
+type Event = TraceTimeline['events'][number];
+type What = TraceTimeline['lanes'][number]['what'];
+
+function eventKind(name: string, opClass: Event['class'], what: What | undefined): Kind {
+  if (what === 'idle') {
+    const label = idleCauseLabel(name);
+    const meaning = idleCauses[name]?.meaning;
+    return {
+      label,
+      title: `idle: ${label}`,
+      color: barColor(causeOf(name)),
+      notes: meaning === undefined ? [] : [meaning],
+    };
+  }
+  const named = { label: name, title: name };
+  if (opClass !== null) return { ...named, color: classColors[opClass], notes: [classLabels[opClass]] };
+  return { ...named, color: what === 'copies' ? classColors.copy : 'serial', notes: [] };
+}
+
+const causeOf = (name: string): string => name.split('.')[0] ?? '';
+
+/** Classes of kernels, then stages and causes of idle time. */
+function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
+  const idle = new Set(
+    events.flatMap(({ lane, name }) => (lanes[lane]?.what === 'idle' ? [causeOf(names[name] ?? '')] : [])),
+  );
+  return [
+    ...opClasses
+      .filter((name) => events.some((event) => event.class === name))
+      .map((name) => ({ name: classLabels[name], color: classColors[name] })),
+    ...[...new Set(stages.map(({ kind }) => kind))].map((kind) => ({
+      name: phaseLabel(kind),
+      color: phaseColor(kind),
+    })),
+    ...Object.entries(idleCauses)
+      .filter(([id]) => idle.has(id))
+      .map(([, { label, colour }]) => ({ name: `idle: ${label}`, color: colour })),
+  ];
+}
+
+export const partName = (name: Density['classes'][number]['class']): string =>
+  name === 'copies' ? name : classLabels[name];
+
+/** Neighbouring stretches of one kind as one: hundreds of decode steps are a single shade. */
+export function phaseShades(density: Density | undefined): NonNullable<LinesChart['shades']> {
+  const shades: { kind: string; from: number; to: number; name: string; color: KeyEntry['color'] }[] = [];
+  for (const { kind, start_ns, dur_ns } of density?.phases ?? []) {
+    const [from, to] = [start_ns / 1e9, (start_ns + dur_ns) / 1e9];
+    const last = shades.at(-1);
+    if (last?.kind === kind && from - last.to < 1e-3) last.to = Math.max(last.to, to);
+    else shades.push({ kind, from, to, name: phaseLabel(kind), color: phaseColor(kind) });
+  }
+  return shades.map(({ name, from, to, color }) => ({ name, from, to, color }));
+}
+
+/** How busy the device was, by class, in equal spans of the whole capture; phases behind it. */
+export function densityChart(density: Density): LinesChart {
+  const { start_ns: start, bin_ns: bin, classes } = density;
+  const bins = Math.max(0, ...classes.map(({ share }) => share.length));
+  const busiest = Math.max(
+    0,
+    ...Array.from({ length: bins }, (_, at) =>
+      classes.reduce((total, { share }) => total + (share[at] ?? 0), 0),
+    ),
+  );
+  return {
+    form: 'lines',
+    small: true,
+    x: { name: 'since the session began', unit: 's' },
+    panels: [
+      {
+        unit: 'ratio',
+        // A device that is never half busy would be a line at the bottom.
+        ...(busiest > 0.5 && { most: 1 }),
+        series: classes.map(({ class: name, share }) => ({
+          name: partName(name),
+          color: name === 'copies' ? classColors.copy : classColors[name],
+          style: 'stack',
+          points: [share[0] ?? 0, ...share].map((value, at) => [(start + at * bin) / 1e9, value] as const),
+        })),
+      },
+    ],
+    shades: phaseShades(density),
+  };
+}
+
+/** Bands behind the lines; a capture may have thousands of decode steps. */
+const mostPhases = 200;
+
+/** Allocated and reserved memory over the capture; the peak is marked. */
+export function memoryChart(
+  { allocated, reserved, peak }: NonNullable<TraceResult['memory']>,
+  timeline: TraceResult['timeline'],
+): LinesChart {
+  const seconds = (points: readonly [number, number][]) =>
+    points.map(([ns, bytes]) => [ns / 1e9, bytes] as const);
+  return {
+    form: 'lines',
+    x: { name: 'since the session began', unit: 's' },
+    panels: [
+      {
+        unit: 'B',
+        series: [
+          {
+            name: 'reserved',
+            color: classColors.sampling,
+            dash: 'dashed' as const,
+            points: seconds(reserved),
+          },
+          {
+            name: 'allocated',
+            color: classColors.gemm,
+            dash: 'solid' as const,
+            points: seconds(allocated),
+          },
+        ].filter(({ points }) => points.length > 0),
+      },
+    ],
+    shades: (timeline?.density.phases ?? []).slice(0, mostPhases).map(({ kind, start_ns, dur_ns }) => ({
+      name: phaseLabel(kind),
+      from: start_ns / 1e9,
+      to: (start_ns + dur_ns) / 1e9,
+    })),
+    marks: [{ x: peak.t_ns / 1e9, y: peak.allocated_bytes, name: 'peak', color: classColors.sampling }],
+  };
+}

@@ -1,0 +1,109 @@
+import { opClasses, type OpClass } from '../model/classes.js';
+import type { MemoryComponent } from '../model/documents/memory-profile.js';
+import type { PhaseKind } from '../model/documents/trace.js';
+import { idleCauses } from './idle-causes.js';
+
+/**
+ * One colour an operator class in every chart, table and page: Okabe & Ito's (2008) colour-blind safe set, its yellow a
+ * little darker to be seen on white, and three more so far from all others that every pair can be told apart
+ * under protanopia and deuteranopia too (palette.test.ts simulates both).
+ */
+export const classColors: Record<OpClass, `#${string}`> = {
+  gemm: '#0072b2',
+  attention: '#e69f00',
+  norm: '#009e73',
+  elementwise: '#cc79a7',
+  copy: '#56b4e9',
+  embedding: '#eecc00',
+  moe_routing: '#6084fc',
+  sampling: '#d55e00',
+  communication: '#4433ee',
+  quantization: '#aa2233',
+  graph: '#4a2fb0',
+  other: '#5f6773',
+};
+
+/** Colours that follow the reader's theme: of words, and of bars that are not of a class (what the hardware allows, idle time). */
+export const toneColors = {
+  ink: { light: '#1c2330', dark: '#e4e8ef' },
+  muted: { light: '#5a6475', dark: '#9aa5b6' },
+  roofline: { light: '#3b4252', dark: '#c5ccd8' },
+  serial: { light: '#7b8496', dark: '#8d97a8' },
+  idle: { light: '#b3bac6', dark: '#5c6575' },
+} as const;
+
+/** A colour as charts have it: of the page in both themes, or by the name of one that follows the theme. */
+export type Colour = `#${string}` | keyof typeof toneColors;
+
+const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
+
+/** Of a waterfall's bar: its class's where it has one; causes of idle time in their own hue. */
+export function barColor(id: string): Colour {
+  const cause = idleCauses[id] ?? (id.startsWith('host.') ? idleCauses['host'] : undefined);
+  if (cause) return cause.colour;
+  const [head = '', tail = ''] = id.split('.');
+  if (head === 'roofline' || head === 'serial') return head;
+  if (isOpClass(tail)) return classColors[tail];
+  if (head === 'exposed_copy') return classColors.copy;
+  return head === 'exposed_comm' ? classColors.communication : 'idle';
+}
+
+export function phaseColor(kind: PhaseKind): Colour {
+  if (kind === 'sampling') return classColors.sampling;
+  if (kind === 'prefill' || kind === 'mixed') return 'roofline';
+  return kind === 'decode' ? 'serial' : 'idle';
+}
+
+/** Of what a device did in a phase: computing, exposed communication and copies, or idle by cause. */
+export function partColor(id: string): Colour {
+  if (id === 'compute') return 'roofline';
+  if (id === 'communication') return classColors.communication;
+  return id === 'copies' ? classColors.copy : idleCauses[id]!.colour;
+}
+
+/** Of a component of memory; what is reserved and not in use is as grey as idle time. */
+const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
+  model_weights: classColors.gemm,
+  kv_cache: classColors.attention,
+  activations: classColors.norm,
+  framework_overhead: classColors.copy,
+  cuda_graphs: classColors.graph,
+  cuda_context: classColors.quantization,
+  other_processes: classColors.sampling,
+  residual: classColors.elementwise,
+};
+export const componentColor = (component: MemoryComponent['component']): Colour =>
+  componentColors[component] ?? 'idle';
+
+/** Of lines that are compared, by their place in a list: no two of twelve look the same in grey. */
+export function lineMark(index: number): { color: Colour; symbol: LineSymbol; dash: Dash } {
+  return {
+    color: lineColors[index % lineColors.length]!,
+    symbol: symbols[index % symbols.length]!,
+    dash: dashes[Math.floor(index / symbols.length) % dashes.length]!,
+  };
+}
+
+const lineColors = [
+  classColors.gemm,
+  classColors.attention,
+  classColors.norm,
+  classColors.elementwise,
+  classColors.copy,
+  classColors.sampling,
+  classColors.communication,
+  classColors.quantization,
+];
+const symbols = ['circle', 'rect', 'triangle', 'diamond'] as const;
+const dashes = ['solid', 'dashed', 'dotted'] as const;
+export type LineSymbol = (typeof symbols)[number];
+export type Dash = (typeof dashes)[number];
+
+/** Of a sampled scope: the measured process, GPUs by number, the whole host; single cores are pale. */
+export function scopeColor(scope: string): Colour {
+  if (scope === 'process') return classColors.gemm;
+  if (isCore(scope)) return 'muted';
+  const gpu = /^gpu(\d+)/.exec(scope)?.[1];
+  return gpu === undefined ? classColors.attention : lineColors[2 + (Number(gpu) % (lineColors.length - 2))]!;
+}
+export const isCore = (scope: string): boolean => /^cpu\d+$/.test(scope);
