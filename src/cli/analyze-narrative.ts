@@ -9,7 +9,7 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import type { Session } from '../session/open.js';
-import { abortable } from './analyze-interrupt.js';
+import { abortable } from './interrupt.js';
 import { howToSet } from './analyze-run.js';
 import { configuredModel } from './analyze-settings.js';
 import { talk, terminalWidth, warn } from './output.js';

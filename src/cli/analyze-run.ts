@@ -6,7 +6,7 @@ import { type AnalyzeResult, analyzeVersion } from '../model/documents/analyze.j
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import type { Session } from '../session/open.js';
-import { abortable } from './analyze-interrupt.js';
+import { abortable } from './interrupt.js';
 import { configuredModel } from './analyze-settings.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import type { Allowed } from '../ask/allowable.js';

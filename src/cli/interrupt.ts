@@ -53,16 +53,20 @@ export async function whileStopping<T>(
   }
 }
 
-/**
- * Runs `work` with a signal that Ctrl-C (or a polite kill, or a terminal that is closed) aborts, so that it can keep
- * what it has. A second Ctrl-C ends the process at once.
- */
-export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Runs `work` with a signal that the first of those signals aborts, after `onFirst`; a second ends the process at once. */
+export async function abortable<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  onFirst: () => void = () => {},
+): Promise<T> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
     if (controller.signal.aborted) return leaveAtOnce(name);
-    talk('\nstopping; keeping what is measured (Ctrl-C again to leave at once)');
+    onFirst();
     controller.abort();
   };
   return whileStopping(stop, () => work(controller.signal));
 }
+
+/** The same for work that keeps what it has. */
+export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  abortable(work, () => talk('\nstopping; keeping what is measured (Ctrl-C again to leave at once)'));
