@@ -101,7 +101,6 @@ async function benchRecorded(recording: Recording, measured: Measured): Promise<
   return {
     title: titleOf(prepared, imported.model),
     status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
-    clockPairs: capture.clockPairs,
     workload: { ...workload, engine: redactJson(workload.engine, redact) },
     hardware,
     software,

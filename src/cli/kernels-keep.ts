@@ -55,7 +55,6 @@ export async function kernelsRecorded(
       : capture.launches.every(({ failure }) => failure === null)
         ? 'complete'
         : 'failed',
-    clockPairs: capture.clockPairs,
     workload: workloadOf(measured, threads),
     hardware,
     software: {

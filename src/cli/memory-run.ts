@@ -160,7 +160,6 @@ async function memoryRecorded(recording: Recording, measured: Measured): Promise
   return {
     title: `memory · ${wordsOf(target, measured.asked.config)}`,
     status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
-    clockPairs: run.bench.clockPairs,
     workload: { ...workload, engine: redactJson(workload.engine, redact) },
     hardware,
     software,

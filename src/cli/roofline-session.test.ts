@@ -34,7 +34,6 @@ test('every case is a row, the sensors are beside it, and the roofline is what a
     device: null,
     start_ns: at + 0.5e9,
     end_ns: at + 3e9,
-    clockPairs: [],
     sampled: ['cuda0-first-gpus'],
     issues: [],
     stopped: false,

@@ -53,8 +53,6 @@ export interface Recorded {
   executions?: Execution[];
   captures?: Capture[];
   issues?: Issue[];
-  /** At the start and at the end, where the recorder has pairs of its own. */
-  clockPairs?: ClockPair[];
   /** When another machine recorded it: nothing of this machine, its clock and its time is a fact of the session. */
   elsewhere?: { startedAt: Date };
 }
@@ -109,7 +107,7 @@ export async function openRecording(plan: RecordingPlan): Promise<OpenRecording>
           status: recorded.status,
           started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
           ended_at: new Date().toISOString(),
-          clock_pairs: elsewhere ? [] : (recorded.clockPairs ?? [first, clockPair()]),
+          clock_pairs: elsewhere ? [] : [first, clockPair()],
           command,
           workload: recorded.workload ?? null,
           hardware: { ...here?.hardware, ...recorded.hardware },

@@ -8,7 +8,7 @@ import type { Row } from '../../model/tables.js';
 import { gpuFacts, type GpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { passOnRecord } from '../outer-run.js';
 import { recordWriter } from '../record-writer.js';
-import { clockPair, monotonicNs } from '../../model/clock.js';
+import { monotonicNs } from '../../model/clock.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
 import { sampleLaunch } from './launch-samplers.js';
@@ -74,7 +74,6 @@ export interface BenchExecution {
 
 export interface BenchCapture {
   executions: BenchExecution[];
-  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   issues: Issue[];
   /** Of this machine; a server elsewhere has its own. */
   facts: GpuFacts;
@@ -95,7 +94,6 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
   const { gpus } = await openGpus();
   const capture: BenchCapture = {
     executions: [],
-    clockPairs: [clockPair()],
     issues: [],
     facts: gpuFacts(gpus),
     stopped: false,
@@ -130,7 +128,6 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
     gpus?.close();
   }
   capture.stopped = signal.aborted;
-  capture.clockPairs.push(clockPair());
   if (capture.executions.every(({ recorded }) => recorded.timed === 0)) throw nothingMeasured(capture);
   return capture;
 }

@@ -37,7 +37,6 @@ export interface KernelCapture {
   device: KernelDevice | null;
   start_ns: number;
   end_ns: number;
-  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   /** Captures of the samplers that saw something. */
   sampled: string[];
   /** Other processes on the GPU, launches that died or hung, samplers that were late. */

@@ -7,7 +7,7 @@ import type { KernelCase, KernelOrder } from '../../model/kernels.js';
 import { dropCutOffLine } from '../bench/record-file.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
 import { passOnRecord } from '../outer-run.js';
-import { clockPair, monotonicNs } from '../../model/clock.js';
+import { monotonicNs } from '../../model/clock.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
 import { otherProcesses, usedBeside } from './other-processes.js';
@@ -36,7 +36,6 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
     device: null,
     start_ns: monotonicNs(),
     end_ns: 0,
-    clockPairs: [clockPair()],
     sampled: [],
     issues: [],
     stopped: false,
@@ -55,7 +54,6 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
   passOnRecord(recordPath, from);
   capture.stopped = signal.aborted;
   capture.end_ns = monotonicNs();
-  capture.clockPairs.push(clockPair());
   return capture;
 }
 

@@ -11,7 +11,7 @@ import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/reco
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
 import { passOnRecord } from '../outer-run.js';
-import { clockPair, monotonicNs } from '../../model/clock.js';
+import { monotonicNs } from '../../model/clock.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
@@ -82,7 +82,6 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const opened = await openGpus();
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
-  const before = clockPair();
   const othersBefore = gpus ? await othersOn(gpus, target.pids?.() ?? [], signal) : [];
   const devices = gpus
     ? startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)
@@ -148,7 +147,6 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   return {
     bench: {
       executions: [execution],
-      clockPairs: [before, clockPair()],
       issues: [...target.issues],
       facts: gpuFacts(gpus),
       stopped: signal.aborted,

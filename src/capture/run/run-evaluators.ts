@@ -16,7 +16,6 @@ import { planExecutions, type PlannedExecution } from './plan-executions.js';
 import type { FileKind, RunCapture, RunExecution, RunOptions } from './run-options.js';
 import { runProgram, type ProgramEnd } from './run-program.js';
 import { engineProcesses } from './unseen-kernels.js';
-import { clockPair } from '../../model/clock.js';
 
 /**
  * Runs the command once for each evaluator, one after the other, and keeps what each left behind. Never throws for a
@@ -28,7 +27,6 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const { gpus } = await openGpus();
   const capture: RunCapture = {
     executions: [],
-    clockPairs: [clockPair()],
     issues: [],
     facts: gpuFacts(gpus),
     stopped: false,
@@ -50,7 +48,6 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
     gpus?.close();
   }
   capture.stopped = options.signal.aborted;
-  capture.clockPairs.push(clockPair());
   return capture;
 }
 

@@ -107,8 +107,6 @@ export interface RunExecution {
 
 export interface RunCapture {
   executions: RunExecution[];
-  /** First and last (monotonic, realtime) pair. */
-  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   issues: Issue[];
   /** As the driver names the GPUs of this machine. */
   facts: GpuFacts;
