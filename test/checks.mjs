@@ -1,8 +1,8 @@
-// What `npm test` runs first: lint, layers, prose, types and the build in parallel. Exits with 1 when one of them fails.
+// What `npm test` runs first: lint, layers, prose, words, types and the build in parallel. Exits with 1 when one of them fails.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
-const checks = ['lint', 'layers', 'prose', 'typecheck', 'build'];
+const checks = ['lint', 'layers', 'prose', 'words', 'typecheck', 'build'];
 const ended = checks.map(
   (name) =>
     new Promise((resolve) => {
