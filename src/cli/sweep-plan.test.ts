@@ -200,3 +200,20 @@ test('what a run needs is estimated, by its own dimensions, and what will not fi
   });
   expect(missing.expected).toMatchObject({ memory_bytes: null, fits: null, why: 'not here' });
 });
+
+test.each([
+  ['onnx', [], 'float32'],
+  ['onnx', ['--dtype', 'int4'], 'int4'],
+  ['vllm', [], 'float16'],
+  [null, [], null],
+] as const)('engine %s with %j: the plan has dtype %s, as the run will', async (engine, more, dtype) => {
+  const words = ['--model', 'llama-2-7b', '--input-len', '512', '--output-len', '128', ...more];
+  const { plan, dimensions } = askedSweep([], typed(...words))!;
+  const run = pendingRun(plan.runs[0]!, { number: 1, stamp: 's', folder: 'r' });
+  await expectRuns([run], dimensions, {
+    placeOf: async () => ({ engine, device: 'cpu', capacities: [] }),
+    configOf: async (model) => findPreset(model)!.config,
+    before: new Map(),
+  });
+  expect(run.parameters['dtype']).toBe(dtype);
+});

@@ -63,6 +63,11 @@ export async function expectRuns(
       run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
       continue;
     }
+    // Where no dtype was asked for, the embedded engine computes in float32, and that of a server is not known.
+    if (!run.arguments.includes('--dtype')) {
+      if (place.engine === 'onnx') run.parameters['dtype'] = 'float32';
+      if (place.engine === null) run.parameters['dtype'] = null;
+    }
     const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
     let found = architectures.get(key);
     if (!found) architectures.set(key, (found = architectureOf(model, dimensions.get(run.key) ?? {}, known)));
