@@ -84,8 +84,8 @@ export const traceTables = {
 /** What an event is called whose name the capture lost: every event has one, and such events are counted. */
 export const noName = '(no name)';
 
-/** A name is kept up to here; a longer one is no name, and would fill the memory. */
-export const longestName = 2 ** 16;
+/** A name is kept up to here, and is cut beyond: template arguments of real kernels take up to 10,000 letters. */
+export const longestName = 2 ** 14;
 
 /** More bytes than any copy moves: 256 TiB. */
 export const mostCopyBytes = 2 ** 48;

@@ -8,6 +8,7 @@ import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
 import { importedBy } from '../attribution/test-import.js';
 import type { ImportContext } from '../importer.js';
+import { longestName } from '../trace-tables.js';
 import { fillTraceTables, kinetoImporter, type KinetoOptions } from './importer.js';
 
 const fixtures = 'test/fixtures/kineto-torch2.11-h200';
@@ -281,6 +282,19 @@ describe('a trace that is wrong without being broken', () => {
         "SELECT DISTINCT text FROM trace_ops JOIN trace_names ON code = input_shapes WHERE text LIKE '%null%'",
       ),
     ).toEqual([{ text: '[[null,null,null],"x",{}]' }]);
+  });
+
+  test('names of 100,000 letters are cut, and count as one name where they are alike up to there', async () => {
+    const path = changed((list) => {
+      for (const [i, kernel] of of(list, 'kernel').slice(0, 8).entries())
+        kernel['name'] = `${i % 2}${'<a::b>'.repeat(17_000)}${i}`;
+    });
+    const { query } = await fill(path);
+    expect(
+      await query(
+        "SELECT count(*)::INTEGER AS n, max(length(text))::INTEGER AS letters FROM trace_names SEMI JOIN trace_kernels ON code = name WHERE text LIKE '%b><a::b>%'",
+      ),
+    ).toEqual([{ n: 2, letters: longestName }]);
   });
 
   test('no kernel with a duration that can be is an error, and so is not an empty trace', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { attribute } from '../attribution/attribute.js';
 import { importedBy, type Imported } from '../attribution/test-import.js';
-import { dropTraceTables } from '../trace-tables.js';
+import { dropTraceTables, longestName } from '../trace-tables.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
@@ -110,4 +110,16 @@ test('kernels twice, kernels an hour early and copies of 2^62 bytes are left out
   expect(held).toEqual(await everything(await imported(path, false)));
   const rows = held['kernels'] as { dur_ns: number }[];
   expect({ n: rows.length, ns: rows.reduce((sum, { dur_ns }) => sum + Number(dur_ns), 0) }).toEqual(kernels);
+});
+
+test.each([true, false])('names of 100,000 letters are cut (held: %s)', async (hold) => {
+  const path = join(folder, `long-${hold}.sqlite`);
+  copyFileSync(`${fixtures}/tiny-whole.sqlite`, path);
+  const database = new Database(path);
+  database.exec('UPDATE StringIds SET value = value || hex(zeroblob(50000))');
+  database.close();
+  const { database: session } = await imported(path, hold);
+  const letters = await session.query('SELECT DISTINCT length(name::VARCHAR)::INTEGER AS n FROM kernels');
+  await session.close();
+  expect(letters).toEqual([{ n: longestName }]);
 });
