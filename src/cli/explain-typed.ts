@@ -22,6 +22,7 @@ export interface ExplainOptions {
   failOn?: (typeof severities)[number];
   rank?: number;
   device?: number;
-  limit: number;
+  limit?: number;
+  verbose?: boolean;
   sql?: number;
 }

@@ -44,7 +44,12 @@ export function define(command: Command): void {
     )
     .option('--rank <n>', 'of this rank; by default the slowest', wholeNumber('--rank', 0, 0))
     .option('--device <n>', 'of this device', wholeNumber('--device', 0, 0))
-    .option('--limit <n>', 'findings that are shown', wholeNumber('--limit', 0, 5), 10)
+    .option(
+      '--limit <n>',
+      'findings that are shown (default: 3, of --verbose 10)',
+      wholeNumber('--limit', 0, 5),
+    )
+    .option('--verbose', 'every finding with evidence, cause and how to check it')
     .option('--sql <n>', 'print the query behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
   for (const extension of extensions) extension.define(command);
   command
@@ -74,9 +79,15 @@ export function define(command: Command): void {
       if (options.sql === undefined) {
         const { explainView } = await import('../views/explain.js');
         const { showView } = await import('./show-view.js');
+        const { limit, stage, verbose = false } = options;
         await showView(
-          explainView(found, { limit: options.limit, allStages: options.stage !== undefined }),
+          explainView(found, {
+            limit: limit ?? (verbose ? 10 : undefined),
+            allStages: stage !== undefined,
+            verbose,
+          }),
           options,
+          verbose ? 2 : 1,
         );
       } else await printQuery(found.data, options.sql);
       if (options.failOn !== undefined && worst(found.data) >= rank[options.failOn]) process.exitCode = 1;

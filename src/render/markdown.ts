@@ -28,7 +28,15 @@ function blockText(
 ): string[] {
   switch (block.t) {
     case 'headline':
-      return [block.sentences.map(plain).join(' ')];
+      return [
+        ...(block.sentences.length > 0 ? [block.sentences.map(plain).join(' ')] : []),
+        ...list(
+          (block.rows ?? []).map(([name = '', ...cells]) => {
+            const known = cells.map(words).filter((text) => text !== '');
+            return `- **${words(name)}**: ${known.join(' · ')}`;
+          }),
+        ),
+      ];
     case 'bars':
       return [
         `#### ${words(block.title)}`,

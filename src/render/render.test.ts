@@ -70,6 +70,9 @@ test('Markdown: a name from a file begins no line, ends no block of HTML and no 
           severity: 'high',
           gain: name,
           change: '',
+
+          expected: '',
+          example: null,
           minor: false,
           facts: [],
           blocks: [],

@@ -89,8 +89,11 @@ export interface FindingItem {
   title: string;
   /** At the end of the title: what is expected or at stake; "" where nothing is. */
   gain: Text;
-  /** In a summary one line follows the title. */
+  /** What is expected with its interval; "" where nothing is. */
+  expected: Text;
   change: string;
+  /** As it would be typed. */
+  example: string | null;
   /** Below a larger finding, or nothing to gain: not in a summary. */
   minor: boolean;
   facts: readonly Fact[];
@@ -105,7 +108,12 @@ export type Fact = { level?: Level; name: string } & ({ text: Text } | { lines: 
 export type Block = { level?: Level; terminal?: false } &
   /** What a reader in a hurry reads: some sentences. */
   (
-    | { t: 'headline'; sentences: readonly string[] }
+    | {
+        t: 'headline';
+        sentences: readonly string[];
+        /** What was measured, a row each: a name and what is known of it; a narrow terminal drops cells from the third on. */
+        rows?: readonly (readonly Text[])[];
+      }
     | Bars
     /** The largest first; `brief` of them in a summary, with their change only. */
     | { t: 'findings'; brief: number; items: readonly FindingItem[] }
@@ -136,6 +144,8 @@ export interface Section {
   level?: Level;
   /** On a wide page next to its neighbour. */
   half?: boolean;
+  /** An explanation's rows of stages say the same: left out of a summary that has them. */
+  restated?: boolean;
   /** Its blocks name themselves: a terminal prints no title above them. */
   untitled?: boolean;
   blocks: readonly Block[];

@@ -1,7 +1,9 @@
 import type { Document, Issue } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { explanationBlocks } from './explain-blocks.js';
-import { isMinor, type Shown } from './findings.js';
+import { identityWords } from '../vocabulary/workload.js';
+import type { Shown } from './findings.js';
+import { stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
 /** What `explain` says of a session: sentences, waterfalls, findings, what to do next. */
@@ -13,11 +15,18 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
     document,
     session: data.session,
     lead: [
-      { t: 'headline', sentences: data.sentences },
+      ...identity(data),
+      headline(data),
       { t: 'issues', issues: issues.filter(({ severity }) => severity !== 'info') },
     ],
     sections: [...explanationBlocks(data, shown), ...nextSection(data)],
   };
+}
+
+/** What ran, on what, in which shape, where the title does not say it. */
+function identity({ workload, session }: ExplainResult): Block[] {
+  const words = workload ? identityWords(workload) : '';
+  return words === '' || session.title === words ? [] : [{ t: 'text', text: words }];
 }
 
 const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
@@ -27,7 +36,7 @@ const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
 export function withExplanation(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
   const { data } = explain;
-  const sections = explanationBlocks(data, { more: data.session.name ?? data.session.id });
+  const sections = explanationBlocks(data, { tables: true });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
     return { ...view, sections: [...findings, ...view.sections] };
@@ -35,7 +44,7 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
   const { first, rest } = firstScreen(view.lead);
   return {
     ...view,
-    lead: [{ t: 'headline', sentences: headline(data) }, ...first],
+    lead: [headline(data), ...first],
     sections: [
       ...sections.map((section) => ({ ...section, half: true })),
       ...(rest.length > 0 ? [{ id: 'overview', title: 'Overview', blocks: rest }] : []),
@@ -45,22 +54,28 @@ export function withExplanation(view: View, explain: Document<ExplainResult> | n
   };
 }
 
-/** The sentences; where findings follow, without the last, which is the first of them. */
-const headline = ({ sentences, findings }: ExplainResult): string[] =>
-  findings.some((one) => !isMinor(one)) ? sentences.slice(0, -1) : sentences;
+/** What to know first, and the leading stages; bars and findings follow. */
+const headline = (data: ExplainResult): Block => ({
+  t: 'headline',
+  sentences: [...data.preface, ...unknownRooflines(data)],
+  rows: stageRows(data),
+});
 
 /** Issues that the first sentence states where the machine was busy. */
 const saidOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
 
-/** Of a summary: without the issues that the explanation above it states. */
+/** Of a summary: without what the explanation above it states. */
 export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
-  if (!explain?.data.machine?.busy) return view;
-  const lead = view.lead.map((block) =>
-    block.t === 'issues'
-      ? { ...block, issues: block.issues.filter(({ code }) => !saidOfMachine.has(code)) }
-      : block,
-  );
-  return { ...view, lead };
+  if (!explain) return view;
+  const { machine, stages } = explain.data;
+  const isSaid = ({ code }: Issue): boolean => machine.busy && saidOfMachine.has(code);
+  return {
+    ...view,
+    lead: view.lead.map((block) =>
+      block.t === 'issues' ? { ...block, issues: block.issues.filter((one) => !isSaid(one)) } : block,
+    ),
+    sections: view.sections.filter(({ restated }) => stages.length === 0 || restated !== true),
+  };
 }
 
 /** A row of them. */

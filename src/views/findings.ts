@@ -3,35 +3,44 @@ import { changeText, nothingFound } from '../model/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { numberedQueries } from './explain-series.js';
+import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
   /** Every stage bar by bar; otherwise the leading ones, the others in a line each. */
   allStages?: boolean;
   /** Findings that are shown. */
-  limit?: number;
-  /** Of a summary: the session, whose details other commands print. */
-  more?: string;
+  limit?: number | undefined;
+  /** With evidence and causes; else a summary ends with the commands that print them. */
+  verbose?: boolean;
+  /** Of a summary that its own command's tables follow. */
+  tables?: boolean;
 }
 
 /** Findings of a summary. */
 const briefFindings = 3;
 
-export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: Shown): Block[] {
+export function findingBlocks(
+  data: ExplainResult,
+  { limit, verbose = false, tables = false }: Shown,
+): Block[] {
   const { findings: found } = data;
   const queries = numberedQueries(data.findings);
-  const shown = found.slice(0, limit);
+  const shown = found.slice(0, limit ?? found.length);
   const titles = new Map(data.findings.map(({ id, title }) => [id, title]));
   const session = data.session.name ?? data.session.id;
   const withheld = withheldWords(data.withheld);
   const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
   return [
     found.length === 0
-      ? { t: 'text', level: more === undefined ? 1 : 3, text: nothingFound(data) }
+      ? { t: 'text', text: nothingFound(data) }
       : {
           t: 'findings',
-          brief: briefFindings,
+          brief: limit ?? briefFindings,
           items: shown.map((one) => itemOf(one, { titles, queries, session })),
         },
+    ...(found.length > 0 && found.every(isMinor)
+      ? [{ t: 'text', text: 'Nothing significant to change.' } satisfies Block]
+      : []),
     ...(found.length > shown.length
       ? [
           {
@@ -41,10 +50,8 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
           } satisfies Block,
         ]
       : []),
-    ...(withheld === null
-      ? []
-      : [{ t: 'text', level: more === undefined ? 1 : 2, text: withheld } satisfies Block]),
-    ...(queries.length > 0 && more === undefined
+    ...(withheld === null ? [] : [{ t: 'text', level: tables ? 2 : 1, text: withheld } satisfies Block]),
+    ...(queries.length > 0
       ? [
           {
             t: 'text',
@@ -53,17 +60,22 @@ export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: S
           } satisfies Block,
         ]
       : []),
-    ...(more !== undefined && data.stages.length + data.findings.length > 0
-      ? [
+    ...(verbose || data.stages.length + data.findings.length === 0
+      ? []
+      : [
           {
             t: 'commands',
             items: [
-              { command: `inferscope explain ${more}`, why: 'evidence and all findings' },
-              { command: `inferscope report ${more} --format text`, why: 'every table' },
+              { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
+              ...(tables
+                ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
+                : []),
+              ...(!tables && found.some(({ gain }) => gain !== null)
+                ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
+                : []),
             ],
           } satisfies Block,
-        ]
-      : []),
+        ]),
     ...(quiet.length > 0
       ? [
           {
@@ -115,7 +127,9 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
         : atStake === null
           ? ''
           : [{ n: atStake, unit: 'ms' }, ' at stake'],
+    expected: gain && gain.expected_ms > 0 ? expectedText(gain, finding.stage) : '',
     change: change.text,
+    example: change.example,
     minor: isMinor(finding),
     facts: [
       ...finding.evidence.map(({ text, sql }): Fact => ({
@@ -176,6 +190,27 @@ function gainHead({ per, expected_ms: expected, after_ms: after }: NonNullable<F
   return per === 'token'
     ? [{ n: after + expected, unit: 'ms' }, ' → ', { n: after, unit: 'ms' }, ' per token expected']
     : [{ n: -expected, unit: 'ms' }, ' expected'];
+}
+
+/** "expected 1.84 ms per decode step (−4.04 ms, 3.32 to 4.31 ms)", or of a token where no step gets shorter. */
+function expectedText(
+  { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
+  stage: Finding['stage'],
+): Part[] {
+  const ms = (n: number): Part => ({ n, unit: 'ms' });
+  const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
+  return [
+    'expected ',
+    ms(after),
+    of === null ? '' : ` per ${of}`,
+    ' (',
+    ms(-expected),
+    ', interval ',
+    ms(low),
+    ' to ',
+    ms(high),
+    per === 'token' ? '; no step is shorter)' : ')',
+  ];
 }
 
 /** The same with its interval, and what is left of a stage. */

@@ -168,6 +168,7 @@ const stageText = ({ kind }: StageResult): string => stageLabels[kind] ?? kind;
 function stageSection({ stages }: ProfileResult): Section {
   return {
     id: 'stages',
+    restated: true,
     title: 'Stages',
     untitled: true,
     blocks: [

@@ -36,6 +36,8 @@ export function testWaterfall(): StageWaterfall {
     clock_why: 'the device was done before the range ended',
     clean_ms: missing('no_clean_execution', 'the session has no execution without a profiler'),
     roofline_ms: figure(0.51, 'ms', 'max(Σ FLOPs / peak, Σ bytes / bandwidth)'),
+    bound: null,
+    new_tokens: null,
     roofs: ['bandwidth 4100 GB/s: measured'],
     bars: [
       bar('roofline', 0.51, measured, { sql: null }),
@@ -108,6 +110,7 @@ export function testExplain(change: Partial<ExplainResult> = {}): Document<Expla
       status: 'complete',
     },
     workload: null,
+    preface: [],
     sentences: [
       'A decode step takes 23.3 ms; the roofline allows 0.51 ms, 46 times less.',
       'The largest cause is the host: 11.2 ms (48 %).',

@@ -21,7 +21,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
     document,
     session: data.session,
     lead: [
-      { t: 'headline', sentences: explain.data.sentences, terminal: false },
+      { t: 'headline', sentences: [...explain.data.preface, ...explain.data.sentences], terminal: false },
       { t: 'issues', issues: issues.filter((one) => one.severity !== 'info' && !refused.includes(one)) },
     ],
     sections: [

@@ -34,7 +34,7 @@ export async function explainSession(
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      sentences: sentences(stages, without, found.findings, {
+      ...sentences(stages, without, found.findings, {
         awaited,
         machine,
         looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),

@@ -16,7 +16,7 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
-import { instanceWord } from '../../vocabulary/stages.js';
+import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
 
 /** The stage that is told first: what a served model does all day. */
 export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
@@ -42,21 +42,25 @@ export function sentences(
     machine = null,
     looked = true,
   }: { awaited?: AwaitedRank | null; machine?: MachineLoad | null; looked?: boolean } = {},
-): string[] {
+): Pick<ExplainResult, 'preface' | 'sentences'> {
   const busy = machine?.busy ? [busySentence(machine)] : [];
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
-    const change = looked ? [changeSentence(found, true)] : [];
-    return [...busy, `There is no waterfall: ${why}.`, ...change];
+    return {
+      preface: [...busy, `There is no waterfall: ${why}.`],
+      sentences: looked ? [changeSentence(found, true)] : [],
+    };
   }
   const cause = causeSentence(lead, busy.length > 0);
-  return [
-    ...busy,
-    limitSentence(lead, awaited, busy.length > 0),
-    ...(cause === null ? [] : [cause]),
-    changeSentence(found),
-  ];
+  return {
+    preface: [...busy, ...(awaited ? [rankSentence(awaited)] : [])],
+    sentences: [
+      limitSentence(lead, busy.length > 0),
+      ...(cause === null ? [] : [cause]),
+      changeSentence(found),
+    ],
+  };
 }
 
 function busySentence({ signs }: MachineLoad): string {
@@ -72,16 +76,13 @@ function busySentence({ signs }: MachineLoad): string {
   return `This machine was ${how} (${words.join('; ')}): times are upper bounds; noisy causes are withheld.`;
 }
 
-function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy: boolean): string {
-  const sentence = limitOf(stage, busy);
-  if (!awaited) return sentence;
-  const { rank, device, kind, waiting_ms } = awaited;
-  const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
+function rankSentence({ rank, device, kind, waiting_ms }: AwaitedRank): string {
+  const name = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
   const where = instanceWord(kind);
-  return `Shown is ${whose}, for which another waits ${formatMs(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+  return `Showing ${name}: other ranks wait for it in collectives, one of them ${formatMs(waiting_ms)} of ${where}.`;
 }
 
-function limitOf(stage: StageWaterfall, busy: boolean): string {
+function limitSentence(stage: StageWaterfall, busy: boolean): string {
   const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
   const headline = headlineTime(stage);
   if (measured.value === null || headline.value === null)
@@ -144,15 +145,15 @@ function changeSentence(found: readonly Finding[], untimed = false): string {
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
 }
 
-/** ": 6.2 ms less are expected of a decode step (5.1 ms to 6.3 ms)"; of a token where no step gets shorter; '' without a gain. */
+/** ". Expected gain: 6.2 ms per decode step (5.1 ms to 6.3 ms)"; per token where no step gets shorter; '' without a gain. */
 export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>): string {
   if (!gain || gain.expected_ms <= 0) return '';
   if (gain.per === 'token') {
     const before = gain.after_ms + gain.expected_ms;
-    return `: ${formatMs(gain.after_ms)} per token are expected instead of ${formatMs(before)}, in steps that are no shorter`;
+    return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps that are no shorter`;
   }
-  const of = stage && stage !== 'outside' ? ` of ${instanceWord(stage)}` : '';
-  return `: ${formatMs(gain.expected_ms)} less are expected${of} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
+  const per = stage && stage !== 'outside' ? ` per ${stageLabels[stage] ?? stage}` : '';
+  return `. Expected gain: ${formatMs(gain.expected_ms)}${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
 }
 
 const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');

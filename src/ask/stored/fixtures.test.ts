@@ -49,7 +49,7 @@ describe('a timeline of nsys', async () => {
     ],
     [
       'What should I change first?',
-      /^Change first: Launch the whole step at once.* less are expected of a decode step/,
+      /^Change first: Launch the whole step at once.*\. Expected gain: [\d.]+ ms per decode step/,
     ],
   ])('%s', async (question, expected) => {
     const found = await answer(question);

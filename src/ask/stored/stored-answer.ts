@@ -77,7 +77,9 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 function openingParts({ explained }: StoredFacts): StoredPart[] {
-  const sentences = explained.sentences.map((text) => partFrom('explain', text, null));
+  const sentences = [...explained.preface, ...explained.sentences].map((text) =>
+    partFrom('explain', text, null),
+  );
   const findings = explained.findings.map(({ title, change, evidence }) => {
     const first = evidence.find(({ sql }) => sql !== null);
     return {

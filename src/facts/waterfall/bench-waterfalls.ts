@@ -1,6 +1,6 @@
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import { type Figure, figure, type MissingFigure } from '../../model/figure.js';
+import type { Figure, MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
@@ -19,6 +19,7 @@ import { orderedIds } from './bar-order.js';
 import { hostKey, hostSql, type StageHost, stageHosts } from './bench-host.js';
 import { benchParts } from './bench-parts.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
+import { statedNeed } from './group-needs.js';
 import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
 import type { Part } from './split.js';
 import { toldBar } from './words.js';
@@ -140,14 +141,7 @@ function waterfallOf(
     clock: 'host',
     clock_why: "the engine's own time stamps",
     clean_ms: time,
-    roofline_ms:
-      'reason' in necessary
-        ? necessary
-        : figure(
-            necessary.rooflineMs,
-            'ms',
-            `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${necessary.bound}-bound`,
-          ),
+    ...statedNeed(necessary),
     roofs: peaks && 'architecture' in model ? peakLines(model, shape, peaks) : [],
     bars: bars.map((bar): WaterfallBar => ({
       id: bar.id,

@@ -85,6 +85,8 @@ export function composedStage(
     instances: repeats.e2e.value === null ? 0 : (repeats.e2e.n ?? 1),
     clock_why: `the engine's own time stamps: a prefill and ${decode ? repeats.steps : 0} decode steps, each as its mean`,
     clean_ms: repeats.e2e,
+    bound: null,
+    new_tokens: null,
     roofline_ms: unknown
       ? unknown[0]
       : figure(
@@ -170,6 +172,8 @@ export async function loadStage(
     clock_why: "the engine's own time stamps",
     clean_ms: time,
     roofline_ms: missing('disk_unknown', 'how fast the disk gives the weights is not known'),
+    bound: null,
+    new_tokens: null,
     roofs: [],
     bars: [
       {

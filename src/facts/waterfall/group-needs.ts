@@ -2,6 +2,7 @@ import { samplingOp } from '../../llm/work.js';
 import { bytesOf } from '../../llm/work-totals.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
@@ -29,6 +30,7 @@ export function necessaryOfParts(
     flopsByClass: new Map(),
     bytesByClass: new Map(),
     bound: 'memory',
+    tokens: null,
   };
   let computeMs = 0;
   for (const kind of ['prefill', 'decode', 'mixed'] as const) {
@@ -77,6 +79,7 @@ export function necessaryOfSampling(
     flopsByClass: new Map([[own, 0]]),
     bytesByClass: new Map([[own, bytes]]),
     bound: 'memory',
+    tokens: null,
   };
 }
 
@@ -107,7 +110,16 @@ export function necessaryOfLoading(
   return { rooflineMs: (bytes / link.value) * 1e3, bytes, link };
 }
 
-export const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
+/** What a stage states of its need. */
+export const statedNeed = (
+  need: Necessary | CopyNeed | MissingFigure,
+): Pick<StageWaterfall, 'roofline_ms' | 'bound' | 'new_tokens'> => ({
+  roofline_ms: figureOfNeed(need),
+  bound: 'bound' in need ? need.bound : null,
+  new_tokens: 'tokens' in need ? need.tokens : null,
+});
+
+const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
   if ('reason' in need) return need;
   if ('link' in need) {
     return figure(

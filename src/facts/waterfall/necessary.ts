@@ -22,6 +22,8 @@ export interface Necessary {
   flopsByClass: Map<OpClass, number>;
   bytesByClass: Map<OpClass, number>;
   bound: 'compute' | 'memory';
+  /** New tokens of all its sequences; null where an instance is not a pass of the model. */
+  tokens: number | null;
 }
 
 /** Peaks that necessary time is reckoned with. */
@@ -63,6 +65,7 @@ export function necessaryOf(
     flopsByClass: sums(withSampling, ({ flops: own }) => own),
     bytesByClass: sums(withSampling, bytesOf),
     bound: whole.bound,
+    tokens: shape.batchSize * shape.newTokens,
   };
 }
 
@@ -105,6 +108,7 @@ export function meanNecessary(
     flopsByClass: new Map(),
     bytesByClass: new Map(),
     bound: 'memory',
+    tokens: 0,
   };
   let computeBound = 0;
   for (const { shape, steps: count } of shapes.values()) {
@@ -112,6 +116,7 @@ export function meanNecessary(
     if ('reason' in one) return one;
     const share = count / steps.length;
     mean.rooflineMs += one.rooflineMs * share;
+    mean.tokens = (mean.tokens ?? 0) + (one.tokens ?? 0) * share;
     for (const key of ['byClass', 'flopsByClass', 'bytesByClass'] as const) {
       for (const [of, value] of one[key]) mean[key].set(of, (mean[key].get(of) ?? 0) + value * share);
     }

@@ -17,7 +17,7 @@ import type { SizedStep } from '../utilization/sizes.js';
 import { apartNote, profilerNote } from './bar-facts.js';
 import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
-import { figureOfNeed } from './group-needs.js';
+import { statedNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
 import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessary.js';
 import { type Part, splitOf } from './split.js';
@@ -205,7 +205,7 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
     clock: 'host',
     clock_why: 'the CPU is the device: operators run on the thread that calls them',
     clean_ms: clean,
-    roofline_ms: figureOfNeed(need.necessary),
+    ...statedNeed(need.necessary),
     roofs: need.roofs,
     bars,
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,

@@ -12,7 +12,7 @@ import { traceScope } from '../derived/scope.js';
 import { stages } from '../stages.js';
 import { recordedSteps } from '../utilization/steps.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
-import { figureOfNeed, necessaryOfSampling } from './group-needs.js';
+import { statedNeed, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
 import { toldBar } from './words.js';
 
@@ -191,7 +191,7 @@ function samplingOf(
     clock: 'host',
     clock_why: 'the host chooses the tokens',
     clean_ms: time,
-    roofline_ms: figureOfNeed(need),
+    ...statedNeed(need),
     roofs: [],
     bars: parts.map(({ id, ms }) => ({
       id,

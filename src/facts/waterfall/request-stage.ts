@@ -77,6 +77,8 @@ export function requestStage(
       : "the client's: from sending the request to its last token",
     clean_ms: missing('no_profiler', 'nothing was profiled: the time is that of the clean run'),
     roofline_ms: facts.roofline,
+    bound: null,
+    new_tokens: null,
     roofs: [],
     bars: bars.map((id): WaterfallBar => ({
       id,

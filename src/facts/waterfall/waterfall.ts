@@ -16,7 +16,7 @@ import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from '.
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
-import { type CopyNeed, figureOfNeed } from './group-needs.js';
+import { type CopyNeed, statedNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
 import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
 import type { InnerGroup } from './inner-windows.js';
@@ -187,7 +187,7 @@ async function waterfallOf(
     clock: group.clock,
     clock_why: whyOf(sums),
     clean_ms: clean,
-    roofline_ms: figureOfNeed(necessary),
+    ...statedNeed(necessary),
     roofs: roofLines(sums, need, context),
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,

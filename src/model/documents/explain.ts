@@ -72,6 +72,16 @@ export const stageWaterfallSchema = z.object({
   clock_why: z.string(),
   clean_ms: figureSchema.describe('The same stage without a profiler.'),
   roofline_ms: figureSchema.describe('max(Σ F/P, ΣB/BW); missing without a model or roofs, with the reason.'),
+  bound: z
+    .enum(['compute', 'memory'])
+    .nullable()
+    .describe('Which of the two the roofline is; null where it is not known (1.5).'),
+  new_tokens: z
+    .number()
+    .nullable()
+    .describe(
+      'Tokens of all sequences that a mean instance computes; null where it is not one pass of the model (1.5).',
+    ),
   roofs: z.array(z.string()).describe('Whose peaks: data sheet or measured, dtype, bandwidth level.'),
   bars: z.array(waterfallBarSchema),
   sum_error_share: z.number().describe('|Σ bars − measured| / measured: below 0.001.'),
@@ -211,6 +221,11 @@ export const explainResultSchema = z.object({
     status: z.enum(['complete', 'interrupted', 'failed']),
   }),
   workload: workloadSchema.nullable(),
+  preface: z
+    .array(z.string())
+    .describe(
+      'What to know before the figures: that the machine was busy, which rank is shown, why there is no waterfall (1.5).',
+    ),
   sentences: z
     .array(z.string())
     .describe(
@@ -249,7 +264,7 @@ export const explainResultSchema = z.object({
     .describe('What to capture next, and what it would show.'),
 });
 
-export const explainVersion = '1.4';
+export const explainVersion = '1.5';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */

@@ -118,6 +118,9 @@ caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .
 th, td { padding: .3125rem .75rem .3125rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--muted); font-size: .8125rem; vertical-align: bottom; }
 th.number, td.number { text-align: right; padding-right: 1rem; }
+table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline th, .headline td { padding-right: 2rem; }
+@media (max-width: 600px) { .headline :is(tbody, tr) { display: block; }
+  .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } }
 td.wraps { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }

@@ -105,11 +105,33 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
   switch (block.t) {
     case 'headline':
       return (
-        <ol class="help" aria-label="In short">
-          {block.sentences.map((sentence) => (
-            <li>{sentence}</li>
-          ))}
-        </ol>
+        <>
+          {block.sentences.length > 0 && (
+            <ol class="help" aria-label="In short">
+              {block.sentences.map((sentence) => (
+                <li>{sentence}</li>
+              ))}
+            </ol>
+          )}
+          {block.rows !== undefined && block.rows.length > 0 && (
+            <table class="headline">
+              <tbody>
+                {block.rows.map(([name = '', ...cells]) => (
+                  <tr>
+                    <th scope="row">
+                      <Words text={name} />
+                    </th>
+                    {cells.map((cell) => (
+                      <td>
+                        <Words text={cell} />
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </>
       );
     case 'bars':
       return <BarsBlock block={block} />;

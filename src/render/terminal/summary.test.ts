@@ -32,7 +32,7 @@ const busy =
 test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those of 120', async (one) => {
   const view = await viewOf(one);
   const explain = testExplain();
-  explain.data.sentences.unshift(busy);
+  explain.data.preface.push(busy);
   explain.data.machine = { busy: true, usable_cores: 2, signs: [] };
   for (const width of [80, 120]) {
     const lines = stripVTControlCharacters(terminalView(view, { width, explain })).split('\n');

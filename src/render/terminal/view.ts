@@ -1,6 +1,6 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { formatMsColumn, nbsp } from '../../vocabulary/format.js';
+import { formatMs, formatMsColumn, formatPercent, nbsp } from '../../vocabulary/format.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -104,7 +104,7 @@ const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 function blockLines(block: Block, width: number, level: Detail): string[] {
   switch (block.t) {
     case 'headline':
-      return block.sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+      return headlineLines(block, width);
     case 'bars':
       return barLines(block, width, level);
     case 'findings':
@@ -236,6 +236,8 @@ function tableLines(table: Table, width: number, level: Detail): string[] {
 const barCells = 12;
 const pairCells = 8;
 const leastBar = 4;
+/** Cells of a bar's share, with the gap after it. */
+const shareWidth = 9;
 /** Cells below which a cut note says nothing. */
 const leastNote = 8;
 
@@ -268,20 +270,38 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
     ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
     Math.min(9, width - beforeMs - 3),
   );
-  const left = width - beforeMs - msWidth - 5;
+  const room = width - beforeMs - msWidth - 5;
+  const shares = room - shareWidth >= leastBar;
+  const left = shares ? room - shareWidth : room;
   const cells = left < leastBar ? 0 : Math.min(barCells, left);
   const timed = (name: string, ms: number) =>
     `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
+  const total = totals[0]?.ms ?? 0;
+  const share = (ms: number) =>
+    shares ? (total > 0 ? formatPercent(ms / total) : '').padStart(shareWidth - 2) + '  ' : '';
   return [
     ...bars.flatMap(({ name, ms, note = '', wholeNote }) => {
-      const first = `${timed(name, ms)}  ${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
+      const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
       const said = inert(plainText(note));
       if (wholeNote) return [timed(name, ms), ...hanging('      ', said, width)];
       const room = width - textWidth(first);
       return [`${first}${room < leastNote ? '' : cutTo(said, room)}`.trimEnd()];
     }),
-    ...totals.map(({ name, ms }) => timed(name, ms)),
+    ...totalLines(totals, timed, level),
   ];
+}
+
+/** In a summary one line: the first, and the last in brackets. */
+function totalLines(
+  totals: BarSide['totals'],
+  timed: (name: string, ms: number) => string,
+  level: Detail,
+): string[] {
+  const [first, ...more] = totals.map(({ name, ms }) => timed(name, ms));
+  const last = totals.at(-1);
+  if (first === undefined || last === undefined) return [];
+  if (level > 1 || more.length === 0) return [first, ...more];
+  return [`${first}  (${formatMs(last.ms)} ${inert(last.name)})`];
 }
 
 /** Both sides to one scale, ms, and what changed. */
@@ -328,12 +348,10 @@ function findingLines(
   const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
   return shown.flatMap((item, index) => [
     ...(index === 0 || level < 2 ? [] : ['']),
-    ...titleLines(item, index + 1, width),
+    ...titleLines(level > 1 || item.expected === '' ? item : { ...item, gain: '' }, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
-      : index === 0
-        ? [cutTo(`     change: ${inert(item.change)}`, width)]
-        : []),
+      : briefFinding(item, index === 0, width)),
     ...(level > 1 ? blocksLines(item.blocks, width, level) : []),
   ]);
 }
@@ -347,11 +365,40 @@ function titleLines({ severity, title, gain }: FindingItem, index: number, width
   return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
 }
 
+/** Below a title of a summary: what is expected, and of the first finding the change and how to make it. */
+function briefFinding({ change, expected, example }: FindingItem, first: boolean, width: number): string[] {
+  const typed = example?.split('\n') ?? [];
+  return [
+    ...(first ? hanging('     ', inert(change), width) : []),
+    ...(first && typed.length === 1 && textWidth(typed[0]!) + 5 <= width ? [`     ${inert(typed[0]!)}`] : []),
+    ...hanging('     ', inert(plainText(expected)), width).filter((text) => text.trim() !== ''),
+  ];
+}
+
 const factsOf = (facts: readonly Fact[], level: Detail): readonly Fact[] => facts.filter(shownAt(level));
 
 function findingFact(fact: Fact, width: number): string[] {
   if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);
   return hanging(`     ${`${fact.name}:`.padEnd(12)}`, painted(fact.text), width);
+}
+
+/** Sentences, then a row each, its cells below each other; the third is left out first where a terminal is narrow. */
+function headlineLines({ sentences, rows = [] }: Extract<Block, { t: 'headline' }>, width: number): string[] {
+  const said = sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+  if (rows.length === 0) return said;
+  const cells = rows.map((row) => row.map((cell) => inert(plainText(cell))));
+  const wide = cells[0]!.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? ''))));
+  const used = wide.map((one, column) => ({ column, one })).filter(({ one }) => one > 0);
+  const fits = (columns: typeof used) => columns.reduce((sum, { one }) => sum + one + 3, -1) <= width;
+  const shown = fits(used) ? used : used.filter(({ column }) => column !== 2);
+  const lines = cells.flatMap((row) => {
+    if (fits(shown)) {
+      const line = shown.map(({ column, one }) => (row[column] ?? '').padEnd(one)).join('   ');
+      return [`  ${line.trimEnd()}`];
+    }
+    return hanging('  ', row.filter((cell) => cell !== '').join(' · '), width);
+  });
+  return [...said, ...(said.length > 0 ? [''] : []), ...lines.map((line) => colour.bold(line))];
 }
 
 /** Text with its tones in colour, on one line. */

@@ -89,6 +89,8 @@ const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
   clock_why: '',
   clean_ms: missing('no_clean_execution', 'none'),
   roofline_ms: missing('no_model', 'none'),
+  bound: null,
+  new_tokens: null,
   roofs: [],
   bars: [],
   sum_error_share: 0,

@@ -1,0 +1,65 @@
+import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import { busyMs, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
+import { formatFactor, formatMs } from '../vocabulary/format.js';
+import type { Text, Value } from './block.js';
+import { leadingStages, stageName } from './explain-series.js';
+
+/** Stages of a summary. */
+const most = 3;
+
+/**
+ * The leading stages in a row each: name, time, throughput, distance from the roofline, and what holds it there: the idle
+ * share of a GPU, else which of the two the roofline is.
+ */
+export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text[][] {
+  return leadingStages(data, most).full.map((stage) => [
+    stageName(stage),
+    timeOf(stage, data.machine.busy),
+    throughputOf(stage),
+    limitOf(stage),
+    holdsBack(stage),
+  ]);
+}
+
+/** With median and fastest tenth where the machine was busy: they suffer least from other programs. */
+function timeOf(stage: StageWaterfall, busy: boolean): Text {
+  const quantiles =
+    busy && stage.median_ms !== null && stage.p10_ms !== null
+      ? ` (median ${formatMs(stage.median_ms)}, fastest tenth ${formatMs(stage.p10_ms)})`
+      : '';
+  const time = headlineTime(stage);
+  return isProfiled(stage)
+    ? [{ figure: time }, `, profiled${quantiles}`]
+    : [{ figure: time, spread: 'interval' }, quantiles];
+}
+
+function throughputOf(stage: StageWaterfall): Text {
+  const ms = headlineTime(stage).value;
+  if (stage.new_tokens === null || !ms) return '';
+  return { n: (stage.new_tokens / ms) * 1e3, unit: 'tok/s' };
+}
+
+function limitOf(stage: StageWaterfall): Text {
+  const ms = headlineTime(stage).value;
+  const roofline = stage.roofline_ms;
+  if (roofline.value === null || ms === null) return 'roofline unknown';
+  const limit: Value = { n: roofline.value, unit: 'ms' };
+  const times = ms / roofline.value;
+  return times < 1.05 ? ['at its roofline (', limit, ')'] : [`${formatFactor(times)} roofline (`, limit, ')'];
+}
+
+function holdsBack(stage: StageWaterfall): Text {
+  const ms = headlineTime(stage).value;
+  if (stage.source === 'trace' && ms !== null)
+    return ['GPU idle ', { n: idleIn(ms, busyMs(stage)).share * 100, unit: '%' }];
+  return stage.bound === null ? '' : `${stage.bound}-bound`;
+}
+
+/** Why a leading stage has no roofline, each reason once. */
+export const unknownRooflines = (data: Pick<ExplainResult, 'stages'>): string[] => [
+  ...new Set(
+    leadingStages(data, most).full.flatMap(({ roofline_ms: roofline }) =>
+      roofline.value === null ? [`No roofline: ${roofline.reason.text}.`] : [],
+    ),
+  ),
+];
