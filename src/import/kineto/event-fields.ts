@@ -166,7 +166,7 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
       }
       break;
     case 6: // device, stream
-      if (first === 0x64) f.device = number(b, from, to);
+      if (first === 0x64 && (b[key + 2]! | 0x20) === 0x76) f.device = device(b, from, to);
       else if (first === 0x73) f.stream = number(b, from, to);
       break;
     case 7: // context
@@ -257,6 +257,13 @@ function size(b: Uint8Array, from: number, to: number): number {
   const value = number(b, from, to);
   const digit = b[from]! - 48;
   return value !== value && digit >= 0 && digit <= 9 ? Number.POSITIVE_INFINITY : value;
+}
+
+/** As `number`; what is there and is none is -1, which no machine has, so that it can be counted. */
+function device(b: Uint8Array, from: number, to: number): number {
+  const value = number(b, from, to);
+  const isNull = b[from] === 0x6e;
+  return value !== value && !isNull ? -1 : value;
 }
 
 /** Integers to 2^53, a decimal's whole part; a quoted number is read too. Anything else, and more digits: NaN. */

@@ -21,6 +21,28 @@ export function rankOf(facts: ReadonlyMap<string, unknown>): number {
   return typeof rank === 'number' && Number.isSafeInteger(rank) ? rank : 0;
 }
 
+/** Fields of a device that are read, and the most that each can be. */
+const mostOfDevice = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
+type DeviceField = keyof typeof mostOfDevice;
+
+/** A field of a device; null where it is absent or cannot be. */
+function deviceField(device: Record<string, unknown>, field: DeviceField): number | null {
+  const value = device[field];
+  const possible = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostOfDevice[field];
+  return possible ? Number(value) : null;
+}
+
+/** Devices without a name, or with a size that cannot be; 1 where there is no list of them. */
+export function oddDevices(facts: ReadonlyMap<string, unknown>): number {
+  const devices = facts.get('deviceProperties') ?? [];
+  if (!Array.isArray(devices)) return 1;
+  const fields = Object.keys(mostOfDevice) as DeviceField[];
+  return devices.map(record).filter((device) => {
+    const odd = fields.some((field) => device[field] !== undefined && deviceField(device, field) === null);
+    return odd || typeof device['name'] !== 'string';
+  }).length;
+}
+
 export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
   const devices = facts.get('deviceProperties');
   const first = record(Array.isArray(devices) ? devices[0] : null);
@@ -28,11 +50,11 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
   if (typeof first['name'] === 'string') {
     hardware['gpu_name'] = first['name'];
     hardware['gpu_count'] = (devices as unknown[]).length;
-    hardware['gpu_memory_bytes'] = plain(first['totalGlobalMem']);
-    hardware['gpu_sm_count'] = plain(first['numSms']);
-    const major = plain(first['computeMajor']);
+    hardware['gpu_memory_bytes'] = deviceField(first, 'totalGlobalMem');
+    hardware['gpu_sm_count'] = deviceField(first, 'numSms');
+    const major = deviceField(first, 'computeMajor');
     hardware['gpu_compute_capability'] =
-      major === null ? null : `${major}.${plain(first['computeMinor']) ?? 0}`;
+      major === null ? null : `${major}.${deviceField(first, 'computeMinor') ?? 0}`;
   }
   const group = record(facts.get('distributedInfo'));
   return {

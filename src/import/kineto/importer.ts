@@ -9,7 +9,7 @@ import { ensureSameTime } from '../same-time.js';
 import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
 import { damagedTrace, readFailure } from './damage.js';
-import { kinetoFacts, rankOf, realtimeOrigin } from './facts.js';
+import { kinetoFacts, oddDevices, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type Filled } from './fill.js';
 import { readHead } from './head.js';
 import { kernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
@@ -120,6 +120,7 @@ export async function fillTraceTables(
     await keepAllocatorTotals(workbench, capture_id, { execution_id, host, rank: lateRank });
     losses.allocationsOutside = await attributeAllocations(workbench);
   }
+  losses.oddDevices = oddDevices(facts);
   return lossIssues(losses, filled);
 }
 
@@ -146,6 +147,7 @@ async function readEvents(
         losses.add(batch);
         fill.add(batch, lane);
       },
+      eventsAgain: () => losses.eventLists++,
       trailing: (bytes) => (losses.trailingBytes += bytes),
       progress: (share) => context.progress?.(0.6 * share),
       signal: context.signal,

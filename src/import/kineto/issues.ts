@@ -16,6 +16,10 @@ export interface Losses {
   /** Text after the end of the trace, which nothing reads. */
   trailingBytes: number;
   allocationsOutside: number;
+  /** Devices that the file describes by what cannot be. */
+  oddDevices: number;
+  /** Keys traceEvents with events, beyond the first. */
+  eventLists: number;
   add(batch: Batch): void;
 }
 
@@ -30,6 +34,8 @@ export function noLosses(): Losses {
     oddShapes: 0,
     trailingBytes: 0,
     allocationsOutside: 0,
+    oddDevices: 0,
+    eventLists: 0,
     add({ categories, repaired, damaged, untimed, negative, oversized, oddShapes }) {
       losses.oversized += oversized;
       losses.oddShapes += oddShapes;
@@ -78,6 +84,16 @@ export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled)
     'shapes_impossible',
     losses.oddShapes,
     'Shapes of operators have dimensions that are not sizes; these were left out.',
+  );
+  warn(
+    'device_properties_impossible',
+    losses.oddDevices,
+    'The file describes devices without a name, or by sizes that cannot be; these were left out.',
+  );
+  warn(
+    'event_lists_repeated',
+    losses.eventLists,
+    'The file has more than one traceEvents: the events of all were read as one trace. Are these two captures?',
   );
   if (losses.trailingBytes > 0) issues.push(trailingBytes(losses.trailingBytes));
   const unknown = [...losses.categories].filter(([name]) => categoryKind(name) === categoryKinds.unknown);

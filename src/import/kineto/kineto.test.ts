@@ -1,20 +1,10 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { build } from 'tsdown';
 import { describe, expect, test } from 'vitest';
-import { createSession } from '../../session/create.js';
-import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
-import { importedBy } from '../attribution/test-import.js';
-import type { ImportContext } from '../importer.js';
-import { longestName } from '../trace-tables.js';
-import { fillTraceTables, kinetoImporter, type KinetoOptions } from './importer.js';
-
-const fixtures = 'test/fixtures/kineto-torch2.11-h200';
-const tiny = join(fixtures, 'kineto-tiny.json.gz');
-const events = (path: string) =>
-  JSON.parse(gunzipSync(readFileSync(path)).toString()) as { traceEvents: Record<string, unknown>[] };
+import { events, file, fill, fixtures, kernel, tiny } from './test-trace.js';
 
 interface Average {
   key: string;
@@ -26,30 +16,6 @@ interface Average {
 }
 const averages = (name: string) =>
   JSON.parse(readFileSync(join(fixtures, `${name}.key_averages.json`), 'utf8')) as Average[];
-
-async function fill(path: string, options: KinetoOptions = {}, zero?: bigint) {
-  const session = await createSession({
-    kind: 'import',
-    label: 'kineto',
-    home: homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') }),
-  });
-  const facts = await kinetoImporter.facts(path);
-  const context: ImportContext = {
-    execution_id: 'run',
-    capture_id: 'c0',
-    host: 'h200',
-    zero: { realtime_ns: zero ?? facts.realtime_zero_ns, monotonic_ns: null },
-  };
-  const issues = await fillTraceTables(path, session.workbench, context, options);
-  return { facts, issues, query: <T extends object>(sql: string) => session.workbench.query<T>(sql) };
-}
-
-function file(content: string | Uint8Array, name = 'trace.json'): string {
-  const folder = testFolder();
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, name), content);
-  return join(folder, name);
-}
 
 const byName = (table: string) =>
   `SELECT text AS key, count(*)::INTEGER AS count, sum(dur_ns)::DOUBLE AS ns FROM ${table} JOIN trace_names ON code = name GROUP BY ALL`;
@@ -178,9 +144,6 @@ test('workers make the same rows as one thread, also of a trace that cannot be c
   }
 });
 
-const kernel = (more: string) =>
-  `{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1694039968955744.519, "dur": 1.0005, "args": {"correlation": 5}}${more}`;
-
 test('old files: absolute µs, metadata after the events, texts as pids, integers past 2^53, duplicate keys', async () => {
   const path = file(`{"schemaVersion": 1, "traceEvents": [
     {"ph": "X", "cat": "Trace", "ts": 1694039968955743.001, "dur": 9, "pid": "Spans", "tid": "PyTorch Profiler", "name": "p"},
@@ -245,127 +208,4 @@ test.each([
   );
   expect(failure?.code).toBe('E_TRACE_FILE');
   expect(failure?.parts.why).toMatch(why);
-});
-
-describe('a trace that is wrong without being broken', () => {
-  type Event = Record<string, unknown> & { args: Record<string, unknown> };
-  const changed = (change: (events: Event[]) => void, after = '') => {
-    const trace = events(tiny);
-    change(trace.traceEvents as Event[]);
-    return file(JSON.stringify(trace) + after);
-  };
-  const of = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
-  const issuesOf = async (path: string) =>
-    Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
-
-  test('names, sizes and shapes that cannot be, and text after its end, are counted', async () => {
-    const path = changed((list) => {
-      for (const [i, kernel] of of(list, 'kernel').slice(0, 3).entries()) kernel['name'] = [null, 42, {}][i];
-      for (const copy of of(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
-      for (const op of of(list, 'cpu_op').slice(0, 4)) op.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
-    }, '\n{"traceEvents": []}');
-    expect(await issuesOf(path)).toMatchObject({
-      names_missing: 3,
-      copy_bytes_impossible: 2,
-      // One shape, however many operators have it.
-      shapes_impossible: 1,
-      trailing_bytes: 19,
-    });
-    const { query } = await fill(path);
-    expect(
-      await query(
-        "SELECT count(*)::INTEGER AS n FROM trace_kernels JOIN trace_names ON code = name WHERE text = '(no name)'",
-      ),
-    ).toEqual([{ n: 3 }]);
-    expect(
-      await query(
-        "SELECT DISTINCT text FROM trace_ops JOIN trace_names ON code = input_shapes WHERE text LIKE '%null%'",
-      ),
-    ).toEqual([{ text: '[[null,null,null],"x",{}]' }]);
-  });
-
-  test('names of 100,000 letters are cut, and count as one name where they are alike up to there', async () => {
-    const path = changed((list) => {
-      for (const [i, kernel] of of(list, 'kernel').slice(0, 8).entries())
-        kernel['name'] = `${i % 2}${'<a::b>'.repeat(17_000)}${i}`;
-    });
-    const { query } = await fill(path);
-    expect(
-      await query(
-        "SELECT count(*)::INTEGER AS n, max(length(text))::INTEGER AS letters FROM trace_names SEMI JOIN trace_kernels ON code = name WHERE text LIKE '%b><a::b>%'",
-      ),
-    ).toEqual([{ n: 2, letters: longestName }]);
-  });
-
-  test('no kernel with a duration that can be is an error, and so is not an empty trace', async () => {
-    const path = changed((list) => {
-      for (const kernel of of(list, 'kernel')) kernel['dur'] = -5.5;
-    });
-    await expect(fill(path)).rejects.toMatchObject({
-      code: 'E_TRACE_FILE',
-      parts: { why: expect.stringContaining('None of its 740 kernels') },
-    });
-  });
-
-  test('every event twice, all calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
-    const load = async (path: string) => {
-      const { database, issues } = await importedBy((target, context) =>
-        kinetoImporter.load(path, target, context),
-      );
-      const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(
-        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS unregistered FROM kernels',
-      );
-      await database.close();
-      return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
-    };
-    const kernels = of(events(tiny).traceEvents as Event[], 'kernel');
-    const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
-    const twice = await load(changed((list) => void list.push(...list)));
-    expect(twice).toMatchObject({ n: kernels.length, ns });
-    expect(twice.issues['activities_repeated']).toBeGreaterThanOrEqual(kernels.length);
-
-    const shared = await load(
-      changed((list) => {
-        for (const { args } of list) if (args && 'correlation' in args) args['correlation'] = 1;
-      }),
-    );
-    expect(shared).toMatchObject({ n: kernels.length, ns });
-    expect(shared.issues['correlation_shared']).toBeGreaterThan(kernels.length);
-
-    const early = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100))
-          kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
-      }),
-    );
-    expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
-
-    const nowhere = await load(
-      changed((list) => {
-        for (const [i, device] of [-1, 2 ** 40].entries()) of(list, 'kernel')[i]!.args['device'] = device;
-        for (const name of ['registers per thread', 'shared memory'])
-          of(list, 'kernel')[2]!.args[name] = 2 ** 40;
-      }),
-    );
-    expect(nowhere).toMatchObject({
-      n: kernels.length - 2,
-      unregistered: 1,
-      issues: { activities_without_device: 2 },
-    });
-
-    const late = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100))
-          kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
-      }),
-    );
-    expect(late).toMatchObject({ n: kernels.length, issues: { activities_after_launch: 100 } });
-
-    const negative = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
-      }),
-    );
-    expect(negative.issues['times_negative']).toBe(100);
-  });
 });

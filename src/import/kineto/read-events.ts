@@ -21,6 +21,8 @@ export interface Reading {
   /** Values of the outermost object's keys, filled while reading. */
   facts: Map<string, unknown>;
   take(batch: Batch, lane: number): void;
+  /** A second list of events begins. */
+  eventsAgain(): void;
   /** Text after the end of the trace, in bytes. */
   trailing(bytes: number): void;
   progress(share: number): void;
@@ -70,6 +72,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
   let state = 'head' as 'head' | 'events' | 'tail' | 'end';
   let started = false;
   let bare = false;
+  let lists = 0;
   let wanted = chunkBytes;
 
   function step(last: boolean): void {
@@ -97,6 +100,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
       started = true;
       bare = top.bare;
       state = top.state;
+      if (state === 'events' && lists++ > 0) reading.eventsAgain();
     }
   }
 

@@ -1,5 +1,6 @@
 import {
   closeBrace,
+  closeBracket,
   colon,
   comma,
   decodeString,
@@ -60,7 +61,10 @@ export function readTopLevel(
     at = skipSpace(bytes, at + 1);
     if (at >= end) return failed(incomplete, at);
     if (name === 'traceEvents' && bytes[at] === openBracket) {
-      return { state: 'events', at: at + 1, bare: false };
+      const first = skipSpace(bytes, at + 1);
+      if (first >= end) return failed(incomplete, at);
+      // An empty one is a key as any other: the events may be in a second one.
+      if (bytes[first] !== closeBracket) return { state: 'events', at: at + 1, bare: false };
     }
     const after = skipValue(bytes, at, end);
     if (after < 0) return failed(after, at);

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { importedBy } from '../attribution/test-import.js';
+import { longestName } from '../trace-tables.js';
+import { kinetoImporter } from './importer.js';
+import { events, file, fill, kernel, tiny } from './test-trace.js';
+
+describe('a trace that is wrong without being broken', () => {
+  type Event = Record<string, unknown> & { args: Record<string, unknown> };
+  const changed = (change: (events: Event[]) => void, after = '') => {
+    const trace = events(tiny);
+    change(trace.traceEvents as Event[]);
+    return file(JSON.stringify(trace) + after);
+  };
+  const of = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
+  const issuesOf = async (path: string) =>
+    Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
+
+  test('names, sizes and shapes that cannot be, and text after its end, are counted', async () => {
+    const path = changed((list) => {
+      for (const [i, kernel] of of(list, 'kernel').slice(0, 3).entries()) kernel['name'] = [null, 42, {}][i];
+      for (const copy of of(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
+      for (const op of of(list, 'cpu_op').slice(0, 4)) op.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
+    }, '\n{"traceEvents": []}');
+    expect(await issuesOf(path)).toMatchObject({
+      names_missing: 3,
+      copy_bytes_impossible: 2,
+      // One shape, however many operators have it.
+      shapes_impossible: 1,
+      trailing_bytes: 19,
+    });
+    const { query } = await fill(path);
+    expect(
+      await query(
+        "SELECT count(*)::INTEGER AS n FROM trace_kernels JOIN trace_names ON code = name WHERE text = '(no name)'",
+      ),
+    ).toEqual([{ n: 3 }]);
+    expect(
+      await query(
+        "SELECT DISTINCT text FROM trace_ops JOIN trace_names ON code = input_shapes WHERE text LIKE '%null%'",
+      ),
+    ).toEqual([{ text: '[[null,null,null],"x",{}]' }]);
+  });
+
+  test('a first list of events that is empty changes nothing, and a second one with events is counted', async () => {
+    const text = JSON.stringify(events(tiny));
+    const begin = '{"traceEvents":';
+    const sums = 'SELECT count(*)::INTEGER AS n, min(start_ns) AS first FROM trace_kernels';
+    const plain = await fill(file(text));
+    const empty = await fill(file(`${begin} [ ],${text.slice(1)}`));
+    expect(empty.facts).toEqual(plain.facts);
+    expect(empty.issues).toEqual(plain.issues);
+    expect(await empty.query(sums)).toEqual(await plain.query(sums));
+    const again = await issuesOf(file(`${begin}[${kernel('')}],${text.slice(1)}`));
+    expect(again).toMatchObject({ event_lists_repeated: 1 });
+    await expect(fill(file(`${begin}[]}`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  });
+
+  test('devices that are texts, and descriptions of devices that cannot be, are counted', async () => {
+    const texts = changed((list) => {
+      for (const kernel of of(list, 'kernel').slice(0, 5)) kernel.args['device'] = 'cuda:0';
+      of(list, 'kernel')[5]!.args['device'] = null;
+      of(list, 'kernel')[6]!.args['detail'] = 'another key';
+    });
+    const { query } = await fill(texts);
+    const left = 'SELECT count(*)::INTEGER AS n FROM trace_kernels WHERE device <> 0';
+    expect(await query(left)).toEqual([{ n: 5 }]);
+    const device = { name: 'NVIDIA H200', totalGlobalMem: 150109880320, numSms: 132 };
+    const described = async (deviceProperties: unknown) => {
+      const trace = { ...events(tiny), deviceProperties };
+      const { facts, issues } = await fill(file(JSON.stringify(trace)));
+      const found = issues.find(({ code }) => code === 'device_properties_impossible');
+      return [found?.count ?? 0, facts.hardware['gpu_memory_bytes'] ?? null];
+    };
+    expect(await described([device])).toEqual([0, 150109880320]);
+    expect(await described([])).toEqual([0, null]);
+    expect(await described('H200')).toEqual([1, null]);
+    expect(await described([{ ...device, totalGlobalMem: -1 }, { ...device, name: 7 }, null])).toEqual([
+      3,
+      null,
+    ]);
+    expect(await described([{ ...device, numSms: 1e300 }])).toEqual([1, 150109880320]);
+  });
+
+  test('names of 100,000 letters are cut, and count as one name where they are alike up to there', async () => {
+    const path = changed((list) => {
+      for (const [i, kernel] of of(list, 'kernel').slice(0, 8).entries())
+        kernel['name'] = `${i % 2}${'<a::b>'.repeat(17_000)}${i}`;
+    });
+    const { query } = await fill(path);
+    expect(
+      await query(
+        "SELECT count(*)::INTEGER AS n, max(length(text))::INTEGER AS letters FROM trace_names SEMI JOIN trace_kernels ON code = name WHERE text LIKE '%b><a::b>%'",
+      ),
+    ).toEqual([{ n: 2, letters: longestName }]);
+  });
+
+  test('no kernel with a duration that can be is an error, and so is not an empty trace', async () => {
+    const path = changed((list) => {
+      for (const kernel of of(list, 'kernel')) kernel['dur'] = -5.5;
+    });
+    await expect(fill(path)).rejects.toMatchObject({
+      code: 'E_TRACE_FILE',
+      parts: { why: expect.stringContaining('None of its 740 kernels') },
+    });
+  });
+
+  test('every event twice, all calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
+    const load = async (path: string) => {
+      const { database, issues } = await importedBy((target, context) =>
+        kinetoImporter.load(path, target, context),
+      );
+      const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(
+        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS unregistered FROM kernels',
+      );
+      await database.close();
+      return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
+    };
+    const kernels = of(events(tiny).traceEvents as Event[], 'kernel');
+    const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
+    const twice = await load(changed((list) => void list.push(...list)));
+    expect(twice).toMatchObject({ n: kernels.length, ns });
+    expect(twice.issues['activities_repeated']).toBeGreaterThanOrEqual(kernels.length);
+
+    const shared = await load(
+      changed((list) => {
+        for (const { args } of list) if (args && 'correlation' in args) args['correlation'] = 1;
+      }),
+    );
+    expect(shared).toMatchObject({ n: kernels.length, ns });
+    expect(shared.issues['correlation_shared']).toBeGreaterThan(kernels.length);
+
+    const early = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100))
+          kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
+      }),
+    );
+    expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
+
+    const nowhere = await load(
+      changed((list) => {
+        for (const [i, device] of [-1, 2 ** 40].entries()) of(list, 'kernel')[i]!.args['device'] = device;
+        for (const name of ['registers per thread', 'shared memory'])
+          of(list, 'kernel')[2]!.args[name] = 2 ** 40;
+      }),
+    );
+    expect(nowhere).toMatchObject({
+      n: kernels.length - 2,
+      unregistered: 1,
+      issues: { activities_without_device: 2 },
+    });
+
+    const late = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100))
+          kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
+      }),
+    );
+    expect(late).toMatchObject({ n: kernels.length, issues: { activities_after_launch: 100 } });
+
+    const negative = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
+      }),
+    );
+    expect(negative.issues['times_negative']).toBe(100);
+  });
+});
