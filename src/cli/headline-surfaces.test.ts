@@ -76,7 +76,7 @@ test('every surface leads with the time without the profiler, and shares are of 
   expect(bars.find(({ id }) => id.startsWith('host'))!.share).toBeCloseTo(15 / 60, 6);
   expect(texts.sentence).toContain('0.100 ms under the profiler');
   expect(texts.terminal.replaceAll('\u00a0', ' ')).toMatch(
-    /measured +0\.060 ms\n +profiler_overhead +0\.040 ms\n +under the profiler +0\.100 ms/,
+    /measured +0\.060 ms\n +added by the profiler +0\.040 ms\n +under the profiler +0\.100 ms/,
   );
 });
 

@@ -69,7 +69,7 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
 
 /** Bars under 1 % of every side's time as one before `unattributed`. */
 function sharedBars({ bars, times_ms: times }: ComparedWaterfall): SharedBar[] {
-  const shown = bars.map(({ id, label, values }): SharedBar => ({ id, name: id, label, values }));
+  const shown = bars.map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
   const small = shown.filter(
     ({ id, values }) =>
       !always(id) && values.every((ms, i) => Math.abs(ms ?? 0) <= smallShare * (times[i]?.value ?? 0)),
@@ -80,7 +80,7 @@ function sharedBars({ bars, times_ms: times }: ComparedWaterfall): SharedBar[] {
   const together: SharedBar = {
     id: 'smaller',
     name: `${small.length} smaller`,
-    label: `${small.length} smaller: ${small.map(({ id }) => id).join(', ')}`,
+    label: `${small.length} smaller: ${small.map(({ name }) => name).join(', ')}`,
     values: times.map((time, i) => time && small.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
   };
   return rest.toSpliced(last === -1 ? rest.length : last, 0, together);

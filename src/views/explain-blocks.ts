@@ -264,8 +264,8 @@ const otherStages = (stages: readonly StageWaterfall[]): Block => ({
       stageName(stage),
       { n: headlineTime(stage).value ?? 0, unit: 'ms' },
       { count: stage.instances },
-      largestBars(stage).flatMap(({ id, share }, index): Part[] => [
-        `${index === 0 ? '' : ', '}${id} `,
+      largestBars(stage).flatMap(({ label, share }, index): Part[] => [
+        `${index === 0 ? '' : ', '}${label} `,
         { n: share, unit: 'ratio' },
       ]),
     ],

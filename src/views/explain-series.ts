@@ -20,8 +20,9 @@ export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'cou
   holds?: number;
 };
 
-/** What a bar is called where there is no room for its label. */
-export const shortName = ({ id, holds }: ShownBar): string => (holds === undefined ? id : `${holds} smaller`);
+/** What a bar is called on its line: several small ones by their number. */
+export const shortName = ({ label, holds }: ShownBar): string =>
+  holds === undefined ? label : `${holds} smaller`;
 
 /**
  * Bars in order, those under 1 % of the time as one before `unattributed`: they sum to the same. What the profiler added
@@ -55,7 +56,7 @@ function together(
     holds: small.size,
     label: `${small.size} smaller: ${bars
       .filter((bar) => small.has(bar))
-      .map(({ id }) => id)
+      .map(({ label }) => label)
       .join(', ')}`,
     ms: sum(({ ms }) => ms),
     share: sum(({ share }) => share),
@@ -117,7 +118,7 @@ export function timeLines(stage: StageWaterfall): { name: string; ms: number }[]
     { name: 'measured', ms: headlineTime(stage).value ?? 0 },
     ...(profiler
       ? [
-          { name: 'profiler_overhead', ms: profiler.ms },
+          { name: profiler.label, ms: profiler.ms },
           { name: 'under the profiler', ms: stage.measured_ms.value ?? 0 },
         ]
       : []),

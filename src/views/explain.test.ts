@@ -31,8 +31,8 @@ describe('explain in the terminal', () => {
     expect(sum).toBeCloseTo(measured, 2);
     // serial and the embedding are under 1 %.
     expect(text).toMatch(/2 smaller +0\.02 ms/);
-    expect(text).toMatch(/launch_overhead +9\.80 ms +42 % {2}█+ +924 launches, /);
-    expect(text).toMatch(/synchronization +0\.42 ms .*cudaStreamSynchronize/);
+    expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 launches, /);
+    expect(text).toMatch(/synchronisation +0\.42 ms .*cudaStream/);
   });
 
   test('findings with their evidence, the number of their query, change, gain and check', () => {
@@ -83,7 +83,7 @@ describe('explain as Markdown', () => {
   test('sentences, a table a stage, findings that open', () => {
     const text = explainMarkdown(testExplain());
     expect(text).toMatch(/^## inferscope explain: llm-b1\n\n- \*\*decode step\*\*: 23\.3 ms, profiled · /);
-    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | what launch\\_overhead is: ');
+    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | launch call: ');
     expect(text).toContain(
       '<summary><b>1. Launch-bound: the GPU is idle 91.5 % of every decode step</b> (high)',
     );

@@ -101,7 +101,9 @@ test.each([80, 120])('text keeps to %d columns; the summary is short', (width) =
 
 test('stages and the waterfall come before the loads', () => {
   const text = terminalView(servingView(testServing()), { width: 80, explain: testExplain() });
-  const found = [/^ +decode step +23\.3 ms/m, /host\.program/, /TTFT p50/].map((part) => text.search(part));
+  const found = [/^ +decode step +23\.3 ms/m, /host between launches/, /TTFT p50/].map((part) =>
+    text.search(part),
+  );
   expect(found[0]).toBeGreaterThan(0);
   expect(found).toEqual(found.toSorted((a, b) => a - b));
 });

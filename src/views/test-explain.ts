@@ -1,3 +1,4 @@
+import { barWords } from '../vocabulary/bars.js';
 import { document, type Document } from '../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../model/documents/explain.js';
 import { figure, missing } from '../model/figure.js';
@@ -5,7 +6,7 @@ import { figure, missing } from '../model/figure.js';
 function bar(id: string, ms: number, measured: number, more: Partial<WaterfallBar> = {}): WaterfallBar {
   return {
     id,
-    label: `what ${id} is`,
+    label: barWords(id).label,
     ms,
     share: ms / measured,
     count: null,

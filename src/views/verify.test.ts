@@ -90,7 +90,7 @@ describe('explain --verify as a page', () => {
     ])
       expect(part).toContain(text);
     // A bar that did not change is not listed.
-    expect(part).toContain('<code>launch_overhead</code>');
+    expect(part).toContain('<td class="">launch call</td>');
     expect(part).not.toContain('<code>roofline</code>');
   });
 

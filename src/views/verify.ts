@@ -1,3 +1,4 @@
+import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
@@ -68,7 +69,7 @@ function stageBlocks(stage: Stage): Block[] {
       ],
       rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
         cells: [
-          { code: id },
+          barWords(id).label,
           { n: was, unit: 'ms' },
           { n: is, unit: 'ms' },
           { n: is - was, unit: 'ms', signed: true },

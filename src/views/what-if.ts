@@ -1,3 +1,4 @@
+import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js';
 import type { Block, Part, View } from './block.js';
@@ -54,7 +55,7 @@ function stageBlocks(stage: Stage): Block[] {
       ],
       rows: stage.bars.map(({ id, before_ms: from, after_ms: to }) => ({
         level: Math.abs(from - to) >= least ? 1 : 3,
-        cells: [{ code: id }, { n: from, unit: 'ms' }, { n: to, unit: 'ms' }],
+        cells: [barWords(id).label, { n: from, unit: 'ms' }, { n: to, unit: 'ms' }],
       })),
     },
     { t: 'notes', items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)] },
@@ -67,7 +68,7 @@ const reasons = ({ bars }: Stage): string[] =>
     (why) =>
       `${bars
         .filter(({ how }) => how === why)
-        .map(({ id }) => id)
+        .map(({ id }) => barWords(id).label)
         .join(', ')}: ${why}.`,
   );
 

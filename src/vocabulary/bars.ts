@@ -24,18 +24,18 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
 };
 
 const labels: Readonly<Partial<Record<BarHead, string>>> = {
-  roofline: 'what the hardware allows',
+  roofline: 'roofline',
   serial: 'one operation after another',
   exposed_comm: 'exposed communication',
   profiler_overhead: 'added by the profiler',
 };
 
 const copies: Readonly<Record<string, string>> = {
-  htod: 'host to device',
-  dtoh: 'device to host',
-  dtod: 'inside the device',
-  ptop: 'between devices',
-  hton: 'host to host',
+  htod: 'H2D copies',
+  dtoh: 'D2H copies',
+  dtod: 'D2D copies',
+  ptop: 'P2P copies',
+  hton: 'host copies',
   memset: 'memset',
 };
 
@@ -66,12 +66,12 @@ export function barWords(id: string): BarWords {
   if (ofClass !== null) {
     const name = classLabel(ofClass);
     if (head === 'inefficiency') return { label: `${name} above roofline`, meaning };
-    return { label: `${name}, ${head === 'nonessential' ? 'fusable or needless' : 'as measured'}`, meaning };
+    return { label: head === 'nonessential' ? `avoidable ${name}` : `${name}, as measured`, meaning };
   }
   if (head === 'exposed_copy') {
     const [direction = '', memory] = tail.split('_');
     const what = copies[direction] ?? direction;
-    return { label: `exposed copies, ${what}${memory ? `, ${memory}` : ''}`, meaning };
+    return { label: `exposed ${what}${memory ? ` (${memory})` : ''}`, meaning };
   }
   const own = (head && labels[head]) ?? null;
   if (own !== null) return { label: own, meaning };

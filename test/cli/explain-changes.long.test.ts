@@ -29,7 +29,7 @@ describe('explain --what-if', () => {
     expect(one.stdout).toMatch(
       /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), [\d.]+× as fast\./,
     );
-    expect(one.stdout).toMatch(/launch_overhead +[\d.]+ ms +0 ms/);
+    expect(one.stdout).toMatch(/launch call +[\d.]+ ms +0 ms/);
     expect(widest(one.stdout)).toBeLessThanOrEqual(80);
     const several = explain('--what-if', 'cudagraph', '--what-if', 'batch-size=8,gpu=A100', '--json');
     const { data } = whatIfDocumentSchema.parse(JSON.parse(several.stdout));

@@ -21,8 +21,8 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 
 describe('explain', () => {
   test('the summary of import leads with stages, waterfall and findings', () => {
-    const places = [/^ +decode step +[\d.]+ ms/m, /launch.overhead/, /expected [\d.]+ ms/, /report:/].map(
-      (one) => imported.search(one),
+    const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected [\d.]+ ms/, /report:/].map((one) =>
+      imported.search(one),
     );
     expect(places.every((place) => place > 0)).toBe(true);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
@@ -102,7 +102,7 @@ describe('a file instead of a session', () => {
     const before = sessions();
     const ran = explain(captures.sqlite, '--stage', 'decode');
     expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('launch_overhead');
+    expect(ran.stdout).toContain('launch call');
     expect(sessions()).toBe(before + 1);
     expectFailure(explain(inClone('package.json'), '--json'), 5, 'E_FORMAT_UNKNOWN');
     expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
