@@ -1,8 +1,8 @@
 // Which folder of src/ may import which, over all imports: static, types, `export from` and lazy `import()`; files never import each
-// other in circles. Exceptions of today are listed in layers.json, which may only shrink: a new one fails, and so does one that is gone.
+// other in circles. There are no exceptions.
 //
-//   node test/layers.mjs [--update]      --update removes from layers.json what is gone
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+//   node test/layers.mjs
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import ts from 'typescript';
@@ -23,7 +23,7 @@ const rooms = {
   engines: ['model', 'llm'],
   'engines/model-files': ['model', 'llm', 'engines*'],
   'engines/openai': ['model', 'llm', 'engines', 'load'],
-  capture: ['model', 'vocabulary', 'llm', 'hardware', 'engines*', 'load'],
+  capture: ['model', 'vocabulary', 'llm', 'hardware', 'engines*'],
   facts,
   advice: [...facts, 'facts'],
   compare: [...facts, 'facts'],
@@ -54,7 +54,6 @@ const homes = {
   '@huggingface/gguf': 'engines/model-files/find-model-files.ts',
 };
 
-const listPath = join(import.meta.dirname, 'layers.json');
 const imports = new Map(
   readdirSync(src, { recursive: true })
     .map((path) => path.replaceAll('\\', '/'))
@@ -65,21 +64,9 @@ const imports = new Map(
       [...new Set(importedFiles.map((one) => resolved(path, one.fileName)))],
     ]),
 );
-const found = wrongImports().sort();
-const listed = JSON.parse(readFileSync(listPath, 'utf8'));
-
-const grown = [
-  ...found.filter((one) => !listed.includes(one)),
-  ...circles().map((files) => `circle of ${files.join(', ')}`),
-];
-const same = JSON.stringify(found) === JSON.stringify(listed);
-if (grown.length > 0) fail(`New imports against the layers (test/layers.mjs):\n  ${grown.join('\n  ')}`);
-else if (process.argv.includes('--update'))
-  writeFileSync(listPath, `${JSON.stringify(found, null, found.length > 1 ? 2 : 0)}\n`);
-else if (!same) fail('Exceptions are gone. Remove them from the list: node test/layers.mjs --update');
-
-function fail(text) {
-  process.stderr.write(`${text}\n`);
+const found = [...wrongImports().sort(), ...circles().map((files) => `circle of ${files.join(', ')}`)];
+if (found.length > 0) {
+  process.stderr.write(`Imports against the layers (test/layers.mjs):\n  ${found.join('\n  ')}\n`);
   process.exitCode = 1;
 }
 

@@ -250,8 +250,8 @@ async function recognise(file: CaptureFile, session: SessionFiles): Promise<Know
     readable,
     importer: reader,
     format: importer.name,
-    facts: await reader.facts(readable),
-    secrets: (await reader.secrets?.(readable)) ?? [],
+    facts: await reader.facts(readable, session.workbench),
+    secrets: (await reader.secrets?.(readable, session.workbench)) ?? [],
     pages,
   };
 }

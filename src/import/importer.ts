@@ -1,6 +1,6 @@
 import type { Issue } from '../model/document.js';
 import type { Capture } from '../model/manifest.js';
-import type { ImportTarget } from '../model/workbench.js';
+import type { ImportTarget, Workbench } from '../model/workbench.js';
 import type { StageNameRule } from './stage-name-rules.js';
 
 /** Where a file's rows belong, and how its clock relates to the session's. */
@@ -56,13 +56,16 @@ export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
    * `firstBytes` is the names of its files, one a line.
    */
   sniff(firstBytes: string, fileName: string): boolean;
-  /** @throws E_TRACE_FILE */
-  facts(path: string): Promise<CaptureFacts>;
+  /**
+   * @param workbench for a format whose own tables are Parquet
+   * @throws E_TRACE_FILE
+   */
+  facts(path: string, workbench: Workbench): Promise<CaptureFacts>;
   /**
    * Values of secrets in the program's environment, where the format keeps it: to be taken out of every text that is
    * kept, and not to be kept themselves.
    */
-  secrets?(path: string): Promise<string[]>;
+  secrets?(path: string, workbench: Workbench): Promise<string[]>;
   /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not what the sniffer took it for, or is cut off */
   load(path: string, target: ImportTarget, context: ImportContext): Promise<Outcome>;
 }

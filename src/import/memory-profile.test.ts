@@ -16,7 +16,7 @@ const written = (name: string, change: (profile: Profile) => unknown) => {
 const facts = async (path: string) => {
   const importer = await identify(path);
   expect(importer.name).toBe('memory-profile');
-  return importer.facts(path);
+  return importer.facts(path, {} as never);
 };
 
 test('a profile and the document of a report around it are known by content', async () => {

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.js';
 import { allFaster } from './probe.js';
 import { makePrompt } from './prompts.js';
 import { partSeed, seededRandom } from './random.js';
-import { readServerMetrics } from './server-metrics.js';
+import { readServerMetrics } from '../model/server-metrics.js';
 import { eventReader, readEvent, type StreamEvent } from './sse.js';
 import { shares } from './threads.js';
 import { tokenTimes } from './token-times.js';

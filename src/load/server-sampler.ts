@@ -1,6 +1,6 @@
 import { smallPage } from '../model/small-page.js';
 import { monotonicNs } from './clock.js';
-import { readServerMetrics, type ServerReading } from './server-metrics.js';
+import { readServerMetrics, type ServerReading } from '../model/server-metrics.js';
 
 export interface ServerSampler {
   /** Readings with CLOCK_MONOTONIC in the middle of the scrape, ns. */

@@ -1,4 +1,4 @@
-import { readServerMetrics } from '../../load/server-metrics.js';
+import { readServerMetrics } from '../../model/server-metrics.js';
 import { smallPage } from '../../model/small-page.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';

@@ -8,7 +8,7 @@ import { resolveModel } from '../../engines/onnx/model-source.js';
 import { type RunningServer, serveModel } from '../../engines/onnx/server/serve-model.js';
 import { openaiEngine } from '../../engines/openai/engine.js';
 import { type BenchOrder, benchPoint } from '../../model/bench.js';
-import { readServerMetrics } from '../../load/server-metrics.js';
+import { readServerMetrics } from '../../model/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, listenerPid, listeningInodes } from './url-listener.js';

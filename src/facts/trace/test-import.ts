@@ -29,7 +29,7 @@ export async function importedTogether(
   for (const [at, [importer, path]] of files.entries()) {
     const one = importers.find((candidate) => candidate.name === importer);
     if (!one) throw new Error(`no importer ${importer}`);
-    const facts = await one.facts(path);
+    const facts = await one.facts(path, writer.workbench);
     const capture = { execution_id: at === 0 ? 'profiled' : `profiled-${at}`, capture_id: importer };
     const outcome = await one.load(
       path,

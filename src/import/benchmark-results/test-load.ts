@@ -25,7 +25,7 @@ export async function loaded(path: string, zero?: bigint): Promise<LoadedResults
     iterations: Row<'iterations'>[];
   };
   const importer = await identify(path);
-  const facts = await importer.facts(path);
+  const facts = await importer.facts(path, {} as never);
   const append = (table: TableName, row: object) =>
     void (rows[table as keyof typeof rows] as object[]).push(row);
   const { issues } = await importer.load(path, { sink: { append } } as never, {

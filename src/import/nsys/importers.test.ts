@@ -77,10 +77,13 @@ test.each(captures)(
 );
 
 test('facts: tool, machine and command, and nothing of the environment', async () => {
-  for (const facts of [
+  const { workbench, abandon } = await createSession({ kind: 'import', label: 'facts', home });
+  const read = [
     await nsysSqliteImporter.facts(`${fixtures}/tiny-nsys.sqlite`),
-    await nsysParquetdirImporter.facts(`${fixtures}/tiny-nsys.parquetdir`),
-  ]) {
+    await nsysParquetdirImporter.facts(`${fixtures}/tiny-nsys.parquetdir`, workbench),
+  ];
+  await abandon();
+  for (const facts of read) {
     expect(facts).toEqual({
       tool: { name: 'nsys', version: '2025.3.2.0' },
       realtime_zero_ns: 1795237080391862835n,

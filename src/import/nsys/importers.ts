@@ -12,8 +12,7 @@ import { attribute } from '../attribution/attribute.js';
 import { trailingBytes } from '../capture-issues.js';
 import { damaged, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
-import { openParquetFacts } from './parquet-facts.js';
-import { openParquetdir } from './parquetdir.js';
+import { openParquetdir, parquetReader } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, checkColumns, identifying, type NsysTables } from './tables.js';
@@ -30,7 +29,7 @@ const heldBytes = 768 * 2 ** 20;
 const heldEvents = 13_000_000;
 
 /** `nsys export --type sqlite`. */
-export const nsysSqliteImporter: Importer = {
+export const nsysSqliteImporter = {
   name: 'nsys-sqlite',
   sniff: (head) => head.startsWith('SQLite format 3\0'),
   facts: (path) => withSqlite(path, (file) => nsysFacts(path, readerOf(file))),
@@ -50,24 +49,22 @@ export const nsysSqliteImporter: Importer = {
         return finish(path, tables, facts, found, target, context);
       }),
     ),
-};
+} satisfies Importer;
 
 /** `nsys export --type parquetdir`: a folder with a Parquet file a table. */
 export const nsysParquetdirImporter: Importer = {
   name: 'nsys-parquetdir',
   sniff: (names) => /^StringIds\.parquet$/m.test(names),
-  facts: (path) => withParquet(path, (read) => nsysFacts(path, read)),
-  secrets: (path) => withParquet(path, nsysSecrets),
+  facts: async (path, workbench) => nsysFacts(path, parquetReader(path, workbench)),
+  secrets: async (path, workbench) => nsysSecrets(parquetReader(path, workbench)),
   load: (path, target, context) =>
-    unlessDamaged(path, () =>
-      withParquet(path, async (read) => {
-        const [facts, tables] = await Promise.all([
-          nsysFacts(path, read),
-          openParquetdir(path, target.workbench),
-        ]);
-        return finish(path, tables, facts, await collectionIssues(read), target, context);
-      }),
-    ),
+    unlessDamaged(path, async () => {
+      const { workbench } = target;
+      const read = parquetReader(path, workbench);
+      const facts = await nsysFacts(path, read);
+      const tables = await openParquetdir(path, workbench);
+      return finish(path, tables, facts, await collectionIssues(read), target, context);
+    }),
 };
 
 /** A report as nsys writes it, which only nsys can read: it is exported (src/capture/tools) and the export is read. */
@@ -155,13 +152,4 @@ async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>
 
 function readerOf(file: SqliteFile): ReadTable {
   return (table, columns) => Promise.resolve([...readRows(file, table, columns)]);
-}
-
-async function withParquet<T>(path: string, use: (read: ReadTable) => Promise<T>): Promise<T> {
-  const { read, close } = await openParquetFacts(path);
-  try {
-    return await use(read);
-  } finally {
-    await close();
-  }
 }

@@ -4,7 +4,9 @@ import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import { longestName } from '../trace-tables.js';
 import { damaged } from './damage.js';
+import type { ReadTable } from './facts.js';
 import { globalColumns } from './sqlite-bulk.js';
+import type { SqliteValue } from './sqlite-record.js';
 import {
   bulkTables,
   checkColumns,
@@ -17,13 +19,13 @@ import {
 import { takeEvents } from './take-events.js';
 
 /** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
-export function parquetTable(folder: string, table: string): string | null {
+function parquetTable(folder: string, table: string): string | null {
   const path = join(folder, `${table}.parquet`);
   return existsSync(path) && statSync(path).size > 0 ? `read_parquet('${path.replaceAll("'", "''")}')` : null;
 }
 
 /** @throws E_TRACE_FILE when it is no folder of an nsys export */
-export function checkParquetdir(folder: string): void {
+function checkParquetdir(folder: string): void {
   let files: string[];
   try {
     files = readdirSync(folder);
@@ -34,6 +36,33 @@ export function checkParquetdir(folder: string): void {
     throw damaged(folder, 'The folder has no Parquet files.');
   if (!files.includes('StringIds.parquet'))
     throw damaged(folder, 'The folder has no StringIds.parquet, which every export of nsys has.');
+}
+
+/**
+ * Small tables of the folder.
+ * @throws E_TRACE_FILE when it is no folder of an nsys export; when a table is read that is cut off
+ */
+export function parquetReader(folder: string, workbench: Workbench): ReadTable {
+  checkParquetdir(folder);
+  return async (table, columns) => {
+    const source = parquetTable(folder, table);
+    if (!source) return [];
+    const types = await columnsOf(workbench, folder, table, source);
+    // As text, for times since 1970 are beyond 2^53.
+    const list = columns.map((name, at) =>
+      types.has(name) ? `CAST("${name}" AS VARCHAR) AS c${at}` : `NULL AS c${at}`,
+    );
+    const sql = `SELECT ${list.join(', ')} FROM ${source}`;
+    const rows = await unlessCut(folder, table, () => workbench.query<Record<string, string | null>>(sql));
+    return rows.map((row) => columns.map((name, at) => valueOf(row[`c${at}`] ?? null, types.get(name))));
+  };
+}
+
+function valueOf(text: string | null, type: string | undefined): SqliteValue {
+  if (text === null || type === undefined || type === 'VARCHAR') return text;
+  if (type === 'DOUBLE' || type === 'FLOAT') return Number(text);
+  if (!type.endsWith('INT') && !type.endsWith('INTEGER')) return null;
+  return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
 }
 
 /**
@@ -102,11 +131,17 @@ async function columnsOf(
   table: string,
   source: string,
 ): Promise<Map<string, string>> {
-  try {
-    const described = await workbench.query<{ column_name: string; column_type: string }>(
+  const described = await unlessCut(folder, table, () =>
+    workbench.query<{ column_name: string; column_type: string }>(
       `SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM ${source})`,
-    );
-    return new Map(described.map((column) => [column.column_name, column.column_type]));
+    ),
+  );
+  return new Map(described.map((column) => [column.column_name, column.column_type]));
+}
+
+async function unlessCut<T>(folder: string, table: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
   } catch (error) {
     const [first] = messageOf(error).split('\n');
     throw damaged(folder, `${table}.parquet is no whole Parquet file (${first}).`, error);
