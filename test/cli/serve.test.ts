@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readServerMetrics } from '../../src/load/server-metrics.js';
+import { readServerMetrics } from '../../src/model/server-metrics.js';
 import { servingDocumentSchema } from '../../src/model/documents/serving.js';
 import { cli, environment, expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
 
