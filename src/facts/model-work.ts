@@ -1,4 +1,5 @@
 import type { Architecture } from '../llm/architecture.js';
+import { knownEngine } from '../llm/memory-request.js';
 import { readArchitecture } from '../llm/read-architecture.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
@@ -36,9 +37,10 @@ export function workloadArchitecture({ model }: Workload): Architecture | Missin
 export function workloadModel(workload: Workload): WorkloadModel | MissingFigure {
   const architecture = workloadArchitecture(workload);
   if ('reason' in architecture) return architecture;
-  const storage = workload.engine.name.startsWith('onnx')
-    ? embeddedStorage(workload.model!, architecture)
-    : engineStorage(workload);
+  const storage =
+    knownEngine(workload.engine.name) === 'onnx'
+      ? embeddedStorage(workload.model!, architecture)
+      : engineStorage(workload);
   return 'reason' in storage ? storage : { architecture, storage };
 }
 

@@ -4,6 +4,12 @@ import type { Storage } from './storage.js';
 export const memoryEngines = ['transformers', 'vllm', 'onnx'] as const;
 export type MemoryEngine = (typeof memoryEngines)[number];
 
+/** By the name that a launch, a server or another tool wrote: 'onnxruntime', 'vLLM'. Null for every other engine. */
+export function knownEngine(name: string | null | undefined): MemoryEngine | null {
+  const lower = name?.toLowerCase() ?? '';
+  return memoryEngines.find((one) => lower.includes(one)) ?? null;
+}
+
 /** Sizes of the groups that share the model. */
 export interface Parallelism {
   tensor: number;

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Workload } from '../../model/manifest.js';
@@ -143,7 +144,7 @@ async function changeOf(
 ): Promise<FoundDraft['change']> {
   const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 });
   // The collectives of several ranks are not captured by this engine (src/engines/transformers/engine-args.ts).
-  if (engine.name !== 'transformers' || ranks > 1) return own;
+  if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return own;
   // Nor does a static cache go with it.
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {

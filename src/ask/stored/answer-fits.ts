@@ -4,7 +4,7 @@ import { deviceOf } from '../../facts/device.js';
 import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { largestFit } from '../../llm/memory-fit.js';
-import type { MemoryRequest } from '../../llm/memory-request.js';
+import { knownEngine, type MemoryRequest } from '../../llm/memory-request.js';
 import { type AskedWorkload, changesAsked } from './changes-asked.js';
 import {
   cannot,
@@ -73,7 +73,7 @@ function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest
   const number = (word: string) =>
     Number(changes.find((one) => one.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
   return {
-    engine: workload!.engine.name.includes('vllm') ? 'vllm' : 'transformers',
+    engine: knownEngine(workload!.engine.name) ?? 'transformers',
     batchSize: number('batch-size') ?? workload!.batch_size ?? 1,
     inputLen: number('context-len') ?? workload!.input_len ?? 512,
     outputLen: workload!.output_len ?? 128,

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import { holds } from '../../model/subjects.js';
 import { workloadModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
@@ -98,7 +99,7 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
   const model = workload ? workloadModel(workload) : null;
   if (!workload || model === null || 'reason' in model) return null;
   const { lines, totalBytes } = estimateMemory(model.architecture, {
-    engine: workload.engine.name.includes('vllm') ? 'vllm' : 'transformers',
+    engine: knownEngine(workload.engine.name) ?? 'transformers',
     batchSize: workload.batch_size ?? 1,
     inputLen: workload.input_len ?? 1,
     outputLen: workload.output_len ?? 0,

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { said } from '../../model/said.js';
@@ -160,12 +161,12 @@ export function variantFlags(points: readonly BenchPointResult[], facts: Variant
 }
 
 function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag[] {
-  const gpuEngine = /transformers|vllm|torch/.test(workload.engine.name);
+  const engine = knownEngine(workload.engine.name);
   const asked = command.some((word) => /^--device(=|$)/.test(word));
-  if (!gpuEngine || !onCpu(workload) || asked) return [];
+  if (engine === null || engine === 'onnx' || !onCpu(workload) || asked) return [];
   const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'];
   // A vLLM built for GPUs does not start without one: where there is none, a build for CPUs was chosen.
-  if (!gpu && workload.engine.name === 'vllm') return [];
+  if (!gpu && engine === 'vllm') return [];
   const why = gpu ? `although this machine has ${gpu}` : 'because it found no GPU';
   return [
     flag(

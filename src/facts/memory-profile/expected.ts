@@ -1,6 +1,6 @@
 import type { Architecture } from '../../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
-import { memoryEngines } from '../../llm/memory-request.js';
+import { knownEngine } from '../../llm/memory-request.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
@@ -24,8 +24,7 @@ export function expectedMemory(
   if (!workload || !architecture) return null;
   const { model } = workload;
   if (!model) return null;
-  const name = workload.engine.name.toLowerCase();
-  const engine = memoryEngines.find((one) => name.startsWith(one)) ?? 'transformers';
+  const engine = knownEngine(workload.engine.name) ?? 'transformers';
   const { batch_size, input_len, output_len, gpu_memory_utilization, max_model_len } = plan.config;
   const first = plan.gpus.find(({ gpu }) => gpu === gpus[0]);
   const onCpu = gpus.length === 0 && plan.where !== 'url';

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import type { OpClass } from '../../model/classes.js';
 import type { Fusion, Launch } from '../../model/documents/predict.js';
 import { headlineTime } from '../../model/headline-time.js';
@@ -58,7 +59,7 @@ export function styleOf(
   workload: Workload,
   engineArgs: Record<string, string> = {},
 ): { launch: Launch; fusion: Fusion } {
-  const eager = workload.engine.name === 'transformers' && engineArgs['mode'] !== 'compile';
+  const eager = knownEngine(workload.engine.name) === 'transformers' && engineArgs['mode'] !== 'compile';
   return {
     launch: usesGraphs(workload, engineArgs) ? 'graph' : 'eager',
     fusion: eager ? 'none' : 'standard',

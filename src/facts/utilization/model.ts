@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import type { NamedModel } from '../../llm/model-files.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
@@ -53,7 +54,7 @@ function runOf(
 ): Workload {
   const own = workload?.model ?? null;
   const asRecorded = named.model === undefined && named.dtype === undefined;
-  const embedded = workload?.engine.name.startsWith('onnx') === true;
+  const embedded = knownEngine(workload?.engine.name) === 'onnx';
   const { quantization_config: _, ...plain } = config;
   return {
     device: 'cuda',

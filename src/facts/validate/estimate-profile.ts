@@ -1,7 +1,7 @@
 import type { Architecture } from '../../llm/architecture.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
-import { memoryEngines, type MemoryEngine } from '../../llm/memory-request.js';
+import { knownEngine } from '../../llm/memory-request.js';
 import { findPreset } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { requestOfRun } from '../memory-profile/run-request.js';
@@ -12,11 +12,6 @@ export interface ProfileEstimate {
   estimate: MemoryEstimate;
 }
 
-export function engineOf({ engine_metadata }: ProfileFields): MemoryEngine | null {
-  const type = engine_metadata?.engine_type?.toLowerCase() ?? '';
-  return memoryEngines.find((engine) => type.includes(engine)) ?? null;
-}
-
 /**
  * What the calculator of today says about a profile's run, or why it cannot say anything.
  * The model is the profile's own config, else a preset of its name.
@@ -25,7 +20,7 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   if (profile.metadata?.where === 'url') {
     return 'It is of a server that ran already: how it was started, and what of its memory it took then, is not known in full.';
   }
-  const engine = engineOf(profile);
+  const engine = knownEngine(profile.engine_metadata?.engine_type);
   const { model_info: model } = profile;
   const asked = profile.metadata?.config ?? {};
   const named = profile.engine_metadata?.engine_type;

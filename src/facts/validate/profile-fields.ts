@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { knownEngine } from '../../llm/memory-request.js';
 
 /**
  * A memory profile of schema 2.0 as far as validation reads it. Files of other tools have fewer fields than ours: names
@@ -116,7 +117,7 @@ export function measuredOf({
   engine_metadata: engine,
 }: ProfileFields): MeasuredMemory {
   const onCpu = metadata?.gpus?.length === 0;
-  const byTorch = engine?.engine_type?.toLowerCase().includes('transformers') === true;
+  const byTorch = knownEngine(engine?.engine_type) === 'transformers';
   const { peak, baseline } = points;
   const gpus = peak.per_gpu_details ?? [];
   const components = new Map<string, number>();

@@ -1,7 +1,8 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import { knownEngine } from '../../llm/memory-request.js';
 import type { ValidatedProfile } from '../../model/documents/validate.js';
 import { estimatedComponents, type EstimatedComponent } from '../../model/memory-components.js';
-import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
+import { estimateProfile, tensorParallelOf } from './estimate-profile.js';
 import { contradictions, doubts, implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 import { formatBytes, formatSigned } from '../../vocabulary/format.js';
@@ -25,7 +26,8 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
   const held = estimateProfile(profile);
   const estimate = typeof held === 'string' ? null : held.estimate;
   const weights = estimate?.lines.find(({ component }) => component === 'model_weights')?.bytes ?? null;
-  const engine = engineOf(profile) ?? profile.engine_metadata?.engine_type ?? 'unknown';
+  const engine =
+    knownEngine(profile.engine_metadata?.engine_type) ?? profile.engine_metadata?.engine_type ?? 'unknown';
   const tensorParallelSize = tensorParallelOf(profile);
   const facts = {
     measured,

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import type { Figure, MissingFigure } from '../../model/figure.js';
@@ -203,7 +204,7 @@ const confidenceOf = (id: string): WaterfallBar['confidence'] =>
 /** The capture that tells causes where the engine ran. */
 function sharperOf(workload: Workload): string {
   if (!onCpu(workload)) return 'inferscope run --evaluator nsys -- <command>';
-  return workload.engine.name.startsWith('onnx')
+  return knownEngine(workload.engine.name) === 'onnx'
     ? 'inferscope profile <model>'
     : 'inferscope run --evaluator torch -- <command>';
 }

@@ -1,3 +1,4 @@
+import { knownEngine } from '../../../llm/memory-request.js';
 import { doubt } from '../doubt.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
@@ -33,7 +34,7 @@ export const cpuByAccident: Rule = {
         ? { outcome: 'not_fired', why: `It computed on ${workload?.device ?? 'the GPU'}.` }
         : { outcome: 'not_applicable', why: 'The session does not say what computed.' };
     }
-    if (workload.engine.name.startsWith('onnx') || asked(context))
+    if (knownEngine(workload.engine.name) === 'onnx' || asked(context))
       return { outcome: 'not_fired', why: 'The CPU was asked for.' };
     return {
       outcome: 'fired',
