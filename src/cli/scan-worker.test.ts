@@ -53,7 +53,7 @@ test('a thread of its own reads a file into shared arrays as this thread does', 
   const lost = { sql: `SELECT * FROM read_parquet('${file}.lost')`, rows: many, input: target(2) };
   await expect(workbench.scanFiles(lost, takeEvents)).rejects.toThrow('events.parquet.lost');
   const short = { sql, rows: many, input: target(1000) };
-  await expect(workbench.scanFiles(short, takeEvents)).rejects.toThrow('more rows than its file says');
+  await expect(workbench.scanFiles(short, takeEvents)).rejects.toThrow('more rows than its file declares');
 
   // Of a page that cannot be read a stream of DuckDB's says nothing.
   const bytes = readFileSync(file);

@@ -1,22 +1,22 @@
 import type { Issue } from '../model/document.js';
 import { said } from '../model/said.js';
 
-// What readers of several formats find, worded once.
+// Issues of several readers, worded once.
 
 export function namesMissing(count: number): Issue[] {
   if (count === 0) return [];
-  const text = said`${count} kernels, API calls or ranges have no name that the file holds; they are called "(no name)".`;
+  const text = said`${count} kernels, API calls or ranges have no name in the file; they are shown as "(no name)".`;
   return [{ code: 'names_missing', severity: 'warning', ...text, count }];
 }
 
 export function copyBytesImpossible(count: number): Issue[] {
   if (count === 0) return [];
-  const text = said`${count} copies are of a size that cannot be; their sizes are left out.`;
+  const text = said`${count} copies have an invalid size; their sizes were dropped.`;
   return [{ code: 'copy_bytes_impossible', severity: 'warning', ...text, count }];
 }
 
-/** @param count bytes after the end of what the file says it holds */
+/** @param count bytes after the end that the file declares */
 export function trailingBytes(count: number): Issue {
-  const text = said`The capture ends ${count} bytes before its file does: what follows was not read. Two captures in one file, or a damaged copy?`;
+  const text = said`The capture ends ${count} bytes before the end of the file; the rest was not read. The file may contain two captures or be a damaged copy.`;
   return { code: 'trailing_bytes', severity: 'warning', ...text, count };
 }

@@ -6,7 +6,7 @@ import { identify } from './identify.js';
 
 const folder = 'test/fixtures/diagnosis';
 
-test('for the export of a session the command that reads it is named', async () => {
+test('for a session export, the error names the command that reads it', async () => {
   const path = join(
     folder,
     readdirSync(folder).find((name) => name.endsWith('.tgz'))!,

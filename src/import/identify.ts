@@ -7,12 +7,12 @@ import { shellCommand } from '../model/shell.js';
 import { importers } from './index.js';
 import type { Importer } from './importer.js';
 
-/** As much as a sniffer sees. */
+/** Number of bytes that a sniffer sees. */
 const headBytes = 64 * 1024;
 
 /**
  * The importer for a file or folder, by its content.
- * @throws E_TRACE_FILE when it is not there, empty or unreadable; E_FORMAT_UNKNOWN with the formats there are
+ * @throws E_TRACE_FILE when it is missing, empty or unreadable; E_FORMAT_UNKNOWN with the known formats
  */
 export async function identify(path: string): Promise<Importer> {
   const head = await firstBytes(path);
@@ -20,35 +20,35 @@ export async function identify(path: string): Promise<Importer> {
   if (found) return found;
   if ((await stat(path)).isDirectory()) throw plainFolder(path, head.split('\n'));
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
-    what: `${path} is in no format inferscope reads`,
-    why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
+    what: `${path} has an unknown format`,
+    why: `It starts with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
     fix: whatToGive(path, head),
   });
 }
 
 function whatToGive(path: string, head: string): string {
   if (isTar(head))
-    return `This is an archive. Of a session, type: ${shellCommand(['inferscope', 'session', 'import', path])}; of captures, unpack it and name them.`;
+    return `This is an archive. If it is a session: ${shellCommand(['inferscope', 'session', 'import', path])}. If it contains captures, unpack it and import the files.`;
   if (head.includes('<nvidia_smi_log>'))
-    return 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
+    return 'This is a single snapshot (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
   if (head.startsWith('PAR1'))
-    return 'Parquet files are read as the folder that nsys export --type parquetdir makes, StringIds.parquet included: give the folder.';
-  return 'Give a file as the profiler wrote it (docs/reference/capture-formats.md lists them with the commands that make them).';
+    return 'Give the whole folder that nsys export --type parquetdir wrote, including StringIds.parquet.';
+  return 'Give a file as the profiler wrote it (docs/reference/capture-formats.md lists the formats and the commands that write them).';
 }
 
-/** Somebody meant the files in it, or a session. */
+/** The user probably meant the files in it, or a session. */
 function plainFolder(path: string, names: readonly string[]): InferscopeError {
   const session = names.includes('session.json');
   const some = names.filter(Boolean).slice(0, 4).join(', ');
   return new InferscopeError('E_FORMAT_UNKNOWN', {
-    what: `${path} is a folder, and not one of captures`,
+    what: `${path} is a folder of an unknown kind`,
     why:
       some === ''
         ? 'It is empty.'
-        : `It holds ${some}${names.length > 4 ? ', …' : ''}. Folders that are read: of nsys export --type parquetdir, and of NCCL Inspector's logs (HOST-pidN.log).`,
+        : `It contains ${some}${names.length > 4 ? ', …' : ''}. Supported folders: nsys export --type parquetdir, and NCCL Inspector logs (HOST-pidN.log).`,
     fix: session
-      ? 'It is a session: put it below sessions/ of INFERSCOPE_HOME, or bring its export with inferscope session import.'
-      : `Name the files that belong to one run: inferscope import ${path}/…`,
+      ? 'It is a session: move it into sessions/ of INFERSCOPE_HOME, or import its export with inferscope session import.'
+      : `Name the files of one run: inferscope import ${path}/…`,
   });
 }
 
@@ -65,7 +65,7 @@ async function firstBytes(path: string): Promise<string> {
     const found = await stat(path);
     if (found.isDirectory()) return (await readdir(path)).sort().join('\n');
     if (!found.isFile())
-      throw unreadable(path, 'It is a pipe or a device; a capture is read more than once.');
+      throw unreadable(path, 'It is a pipe or a device, but a capture must be readable more than once.');
     const head = await readHead(path);
     if (head.length === 0) throw unreadable(path, 'The file is empty.');
     const gzip = head[0] === 0x1f && head[1] === 0x8b;
@@ -87,7 +87,7 @@ async function readHead(path: string): Promise<Buffer> {
   }
 }
 
-/** The beginning of what a gzip file holds; a file cut off after that is the importer's to report. */
+/** The start of a gzip file's contents; the importer reports a file that is cut off later. */
 async function inflateHead(path: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   let bytes = 0;

@@ -3,18 +3,18 @@ import type { Capture } from '../model/manifest.js';
 import type { ImportTarget, Workbench } from '../model/workbench.js';
 import type { StageNameRule } from './stage-name-rules.js';
 
-/** Where a file's rows belong, and how its clock relates to the session's. */
+/** Destination of a file's rows, and the relation of its clock to the session's. */
 export interface ImportContext {
   execution_id: string;
   capture_id: string;
   host: string;
-  /** Wall clock and CLOCK_MONOTONIC at the session's time 0; null where nobody knows it. */
+  /** Wall clock and CLOCK_MONOTONIC at the session's time 0; null where unknown. */
   zero: { realtime_ns: bigint | null; monotonic_ns: number | null };
   /** The user's own stage names, tried before the built-in ones. */
   stageNames?: readonly StageNameRule[];
-  /** Takes secrets out of texts that come from the program: names of ranges, kernels, commands. */
+  /** Removes secrets from texts that come from the program: names of ranges, kernels, commands. */
   redact?: (text: string) => string;
-  /** Called now and then with the share done, 0 to 1. */
+  /** Called periodically with the share done, 0 to 1. */
   progress?: (share: number) => void;
   /** Aborted by Ctrl-C: `load` then rejects with E_INTERRUPTED. */
   signal?: AbortSignal;
@@ -22,23 +22,23 @@ export interface ImportContext {
 
 export type Fact = string | number | boolean | null;
 
-/** What a capture tells about itself; read in milliseconds, before anything is loaded. */
+/** Facts that a capture records about itself; read in milliseconds, before loading. */
 export interface CaptureFacts {
   tool: { name: string; version: string | null };
-  /** Wall clock of the source's own time 0, ns since the epoch; null when the file does not tell. */
+  /** Wall clock of the source's own time 0, ns since the epoch; null when not recorded. */
   realtime_zero_ns: bigint | null;
-  /** The program's command line, redacted by the caller; null when the file does not tell. */
+  /** The program's command line, redacted by the caller; null when not recorded. */
   command: string[] | null;
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
   /**
-   * clean ran without a profiler, profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results are what another
-   * benchmark tool measured.
+   * clean ran without a profiler, profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results come from another
+   * benchmark tool.
    */
   purpose: 'clean' | 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
 }
 
-/** Code of the issue that a timeline has no kernel in it. */
+/** Code of the issue for a timeline without kernels. */
 export const noKernelsIssue = 'no_kernels';
 
 export interface ImportOutcome {
@@ -46,14 +46,14 @@ export interface ImportOutcome {
   issues: Issue[];
 }
 
-/** One file format. `load` streams: it never holds a whole trace. */
+/** One file format. `load` streams: it never holds a whole trace in memory. */
 export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   name: string;
-  /** Analyses read the file itself: it is kept with --no-raw too, and has a session of its own. */
+  /** Analyses read the file itself: it is stored even with --no-raw, and gets its own session. */
   keepsFile?: true;
   /**
-   * Cheap: looks at the first bytes only (64 KiB, decompressed when the file is gzip; latin1). For a folder
-   * `firstBytes` is the names of its files, one a line.
+   * Fast: looks at the first bytes only (64 KiB, decompressed when the file is gzip; latin1). For a folder
+   * `firstBytes` has the names of its files, one per line.
    */
   sniff(firstBytes: string, fileName: string): boolean;
   /**
@@ -62,10 +62,10 @@ export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
    */
   facts(path: string, workbench: Workbench): Promise<CaptureFacts>;
   /**
-   * Values of secrets in the program's environment, where the format keeps it: to be taken out of every text that is
-   * kept, and not to be kept themselves.
+   * Values of secrets in the program's environment, where the format records it: to be removed from every stored text, and
+   * never stored themselves.
    */
   secrets?(path: string, workbench: Workbench): Promise<string[]>;
-  /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not what the sniffer took it for, or is cut off */
+  /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not of the sniffed format, or is cut off */
   load(path: string, target: ImportTarget, context: ImportContext): Promise<Outcome>;
 }

@@ -14,7 +14,7 @@ import { recordImporter } from './record.js';
 import { resultImporters } from './benchmark-results/index.js';
 import { vllmLogImporter } from './vllm-log/importer.js';
 
-/** Every format inferscope reads, in the order they are sniffed. */
+/** All formats inferscope reads, in sniffing order. */
 export const importers: Importer[] = [
   nsysSqliteImporter,
   nsysParquetdirImporter,

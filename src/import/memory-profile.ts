@@ -5,7 +5,7 @@ import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
 
-/** Profiles have some 10 kB. */
+/** Profiles have about 10 kB. */
 const largestFile = 16 * 2 ** 20;
 
 /** The JSON file of `inferscope memory` (schema 2.0), or the document of a report around it. */
@@ -29,13 +29,13 @@ export const memoryProfileImporter: Importer = {
     };
   },
   async load(): Promise<ImportOutcome> {
-    return { clock: { name: 'none in the file', resolution_ns: 1, error_bound_ns: null }, issues: [] };
+    return { clock: { name: 'not recorded', resolution_ns: 1, error_bound_ns: null }, issues: [] };
   },
 };
 
 async function read(path: string): Promise<MemoryProfile> {
   const { size } = await stat(path);
-  if (size > largestFile) throw unreadable(path, `It has ${size} bytes, a memory profile far fewer.`);
+  if (size > largestFile) throw unreadable(path, `It has ${size} bytes, far more than a memory profile.`);
   let json: unknown;
   try {
     json = parseJson(await readFile(path, 'utf8'));
@@ -58,7 +58,7 @@ function unreadable(path: string, why: string, cause?: unknown): InferscopeError
     {
       what: `cannot import the memory profile ${path}`,
       why,
-      fix: 'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` read profiles of other tools, which may lack fields.',
+      fix: 'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` also read profiles of other tools, which may lack fields.',
     },
     { cause },
   );

@@ -73,7 +73,7 @@ export function nodeClass(opType: string, name: string): OpClass {
   return Object.hasOwn(classOf, opType) ? classOf[opType]! : 'other';
 }
 
-/** /model/layers.3/self_attn/q_proj/MatMul -> 3; also `/h.3/`, `/block.3/`, as exporters name them. */
+/** /model/layers.3/self_attn/q_proj/MatMul -> 3; also `/h.3/`, `/block.3/`, as in other exporters. */
 export function nodeLayer(name: string): number | null {
   const match = /(?:^|[/.])(?:layers?|h|blocks?)[./](\d+)(?=[/.])/.exec(name);
   return match ? Number(match[1]) : null;

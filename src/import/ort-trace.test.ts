@@ -78,7 +78,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
   const calls = callsOf(dtype);
   const raw = rawCalls(dtype);
 
-  test('operators of each call: how many, which, and their total', async () => {
+  test('operators of each call: count, names and total', async () => {
     const { ops, outcome } = await load(path, calls);
     expect(outcome.issues).toEqual([]);
     for (const [index, call] of calls.entries()) {
@@ -108,7 +108,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     expect(gaps.every((gap) => gap.before_op_id !== null || gap.cause === 'host.runtime_call')).toBe(true);
   });
 
-  test('every operator lies inside its call; the alignment states how far off it may be', async () => {
+  test('every operator lies inside its call; the alignment states its error bound', async () => {
     const { ops, outcome } = await load(path, calls);
     const bound = outcome.clock.error_bound_ns!;
     // Hand calculation of the interval that all four calls leave for the origin of the trace.
@@ -142,7 +142,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
       true,
     );
     expect(count('attention')).toBe(2);
-    // Two a layer and the last one.
+    // Two per layer and the last one.
     expect(count('norm')).toBe(5);
     expect(count('embedding')).toBe(1);
     expect([...new Set(step.map((op) => op.layer))].sort()).toEqual([0, 1, null]);
@@ -151,7 +151,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     expect(step.find((op) => op.class === 'embedding')).toMatchObject({ layer: null });
   });
 
-  test('shapes and bytes as the runtime tells them', async () => {
+  test('shapes and bytes as the runtime reports them', async () => {
     const { ops } = await load(path, calls);
     const gather = ops.find((op) => op.class === 'embedding');
     // 16 tokens of hidden size 64 in float32.
@@ -166,7 +166,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
   });
 });
 
-describe('what is not a whole trace of these calls', () => {
+describe('incomplete or wrong traces', () => {
   const path = join(fixture, 'decoder-float32.json');
   const text = readFileSync(path, 'utf8');
   const calls = callsOf('float32');
@@ -207,11 +207,11 @@ describe('what is not a whole trace of these calls', () => {
     const more = [...calls, { stage_id: 99, start_ns: calls[3]!.end_ns, end_ns: calls[3]!.end_ns + 1000 }];
     await expect(load(path, more)).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
-      parts: { why: 'it holds 4 calls of the model, the record of the same process 5' },
+      parts: { why: 'it contains 4 calls of the model, but the record of the same process 5' },
     });
   });
 
-  test('calls at the end that were not recorded are left out and counted', async () => {
+  test('unrecorded calls at the end are dropped and counted', async () => {
     const { outcome, ops } = await load(path, calls.slice(0, 2));
     expect(outcome.issues).toMatchObject([{ code: 'calls_unrecorded', count: 2 }]);
     expect(new Set(ops.map((op) => op.stage_id))).toEqual(new Set([10, 11]));
@@ -223,7 +223,7 @@ describe('what is not a whole trace of these calls', () => {
     expect(none.ops).toEqual([]);
   });
 
-  test('a record that lacks the first calls is not laid on the wrong ones', async () => {
+  test('a record without the first calls is not aligned to the wrong ones', async () => {
     await expect(load(path, calls.slice(1))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 

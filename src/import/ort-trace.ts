@@ -8,10 +8,10 @@ import type { ImportContext, Importer, ImportOutcome } from './importer.js';
 import { nodeClass, nodeLayer } from './ort-node.js';
 
 /**
- * ONNX Runtime's operator trace (`enableProfiling`), one event a line in a JSON array:
+ * ONNX Runtime's operator trace (`enableProfiling`), one event per line in a JSON array:
  * {"cat" : "Node","pid" :8881,"tid" :8881,"dur" :113,"ts" :18630,"ph" : "X","name" :"…_kernel_time","args" : {…}},
- * ts and dur are whole microseconds from an origin of the runtime's own. The nodes of a call come first, then
- * SequentialExecutor::Execute and model_run, which enclose them. Seen with 1.30.0; docs/concepts/stages-and-clocks.md has the rest.
+ * ts and dur are whole microseconds from the runtime's own origin. The nodes of a call come first, then
+ * SequentialExecutor::Execute and model_run, which enclose them. Tested with 1.30.0; see docs/concepts/stages-and-clocks.md.
  */
 export const ortTraceImporter = {
   name: 'onnxruntime-trace',
@@ -39,7 +39,7 @@ export const ortTraceImporter = {
   },
 } satisfies Importer;
 
-/** A call into the engine, session time. */
+/** A call of the engine, in session time. */
 export interface StageCall {
   stage_id: number;
   start_ns: number;
@@ -47,11 +47,11 @@ export interface StageCall {
 }
 
 export interface OrtTraceContext extends ImportContext {
-  /** Recorded calls of the same process in the order they were made: the trace, which has a clock of its own, is laid on them. */
+  /** Recorded calls of the same process, in order: the trace, which has its own clock, is aligned to them. */
   calls?: StageCall[];
 }
 
-/** Without a record every call of the model is a stage of no known kind, and the trace's clock is the session's. */
+/** Without a record every model call is a stage of unknown kind, and the trace's clock is the session's. */
 function callsOfTrace(runs: Run[], sink: TableSink, context: ImportContext): StageCall[] {
   const keys = { execution_id: context.execution_id, capture_id: context.capture_id, host: context.host };
   return runs.map(({ startUs, durUs }, stage_id) => {
@@ -109,7 +109,7 @@ function badTrace(path: string, why: string, cause?: unknown): InferscopeError {
     {
       what: `cannot read the operator trace ${path}`,
       why,
-      fix: 'Record it again; session.endProfiling() must be called before the process ends.',
+      fix: 'Record it again; session.endProfiling() must be called before the process exits.',
     },
     { cause },
   );
@@ -132,9 +132,9 @@ async function scanRuns(path: string): Promise<Run[]> {
 }
 
 /**
- * Origin of the trace in session time. The nth model_run is the nth call, and lies inside it: the origin is at least
- * max(start − ts) and at most min(end − ts − dur); the middle is taken, half the width is the error. A run that was
- * stopped in the middle of a generation traced calls that it did not record: the last ones, left out and counted.
+ * Origin of the trace in session time. The nth model_run is the nth call and lies inside it: the origin is at least
+ * max(start − ts) and at most min(end − ts − dur); the middle is used, half the width is the error. A run stopped in the
+ * middle of a generation traced calls that it did not record: these last ones are dropped and counted.
  */
 function place(runs: Run[], calls: StageCall[], path: string) {
   const issues: Issue[] = [];
@@ -142,14 +142,14 @@ function place(runs: Run[], calls: StageCall[], path: string) {
   const mismatch = () =>
     badTrace(
       path,
-      `it holds ${runs.length} calls of the model, the record of the same process ${calls.length}`,
+      `it contains ${runs.length} calls of the model, but the record of the same process ${calls.length}`,
     );
   if (unrecorded < 0) throw mismatch();
   if (unrecorded > 0) {
     issues.push({
       code: 'calls_unrecorded',
       severity: 'info',
-      text: 'Calls at the end of the operator trace belong to a repeat that was not finished; they are left out.',
+      text: 'Calls at the end of the operator trace belong to an unfinished repeat and were dropped.',
       count: unrecorded,
     });
   }
@@ -167,14 +167,14 @@ function place(runs: Run[], calls: StageCall[], path: string) {
     issues.push({
       code: 'clock_skew',
       severity: 'warning',
-      text: `The operator trace cannot be laid on the recorded calls without overlap of ${Math.round((low - high) / 1000)} µs.`,
+      text: `The operator trace does not fit the recorded calls: they overlap by ${Math.round((low - high) / 1000)} µs at the best alignment.`,
     });
   }
   const errorBoundNs = Math.max(Math.abs(high - low) / 2, 1000);
   return { originNs: Math.round((low + high) / 2), errorBoundNs, issues };
 }
 
-/** Second pass: operators in order, and what lies between them. */
+/** Second pass: operators in order, and the gaps between them. */
 async function writeRows(
   path: string,
   sink: TableSink,

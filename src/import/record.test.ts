@@ -129,7 +129,7 @@ test('a broken line in the middle is refused with its number and reason', async 
   }
 });
 
-test('lines of a newer version or an unknown type are counted and left out', async () => {
+test('lines of a newer version or an unknown type are counted and skipped', async () => {
   const newer = JSON.stringify({ ...own, v: 2, type: 'stage', something: 'else' });
   const unknown = line({ type: 'power', t_ns: 5, watts: 80 });
   const { outcome, rows } = await load([newer, unknown, ...good, unknown, newer, unknown].join('\n'));
@@ -139,24 +139,24 @@ test('lines of a newer version or an unknown type are counted and left out', asy
     { code: 'record_unknown_type', severity: 'warning', text: expect.any(String), count: 3 },
   ]);
   expect(rows('stages')).toHaveLength(6);
-  // Nothing that this version knows: no empty session of it.
+  // Only unknown lines: no empty session is created.
   await expect(load([newer, newer].join('\n'))).rejects.toMatchObject({ code: 'E_TRACE_NEWER' });
 });
 
-test('a session that the program kept is named; it is no row', async () => {
-  const told = line({ type: 'session', t_ns: 1500, id: '20261121-1200-latency-tiny', kind: 'bench' });
-  const { outcome, rows } = await load(`${told}\n`);
+test('a session that the program saved is named, without a row', async () => {
+  const clocked = line({ type: 'session', t_ns: 1500, id: '20261121-1200-latency-tiny', kind: 'bench' });
+  const { outcome, rows } = await load(`${clocked}\n`);
   expect(outcome.issues).toEqual([
     {
       code: 'nested_session',
       severity: 'info',
-      text: 'The program kept a session of its own (bench): inferscope explain 20261121-1200-latency-tiny',
+      text: 'The program saved its own session (bench): inferscope explain 20261121-1200-latency-tiny',
     },
   ]);
   expect(rows('stages')).toEqual([]);
 });
 
-test('an empty record has nothing in it', async () => {
+test('an empty record gives no rows', async () => {
   const { outcome, rows } = await load('');
   expect(outcome).toMatchObject({ model: null, issues: [], clockPairs: [] });
   expect(rows('stages')).toEqual([]);
@@ -180,7 +180,7 @@ test('sizes that all requests share are the workload’s, others are not', async
   expect(outcome.sizes).toEqual({ batch_size: null, input_len: 128, output_len: 64 });
 });
 
-test('what the writer writes is read back; nothing is written before flush', async () => {
+test('the output of the writer is read back; nothing is written before flush', async () => {
   const path = join(folder, 'written.jsonl');
   const writer = recordWriter(path, 'clean');
   const before = Number(process.hrtime.bigint());

@@ -22,7 +22,7 @@ export interface RecordOutcome extends ImportOutcome {
   callsByPid: Map<number, StageCall[]>;
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   errors: { code: string; text: string }[];
-  /** Sizes of the requests; null where they were not all alike. */
+  /** Sizes of the requests; null when they differ. */
   sizes: RequestSizes | null;
 }
 
@@ -32,7 +32,7 @@ export interface RequestSizes {
   output_len: number | null;
 }
 
-/** Reads the recording protocol (docs/reference/recording-protocol.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
+/** Reads the recording protocol (docs/reference/recording-protocol.md): {"v":1,"type":"stage","execution_id":"clean",…} per line. */
 export const recordImporter = {
   name: 'inferscope-record',
   sniff: (firstBytes: string) => /^\{"v":\s*\d+,/.test(firstBytes),
@@ -43,7 +43,7 @@ export const recordImporter = {
       const realtime_zero_ns =
         typeof line === 'object' && line.type === 'clock' ? realtimeOfMonotonicZero(line) : null;
       lines.close();
-      // A workload that ran without a profiler calls its execution so; the time it tells is nobody else's overhead.
+      // A workload without a profiler uses this execution name; the time of such an execution includes no profiler overhead.
       const clean = typeof line === 'object' && line.execution_id === 'clean';
       return { ...recordFacts, realtime_zero_ns, purpose: clean ? ('clean' as const) : recordFacts.purpose };
     }
@@ -113,25 +113,25 @@ function commonSizes(before: RequestSizes | null, line: RequestSizes): RequestSi
   return { batch_size: same('batch_size'), input_len: same('input_len'), output_len: same('output_len') };
 }
 
-/** Lines left out, by reason. */
+/** Skipped lines, by reason. */
 interface LeftOut {
-  /** A process killed in the middle of a write leaves its last line cut off. */
+  /** A process killed during a write leaves its last line truncated. */
   cutOff: number;
-  /** Protocol versions to come. */
+  /** Newer protocol versions. */
   newer: number;
-  /** Types to come, or a workload's own. */
+  /** Newer types, or a workload's own. */
   unknown: number;
 }
 
 interface State {
   stageId: number;
   lineNumber: number;
-  /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line tells. */
+  /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line has it. */
   originNs: number | null;
   left: LeftOut;
 }
 
-/** @returns the line, or why it is counted and left out; anything else that is not a record line is an error */
+/** @returns the line, or the reason why it is skipped and counted; anything else that is not a record line is an error */
 function parseLine(
   line: string,
   path: string,
@@ -168,7 +168,7 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
     {
       what: `line ${lineNumber} of ${path} is not a record line`,
       why,
-      fix: 'See docs/reference/recording-protocol.md for the lines a workload may write.',
+      fix: 'See docs/reference/recording-protocol.md for the line types.',
     },
     { cause },
   );
@@ -178,10 +178,10 @@ function leftOutIssues(left: LeftOut): Issue[] {
   const texts: Record<keyof LeftOut, [code: string, text: string]> = {
     cutOff: [
       'record_cut_off',
-      'The last line of the record was cut off: its process ended while writing it.',
+      'The last line of the record is cut off: its process exited while writing it.',
     ],
-    newer: ['record_newer', 'Lines of a newer recording protocol were left out; update inferscope.'],
-    unknown: ['record_unknown_type', 'Lines of a type this version does not know were left out.'],
+    newer: ['record_newer', 'Lines of a newer recording protocol were skipped; update inferscope.'],
+    unknown: ['record_unknown_type', 'Lines of an unknown type were skipped.'],
   };
   return (Object.keys(texts) as (keyof LeftOut)[])
     .filter((reason) => left[reason] > 0)
@@ -205,7 +205,7 @@ function put(
     pid: line.pid,
     rank: line.rank,
   };
-  // A record that is imported alone begins with its clock line; without one its first line is time 0.
+  // A record that is imported alone starts with its clock line; without it the first line is time 0.
   state.originNs ??=
     line.type === 'clock' && context.zero.realtime_ns !== null
       ? Number(context.zero.realtime_ns - realtimeOfMonotonicZero(line))
@@ -225,7 +225,7 @@ function put(
       return;
     case 'session': {
       const verb = ['bench', 'profile', 'run', 'import'].includes(line.kind) ? 'explain' : 'report';
-      const text = `The program kept a session of its own (${line.kind}): inferscope ${verb} ${line.id}`;
+      const text = `The program saved its own session (${line.kind}): inferscope ${verb} ${line.id}`;
       outcome.issues.push({ code: nestedSession, severity: 'info', text });
       return;
     }

@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 
-/** Nanoseconds of a session are exact numbers up to 2^53, which is 104 days. */
+/** Session times in ns are exact up to 2^53, which is 104 days. */
 const furthestNs = 100n * 24n * 3600n * 1_000_000_000n;
 
 /**
- * Of a recording that is to lie on one clock with others.
- * @param realtimeNs wall clock of its beginning, ns since the epoch; null: not known
- * @param zeroNs of the session
+ * Zero offset of a recording that shares the clock of others.
+ * @param realtimeNs wall clock of its start, ns since the epoch; null: not known
+ * @param zeroNs zero of the session
  * @throws E_USAGE when they are months apart
  */
 export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: bigint | null): void {
@@ -16,8 +16,8 @@ export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: 
   if (apart <= furthestNs) return;
   const day = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 10);
   throw new InferscopeError('E_USAGE', {
-    what: `${basename(path)} is no recording of the same run`,
-    why: `It was recorded on ${day(realtimeNs)}, the rest on ${day(zeroNs)}; recordings of one session lie on one clock.`,
-    fix: `Import it as a session of its own: inferscope import ${path}`,
+    what: `${basename(path)} is not a recording of the same run`,
+    why: `It was recorded on ${day(realtimeNs)}, the rest on ${day(zeroNs)}; recordings of one session must share one clock.`,
+    fix: `Import it as its own session: inferscope import ${path}`,
   });
 }

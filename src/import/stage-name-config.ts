@@ -9,8 +9,8 @@ import type { StageNameRule } from './stage-name-rules.js';
  *       - pattern: 'llm\.forward\[(?<batch_size>\d+)\]'
  *         kind: decode
  *
- * @param value what stands under `stages:`
- * @param file for the message
+ * @param value the value of `stages:`
+ * @param file name for the message
  * @throws E_CONFIG_FILE
  */
 export function stageNameRulesFrom(value: unknown, file: string): StageNameRule[] {
@@ -22,12 +22,12 @@ export function stageNameRulesFrom(value: unknown, file: string): StageNameRule[
 function rule(entry: unknown, file: string, where: string): StageNameRule {
   if (typeof entry !== 'object' || entry === null) throw failure(file, where, 'it has no pattern and kind');
   const unknown = Object.keys(entry).filter((key) => key !== 'pattern' && key !== 'kind');
-  if (unknown.length > 0) throw failure(file, where, `the key ${unknown.join(', ')} is not known here`);
+  if (unknown.length > 0) throw failure(file, where, `the key ${unknown.join(', ')} is unknown`);
   const { pattern, kind } = entry as { pattern?: unknown; kind?: unknown };
   if (typeof pattern !== 'string' || pattern === '')
-    throw failure(file, `${where}.pattern`, 'it is not a text');
+    throw failure(file, `${where}.pattern`, 'it is not a string');
   if (!stageKinds.includes(kind as StageKind))
-    throw failure(file, `${where}.kind`, `${JSON.stringify(kind)} is none of ${stageKinds.join(', ')}`);
+    throw failure(file, `${where}.kind`, `${JSON.stringify(kind)} is not one of ${stageKinds.join(', ')}`);
   try {
     return { pattern: new RegExp(pattern, 'i'), kind: kind as StageKind, source: file, sample: pattern };
   } catch (error) {
@@ -37,7 +37,7 @@ function rule(entry: unknown, file: string, where: string): StageNameRule {
 
 function failure(file: string, where: string, why: string): InferscopeError {
   return new InferscopeError('E_CONFIG_FILE', {
-    what: `${file}: ${where} cannot be used`,
+    what: `${file}: ${where} is invalid`,
     why: `${why[0]?.toUpperCase()}${why.slice(1)}.`,
     fix: `Write each entry as {pattern: 'my decode (?<step_index>\\d+)', kind: decode}; kinds are ${stageKinds.join(', ')}.`,
   });

@@ -1,18 +1,18 @@
 import { libraryRange } from '../model/library-ranges.js';
 import type { StageKind } from '../model/record.js';
 
-/** One line of the table that turns names of ranges into stages; people add theirs in inferscope.yaml (`stages:`). */
+/** One line of the table that turns names of ranges into stages; users add theirs in inferscope.yaml (`stages:`). */
 export interface StageNameRule {
   /** Matched against the whole name, case-insensitively; named groups fill the fields of the same name. */
   pattern: RegExp;
   kind: StageKind;
-  /** Who marks so, and a name as they write it. */
+  /** The source of such marks, and an example name. */
   source: string;
   sample: string;
 }
 
 /**
- * How engines and people mark their stages, first match wins. Named groups: iteration, step_index, batch_size,
+ * How engines and users mark their stages, first match wins. Named groups: iteration, step_index, batch_size,
  * new_tokens, context_tokens_sum; context_requests and generation_requests (vLLM), from which kind and batch follow.
  */
 export const stageNameRules: readonly StageNameRule[] = [
@@ -94,7 +94,7 @@ export const stageNameRules: readonly StageNameRule[] = [
     pattern:
       /(?:.*[\s:./_-])?(?:sampling|sampler|sample(?:[\s_-]?tokens?)?|logits[\s_-]?process(?:or|ing))(?:[\s:./_#=[(-]*(?<step_index>\d+)[\])]?)?/,
     kind: 'sampling',
-    source: 'plain words; TensorRT-LLM and vLLM samplers',
+    source: 'generic words; TensorRT-LLM and vLLM samplers',
     sample: 'sample_tokens',
   },
 ];

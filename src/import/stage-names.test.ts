@@ -6,7 +6,7 @@ import { stageNameReader } from './stage-names.js';
 
 const read = stageNameReader();
 
-test('each rule reads its own sample', () => {
+test('each rule matches its own sample', () => {
   for (const { pattern, sample } of stageNameRules) {
     const first = stageNameRules.find((rule) => new RegExp(`^(?:${rule.pattern.source})$`, 'i').test(sample));
     expect(first?.pattern, sample).toBe(pattern);
@@ -59,7 +59,7 @@ test.each([
   [[{ pattern: 'a', kind: 'deocde' }], 'deocde'],
   [[{ pattern: '(', kind: 'decode' }], 'Unterminated'],
   [[{ pattern: 'a', kind: 'decode', patern: 'b' }], 'patern'],
-])('a wrong entry says where and what: %j', (value, why) => {
+])('an invalid entry is reported with place and reason: %j', (value, why) => {
   try {
     stageNameRulesFrom(value, 'inferscope.yaml');
   } catch (error) {

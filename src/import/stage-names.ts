@@ -1,7 +1,7 @@
 import type { StageKind } from '../model/record.js';
 import { stageNameRules, type StageNameRule } from './stage-name-rules.js';
 
-/** What the name of a range says about the stage it marks. Unknown parts are null. */
+/** Information from the name of a range about its stage. Unknown parts are null. */
 export interface StageName {
   kind: StageKind;
   iteration: number | null;
@@ -15,12 +15,12 @@ export interface StageName {
 export type StageNameReader = (name: string) => StageName;
 
 /**
- * Reads names of ranges by the user's rules, then the built-in ones; a name no rule knows is a stage of kind other.
+ * Reads names of ranges by the user's rules, then the built-in ones; a name without a matching rule is a stage of kind other.
  */
 export function stageNameReader(own: readonly StageNameRule[] = []): StageNameReader {
   const rules = [...own, ...stageNameRules].map((rule) => ({
     kind: rule.kind,
-    // Anchored here, so that a rule is written as the name is. nsys's own tables prefix a colon (its domain).
+    // Anchored here, so that rules need no anchors. nsys's own tables prefix a colon (its domain).
     pattern: new RegExp(`^:?(?:${rule.pattern.source})$`, 'i'),
   }));
   return (name) => {
@@ -54,9 +54,9 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
 }
 
 /**
- * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; where it
- * is marked sq (0.26), sk is the tokens attended to. Other numbers (sums of squares, and of context in versions that do not
- * mark it) are left alone.
+ * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; if it
+ * is marked sq (0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions that do not
+ * mark it) are ignored.
  */
 function serving(
   context: number,

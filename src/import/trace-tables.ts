@@ -1,12 +1,12 @@
 import type { BulkWriter, Workbench } from '../model/workbench.js';
 
 /**
- * What readers of timeline formats (nsys, Kineto, …) fill in the workbench and attribution works on. Times are ns
+ * The workbench tables that readers of timeline formats (nsys, Kineto, …) fill and attribution uses. Times are ns
  * since the session's start. Texts are codes of the table `trace_names (code, text)`, or null. All tables exist, empty
- * where the source has nothing. A reader may create them in bulk from TypeScript (`createTraceTables`) or by SQL.
+ * where the source has no data. A reader may create them in bulk from TypeScript (`createTraceTables`) or by SQL.
  */
 export const traceTables = {
-  /** Device kernels, and whole CUDA graphs where the profiler recorded those alone (`opaque_graph` = 1). */
+  /** Device kernels, and whole CUDA graphs where the profiler recorded only those (`opaque_graph` = 1). */
   trace_kernels: [
     'start_ns',
     'dur_ns',
@@ -27,7 +27,7 @@ export const traceTables = {
     'graph_id',
     'graph_node',
     'opaque_graph',
-    /** op_id of the launching operator where the source says so itself (Kineto's External id); else null. */
+    /** op_id of the launching operator if the source records it (Kineto's External id); else null. */
     'op_id',
   ],
   trace_copies: [
@@ -56,7 +56,7 @@ export const traceTables = {
     'end_ns',
     'pid',
     'tid',
-    /** Thread that closed it, where that is another one. */
+    /** Thread that closed it, if different. */
     'end_tid',
     'rank',
     'name',
@@ -81,18 +81,18 @@ export const traceTables = {
   ],
 } as const satisfies Record<string, readonly string[]>;
 
-/** What an event is called whose name the capture lost: every event has one, and such events are counted. */
+/** Placeholder name of an event without a name in the capture; such events are counted. */
 export const noName = '(no name)';
 
-/** A name is kept up to here, and is cut beyond: template arguments of real kernels take up to 10,000 letters. */
+/** Names are truncated to this length: template arguments of real kernels take up to 10,000 characters. */
 export const longestName = 2 ** 14;
 
-/** More bytes than any copy moves: 256 TiB. */
+/** Upper limit of a copy's size: 256 TiB. */
 export const mostCopyBytes = 2 ** 48;
 
 export type TraceTable = keyof typeof traceTables;
 
-/** Creates the tables and writers for them; `trace_names` is made by the reader when it knows all names. */
+/** Creates the tables and writers for them; the reader creates `trace_names` when it knows all names. */
 export async function createTraceTables(workbench: Workbench): Promise<Record<TraceTable, BulkWriter>> {
   const writers: Partial<Record<TraceTable, BulkWriter>> = {};
   for (const table of Object.keys(traceTables) as TraceTable[]) {
@@ -101,7 +101,7 @@ export async function createTraceTables(workbench: Workbench): Promise<Record<Tr
   return writers as Record<TraceTable, BulkWriter>;
 }
 
-/** Makes room for the next capture. */
+/** Drops the tables for the next capture. */
 export async function dropTraceTables(workbench: Workbench): Promise<void> {
   for (const table of [...Object.keys(traceTables), 'trace_names'])
     await workbench.run(`DROP TABLE IF EXISTS ${table}`);

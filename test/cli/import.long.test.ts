@@ -303,7 +303,7 @@ describe('damage', () => {
     mkdirSync(join(at.scratch, 'alone'));
     const alone = join(at.scratch, 'alone', 'part.parquet');
     cpSync(join(captures.parquetdir, 'StringIds.parquet'), alone);
-    expect(expectFailure(run(alone, '--json'), 5, 'E_FORMAT_UNKNOWN').fix).toContain('give the folder');
+    expect(expectFailure(run(alone, '--json'), 5, 'E_FORMAT_UNKNOWN').fix).toContain('whole folder');
   });
 
   test('a crash of what reads Parquet is a bad input file, and leaves nothing', async () => {

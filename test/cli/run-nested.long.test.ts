@@ -15,7 +15,7 @@ test('around a command of ours: its stages are in both sessions, and which it ke
   expect(status).toBe(0);
   expect(stdout).toContain('· bench latency ·');
   const inside = sessions(at).find(({ name }) => name === 'inside')!;
-  expect(stderr).toContain(`kept a session of its own (bench): inferscope explain ${inside.id}`);
+  expect(stderr).toContain(`saved its own session (bench): inferscope explain ${inside.id}`);
   const stagesOf = (name: string) => {
     const question = `SELECT kind, iteration, step_index, warmup, batch_size, new_tokens, context_tokens_sum, end_ns - start_ns AS ns
       FROM stages ORDER BY start_ns`;

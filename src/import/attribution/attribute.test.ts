@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { capture, kernel, launch, range } from './test-capture.js';
 
-test('an idle interval is cut at the launch call, what its thread waited for and the launch latency', async () => {
+test('an idle interval is split at the launch call, the wait of its thread and the launch latency', async () => {
   const { database } = await capture({
     trace_ranges: [range(1, 'decode', 0, 100_000)],
     trace_api: [
@@ -70,7 +70,7 @@ test('an idle interval is cut at the launch call, what its thread waited for and
   await database.close();
 });
 
-test('steps are numbered, warm-up is inherited, calls that leave their range belong to the one around', async () => {
+test('steps are numbered, warm-up is inherited, calls that leave their range belong to the enclosing one', async () => {
   const { database, issues } = await capture({
     trace_ranges: [
       range(1, 'warmup', 0, 1_000),
@@ -92,7 +92,7 @@ test('steps are numbered, warm-up is inherited, calls that leave their range bel
       launch(2_200, 100, 3), // mlp
       launch(4_600, 10, 4), // sampling
       launch(5_500, 10, 5), // between: the range of the process
-      launch(8_000, 90, 6), // in the decode nobody closed
+      launch(8_000, 90, 6), // in the unclosed decode
       launch(2_200, 10, 7, { tid: 3 }), // a thread without ranges: the range of the process holds it
     ],
     trace_kernels: [
@@ -232,7 +232,7 @@ test('nested ranges of one kind are one stage: the outer bounds, the inner sizes
   await database.close();
 });
 
-test('operators nest, have their own time, and the device time of what they call', async () => {
+test('operators nest, and have their own time and the device time of their callees', async () => {
   const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({
     op_id,
     name,
@@ -279,7 +279,7 @@ test('operators nest, have their own time, and the device time of what they call
   await database.close();
 });
 
-test("nodes of a CUDA graph: the time between them is theirs, not the launch call's", async () => {
+test("nodes of a CUDA graph: the time between them is not the launch call's", async () => {
   const node = (start_ns: number, graph_node: number) =>
     kernel(start_ns, 100, 1, { graph_node, graph_id: 4 });
   const { database } = await capture({
@@ -297,7 +297,7 @@ test("nodes of a CUDA graph: the time between them is theirs, not the launch cal
   await database.close();
 });
 
-test('a capture with nothing in it gives empty tables', async () => {
+test('an empty capture gives empty tables', async () => {
   const { database, issues } = await capture({});
   expect(issues).toEqual([]);
   expect(await database.query('SELECT count(*) AS n FROM kernels')).toEqual([{ n: 0 }]);

@@ -31,13 +31,10 @@ import { openRows } from './row-writer.js';
 import { textTable } from './texts.js';
 
 /**
- * Turns what a reader of a timeline put into the trace tables (../trace-tables.ts) into the model's tables kernels,
- * copies, api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class;
- * the devices are swept for exclusive time and idle intervals. The trace tables must be tables, not views;
- * those of the API, kernels and copies are used up.
- * @param held the events of the API, kernels and copies, where they are in memory instead of in trace tables
- * @returns what was lost, clipped or guessed, counted
- * @throws E_INTERRUPTED
+ * Turns the trace tables that a timeline reader filled (../trace-tables.ts) into the model's tables kernels, copies,
+ * api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class; each device is
+ * swept for exclusive time and idle intervals. The trace tables must be tables, not views; those of API calls, kernels and
+ * copies are dropped.
  */
 export async function attribute(
   workbench: Workbench,
@@ -119,7 +116,7 @@ async function attributeTables(
   return attributionIssues({ counts, orphans, shared, impossible, times, device, stages, launches });
 }
 
-/** Calls that launch kernels, in a capture without any; null where it has kernels. */
+/** API calls that launch kernels, in a capture without kernels; null where it has kernels. */
 async function unansweredLaunches(workbench: Workbench): Promise<number | null> {
   const [kernels] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_kernels');
   if (kernels!.n > 0) return null;
@@ -155,7 +152,7 @@ async function callCodes(
   return new Set(names.filter(({ text }) => wanted(text)).map(({ code }) => code));
 }
 
-/** All of attribution's own tables and types begin with attr_. */
+/** All tables and types that attribution creates start with attr_. */
 async function dropScratch(workbench: Workbench): Promise<void> {
   for (const kind of ['table', 'type']) {
     const names = await workbench.query<{ name: string }>(
@@ -168,7 +165,7 @@ async function dropScratch(workbench: Workbench): Promise<void> {
 function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'the import was stopped',
-    why: 'Ctrl-C, or the caller gave up.',
+    why: 'It was interrupted (Ctrl-C) or cancelled by the caller.',
     fix: 'Import the file again.',
   });
 }

@@ -3,7 +3,7 @@ import type { Batch, Columns } from '../../model/workbench.js';
 /** A sorted scan read row by row: several are merged by their `start_ns` without holding any of them. */
 export interface Cursor {
   columns: Columns;
-  /** Row of `columns` it stands on. */
+  /** Current row of `columns`. */
   row: number;
   rows: number;
   /** start_ns of that row; Infinity after the last. */
@@ -20,7 +20,7 @@ export async function openCursor(scan: AsyncIterable<Batch>): Promise<Cursor> {
   return cursor;
 }
 
-/** Steps to the next row of the batch. @returns false when the batch is used up and `refill` must be awaited */
+/** Moves to the next row of the batch. @returns false at the end of the batch: await `refill` */
 export function step(cursor: Cursor): boolean {
   cursor.row++;
   if (cursor.row >= cursor.rows) return false;

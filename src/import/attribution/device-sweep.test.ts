@@ -15,7 +15,7 @@ function swept(activities: Activity[]) {
   return { exclusive, idle };
 }
 
-test('one after the other: each its duration, and the time between', () => {
+test('in sequence: each has its duration, with idle time between', () => {
   expect(
     swept([
       [10, 20, 0, 1],
@@ -25,7 +25,7 @@ test('one after the other: each its duration, and the time between', () => {
   ).toEqual({ exclusive: [10, 5, 5], idle: [[2, 25, 40]] });
 });
 
-test('overlap on one stream belongs to the one that began first', () => {
+test('overlap on one stream belongs to the activity that started first', () => {
   // 0-10 first; 10-15 what is left of the second.
   expect(
     swept([
@@ -76,7 +76,7 @@ test('one inside another on a third stream, and one of no duration', () => {
   ).toEqual({ exclusive: [90, 0, 10, 0, 10], idle: [[3, 100, 150]] });
 });
 
-test('whatever overlaps, exclusive time and idle time sum to the span', () => {
+test('for any overlap, exclusive time and idle time sum to the span', () => {
   let seed = 1;
   const random = (below: number) => (seed = (seed * 48271) % 2147483647) % below;
   for (let round = 0; round < 50; round++) {

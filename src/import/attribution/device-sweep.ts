@@ -1,22 +1,22 @@
-/** At each instant the first of them that runs counts. */
+/** Priority: at each instant the first running class in this list counts. */
 export const priorities = { compute: 0, communication: 1, copy: 2 } as const;
 
 /**
- * Exclusive time and idle intervals of one device (the waterfall's "Splitting W on the device's timeline"): at each
- * instant the first that holds of compute kernels, communication kernels, copies; on one stream the activity that
- * started first; streams share equally. Times are integers: shares are whole nanoseconds and sum exactly.
+ * Exclusive time and idle intervals of one device (see "Splitting W on the device's timeline" in the waterfall docs). At
+ * each instant the time goes to compute kernels, else communication kernels, else copies; within a stream to the activity
+ * that started first; streams share equally. Times are integers: shares are whole nanoseconds and sum exactly.
  */
 export interface DeviceSweep {
   /** Activities in order of start. */
   add(activity: number, startNs: number, endNs: number, priority: number, stream: number): void;
-  /** Ends what is still running. */
+  /** Ends all running activities. */
   finish(): void;
 }
 
 export interface DeviceEvents {
-  /** Called once an activity has ended, in order of end. */
+  /** Called when an activity has ended, in order of end. */
   ended(activity: number, durNs: number, exclusiveNs: number): void;
-  /** The device was idle until `activity` began. Called before the activity is taken. */
+  /** The device was idle until `activity` started. Called before the activity is added. */
   idle(activity: number, fromNs: number, toNs: number): void;
 }
 
@@ -33,11 +33,11 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
   /** In order of start. */
   const running: Running[] = [];
   const counted: Running[] = [];
-  /** Ended ones, to be used again: an object an activity is most of what a sweep lets go of. */
+  /** Ended entries for reuse: allocating one object per activity would dominate garbage collection. */
   const spare: Running[] = [];
   let nowNs = Number.NEGATIVE_INFINITY;
 
-  /** Gives [nowNs, toNs], in which nothing begins or ends, to those that count. */
+  /** Assigns [nowNs, toNs], in which nothing starts or ends, to the activities that count. */
   function share(toNs: number): void {
     const time = toNs - nowNs;
     nowNs = toNs;

@@ -11,7 +11,7 @@ export interface DeviceTimes extends GapLatency {
   overlapping: boolean;
 }
 
-/** Activities of both tables under one number: copies are −1, −2, … */
+/** Activities of both tables in one numbering: copies are −1, −2, … */
 const activities = `
   SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream, 
     CASE WHEN ${kernelClassSql} = 'communication' THEN ${priorities.communication} ELSE ${priorities.compute} END AS priority,
@@ -25,8 +25,8 @@ const activities = `
 /**
  * Sweeps every device (and rank) once. Writes
  * - attr_exclusive (activity, exclusive_ns): only activities whose exclusive time is not their duration;
- * - attr_gaps (activity, idle_ns, waiting_ns, in_graph): idle from idle_ns until the activity begins; the thread that
- *   launched it waited for waiting_ns of the time before its call.
+ * - attr_gaps (activity, idle_ns, waiting_ns, in_graph): idle from idle_ns until the activity starts; the thread that
+ *   launched it spent waiting_ns of the time before its call in synchronizing calls.
  */
 export async function sweepDevices(workbench: Workbench, host: Host): Promise<DeviceTimes> {
   const exclusive = await openRows(workbench, 'attr_exclusive', ['activity', 'exclusive_ns']);
@@ -85,7 +85,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   return { ...samples.estimate(), overlapping };
 }
 
-/** All activities, rank by rank and device by device, by their begin; in slices of time that are sorted one by one. */
+/** All activities by rank, device and start, in time slices that are sorted one by one. */
 async function* inOrder(workbench: Workbench): AsyncGenerator<Batch> {
   const devices = await workbench.query<{ rank: number; device: number }>(
     `SELECT DISTINCT coalesce(rank, -1) AS rank, coalesce(device, -1) AS device FROM (${activities}) ORDER BY ALL`,

@@ -68,7 +68,7 @@ describe.each(captures)('%s', (file, stats) => {
   const imported = importedBy((target, context) => importer.load(`${folder}/${file}`, target, context));
   const opaque = stats === 'tiny-graph-opaque';
 
-  test.skipIf(opaque)('ranges projected on the device are those of nvtx_gpu_proj_sum', async () => {
+  test.skipIf(opaque)('ranges projected on the device equal nvtx_gpu_proj_sum', async () => {
     const { database } = await imported;
     const oracle = nsysStats(`${folder}/nsys-stats/${stats}`, 'nvtx_gpu_proj_sum').map((row) => ({
       range: row['Range']!.slice(1),
@@ -81,7 +81,7 @@ describe.each(captures)('%s', (file, stats) => {
     expect(await projections(database)).toEqual(oracle.sort((a, b) => (a.range < b.range ? -1 : 1)));
   });
 
-  test.skipIf(opaque)('kernels in ranges are those of nvtx_kern_sum', async () => {
+  test.skipIf(opaque)('kernels in ranges equal nvtx_kern_sum', async () => {
     const { database } = await imported;
     const oracle = nsysStats(`${folder}/nsys-stats/${stats}`, 'nvtx_kern_sum')
       .filter((row) => row['NVTX Range'] !== '')
@@ -120,7 +120,7 @@ describe.each(captures)('%s', (file, stats) => {
   });
 });
 
-test('work of unmarked threads is found by the rules that nsys does not have, and counted', async () => {
+test('work of threads without ranges is attributed by rules that nsys lacks, and counted', async () => {
   const { database, issues } = await importedBy((target, context) =>
     nsysSqliteImporter.load(`${folder}/tiny-nsys.sqlite`, target, context),
   );
@@ -182,7 +182,7 @@ test.each([
   'kineto-torch2.11-h200/kineto-tiny',
   'kineto-torch2.11-h200/kineto-tiny-stack',
   'kineto-torch2.11-cpu/layer',
-])('operators of %s have the CPU time of their own that torch says in key_averages()', async (name) => {
+])('operators of %s have the self CPU time of key_averages()', async (name) => {
   const { database } = await importedBy((target, context) =>
     kinetoImporter.load(`test/fixtures/${name}.json.gz`, target, context),
   );

@@ -1,6 +1,6 @@
 import type { GapLatency } from './launch-latency.js';
 
-/** Bar ids of the parts of a gap, in the order in which they follow each other (waterfall: splitting idle time). */
+/** Bar ids of the parts of a gap, in time order (docs of the waterfall: splitting idle time). */
 export const gapParts = [
   'synchronization',
   'host',
@@ -10,15 +10,15 @@ export const gapParts = [
   'unattributed',
 ] as const;
 
-/** Idle intervals, with the API call that launched the activity ending each; NaN: an orphan. */
+/** Idle intervals with the API call that launched the activity after each; NaN: an orphan. */
 export interface GapTimes {
   start_ns: Float64Array;
   dur_ns: Float64Array;
   called_ns: Float64Array;
   returned_ns: Float64Array;
-  /** For how much of the part before the call its thread waited. */
+  /** How much of the time before the call its thread spent in synchronizing calls. */
   waiting_ns: Float64Array;
-  /** 1: between nodes of one CUDA graph, whose launch call is over, whatever the host does. */
+  /** 1: between nodes of one CUDA graph; the launch call has already returned, so the host has no influence. */
   in_graph: Float64Array | Uint8Array;
 }
 
@@ -40,7 +40,7 @@ export function splitGaps(
     const start = idle + gaps.dur_ns[i]!;
     const node = gaps.in_graph[i] === 1;
     const known = node || !Number.isNaN(gaps.called_ns[i]!);
-    // Nothing of an orphan's gap is before a call, in it or after it.
+    // The gap before an orphan has no call to split it by.
     const from = known ? idle : start;
     const called = node || !known ? from : gaps.called_ns[i]!;
     const returned = node || !known ? from : gaps.returned_ns[i]!;

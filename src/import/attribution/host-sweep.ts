@@ -25,27 +25,27 @@ export interface HostCounts {
 }
 
 export interface HostInput {
-  /** Of a code in trace_names that ranges use. */
+  /** By the code in trace_names that ranges use. */
   stage(name: number): StageName;
-  /** Codes of synchronising API calls. */
+  /** Codes of synchronizing API calls. */
   synchronizing: ReadonlySet<number>;
   /** start_ns, dur_ns, pid, tid, name; sorted by start_ns. */
   calls: AsyncIterable<Batch>;
-  /** Of a code of an operator's name, as OperatorClasses.ofKernels. */
+  /** By the code of an operator's name, as OperatorClasses.ofKernels. */
   ofKernels: Float64Array;
   /**
-   * Called for each call in turn: its place (placeOf); the
-   * operator around it and what that says of its kernels (OpenOp.ofKernels), or NaN.
+   * Called for each call in turn with its place (placeOf), the operator around it, and what that operator says about its
+   * kernels (OpenOp.ofKernels), or NaN.
    */
   placed: { add(place: number, op: number, opClass: number): void; close(): void };
-  /** Takes the ranges as stages, in the order of stageColumns, numbered from 1 in order of their start. */
+  /** Receives the ranges as stages, in the order of stageColumns, numbered from 1 in order of start. */
   stages: RowWriter;
 }
 
 /**
- * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Writes
+ * One sweep in time order over ranges, operators and API calls of all threads, each with its stack. Writes
  * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth, of_kernels).
- * The host that comes back knows how long each thread waited when; `stages` counts all.
+ * The returned host knows when and how long each thread waited; `stages` counts all.
  */
 export async function sweepHost(
   workbench: Workbench,
@@ -78,7 +78,7 @@ export async function sweepHost(
   );
   const calls = await openCursor(input.calls);
   for (;;) {
-    // At one instant what encloses comes first.
+    // At equal start times the enclosing one comes first.
     const [cursor, take] =
       ranges.time <= ops.time && ranges.time <= calls.time
         ? ([ranges, takeRange] as const)
@@ -136,7 +136,7 @@ interface Sweep {
   found: Found;
 }
 
-/** A range nobody closed ends with the last event of its thread. */
+/** A range that was never closed ends with the last event of its thread. */
 function rangeScan(unclosed: boolean): string {
   const columns = 'r.start_ns, r.pid, r.tid, r.rank, r.name, r.process_wide';
   const order = 'ORDER BY start_ns, end_ns DESC, range_id';
@@ -228,7 +228,7 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   sweep.calls.add(placeOf(sweep.found), op?.id ?? Number.NaN, op?.ofKernels ?? Number.NaN);
 }
 
-/** Mostly the thread of the event before. */
+/** Usually the thread of the previous event. */
 function at(sweep: Sweep, pid: number, tid: number): Thread {
   const { last } = sweep;
   if (last && last.pid === pid && last.tid === tid) return last.thread;

@@ -1,7 +1,7 @@
 import { freshPositions, type OpenStage, type Positions } from './open-stage.js';
 import { waiting, type Waiting } from './waiting.js';
 
-/** An operator that has begun. */
+/** An open operator. */
 export interface OpenOp {
   id: number;
   parent: OpenOp | null;
@@ -9,7 +9,7 @@ export interface OpenOp {
   endNs: number;
   selfNs: number;
   stage: number;
-  /** What it, or else the nearest operator around it that does, says of kernels launched inside; NaN: nothing. */
+  /** Class of kernels launched inside, from this operator or the nearest enclosing one that has one; NaN: unknown. */
   ofKernels: number;
 }
 
@@ -18,9 +18,9 @@ export interface Thread {
   /** Push/pop ranges, outermost first. */
   ranges: OpenStage[];
   ops: OpenOp[];
-  /** End of the last API call that is in no other one. */
+  /** End of the last outermost API call. */
   callEndNs: number;
-  /** Whether it has a range anywhere in the capture: then the marks of other threads do not speak for it. */
+  /** Whether it has a range anywhere in the capture: then ranges of other threads do not apply to it. */
   marked: boolean;
   positions: Positions;
   waiting: Waiting;
@@ -29,7 +29,7 @@ export interface Thread {
 export interface Process {
   threads: Map<number, Thread>;
   marked: Thread[];
-  /** Start/end ranges, in order of their start. */
+  /** Start/end ranges, in order of start. */
   ranges: OpenStage[];
   positions: Positions;
 }
@@ -76,7 +76,7 @@ export function threadOf(host: Host, pid: number, tid: number): Thread {
   return thread;
 }
 
-/** Innermost that holds [.., endNs]; the last of `open` began last. All began before the interval. */
+/** Innermost range that contains [.., endNs]. All in `open` started before the interval, the last one latest. */
 export function containing<T extends { endNs: number }>(open: readonly T[], endNs: number): T | null {
   for (let i = open.length - 1; i >= 0; i--) if (open[i]!.endNs >= endNs) return open[i]!;
   return null;
@@ -85,7 +85,7 @@ export function containing<T extends { endNs: number }>(open: readonly T[], endN
 /** How a stage was found; the codes of kernels.attributed_by. */
 export const attributions = ['api', 'process_range', 'thread', 'time'] as const;
 
-/** What the sweep of the host found for a call: stage × attributions + how; 0: no stage. */
+/** Result of the host sweep for a call: stage × attributions + how; 0: no stage. */
 export const placeOf = ({ stage, by }: Found): number => (stage ? stage.id * attributions.length + by : 0);
 
 export interface Found {
@@ -95,9 +95,9 @@ export interface Found {
 }
 
 /**
- * As stageAround, of something that begins at startNs. Ranges that ended before go first: what is left on the stack is
- * open, or overlaps what is.
- * @returns whether it begins in a range of its thread and ends after it
+ * As stageAround, for an event that starts at startNs. Ranges that ended before it are popped first: what remains on the
+ * stack is open, or overlaps an open range.
+ * @returns whether it starts in a range of its thread and ends after that range
  */
 export function stageAt(thread: Thread, startNs: number, endNs: number, found: Found): boolean {
   const { ranges } = thread;
@@ -107,8 +107,8 @@ export function stageAt(thread: Thread, startNs: number, endNs: number, found: F
 }
 
 /**
- * Stage of something a thread does: its own innermost range around it, else a start/end range of the process, else,
- * for a thread nobody marked (a worker of the framework), the range that another thread of the process is in.
+ * Stage of an event on a thread: its thread's innermost range around it, else a start/end range of the process, else, for a
+ * thread without ranges (a framework's worker), the range that another thread of the process is in.
  */
 function stageAround(thread: Thread, endNs: number, found: Found): void {
   const { process } = thread;

@@ -1,27 +1,27 @@
 import type { Workbench } from '../../model/workbench.js';
 import { traceTables } from '../trace-tables.js';
 
-/** Kernels and copies that cannot have run as they were recorded, and clocks that disagree. */
+/** Kernels and copies with impossible times, and clocks that disagree. */
 export interface ImpossibleCounts {
-  /** Recorded more than once; left out but for the first. */
+  /** Recorded more than once; only the first is kept. */
   repeated: number;
-  /** On a device whose number no machine has; left out. */
+  /** On a device number that no machine has; dropped. */
   noDevice: number;
-  /** They begin so long before the call that launched them that no clock explains it; left out. */
+  /** Start so long before their launch call that no clock error explains it; dropped. */
   beforeLaunch: number;
-  /** They begin so long after it that no queue explains it; kept. */
+  /** Start so long after their launch call that no queue explains it; kept. */
   afterLaunch: number;
-  /** They begin before that call all the same, by more than `skewNs`. */
+  /** Start before their launch call by more than `skewNs`. */
   skewed: number;
-  /** The most of these. */
+  /** The largest of these skews. */
   mostSkewNs: number;
 }
 
-/** Clocks of host and device are aligned to some µs; less than this is no news. */
+/** Host and device clocks are aligned to a few µs; smaller differences are ignored. */
 const skewNs = 20_000;
-/** A kernel that begins this long before its launch says that its time is wrong, whatever clocks do. */
+/** A kernel that starts this long before its launch has a wrong time, whatever the clock error. */
 const impossibleLeadNs = 1_000_000_000;
-/** Queues hold about a thousand launches: one that waits longer than this was recorded by another clock, or not here. */
+/** A queue holds about a thousand launches: a longer wait means that another clock or another run recorded it. */
 const impossibleWaitNs = 60_000_000_000;
 
 /** More GPUs than any machine has. */
@@ -40,7 +40,7 @@ export const nothingImpossible = (): ImpossibleCounts => ({
   mostSkewNs: 0,
 });
 
-/** Calls that put kernels onto a device. */
+/** Calls that launch work on a device. */
 const launchCall = /^(?:cuda|cu|hip)(?:\w*Launch\w*Kernel|GraphLaunch)/;
 
 export const isLaunch = (name: string): boolean => launchCall.test(name);
@@ -48,15 +48,14 @@ export const isLaunch = (name: string): boolean => launchCall.test(name);
 export const isGraphLaunch = (name: string): boolean => /^(?:cuda|cu|hip)GraphLaunch/.test(name);
 
 /**
- * Leaves rows out of a trace table that are there more than once: two activities of one stream that are the same in
- * everything did not both run.
- * @param table sorted by start_ns, some rows of which begin together
+ * Drops duplicate rows of a trace table: two identical activities on one stream cannot both have run.
+ * @param table sorted by start_ns, with some rows that start together
  */
 export async function dropRepeated(
   workbench: Workbench,
   table: 'trace_kernels' | 'trace_copies',
 ): Promise<number> {
-  // The launching operator may be known for one of them only.
+  // The launching operator may be known for only one of them.
   const same = traceTables[table].filter((column) => column !== 'op_id').map((column) => `"${column}"`);
   const repeated = `SELECT row FROM (
       SELECT rowid AS row, row_number() OVER (PARTITION BY ${same.join(', ')} ORDER BY rowid) AS n FROM ${table}
@@ -67,7 +66,7 @@ export async function dropRepeated(
   return found!.n;
 }
 
-/** Leaves rows out of a trace table whose device cannot be, by the rule of isNoDevice. */
+/** Drops rows of a trace table with an impossible device number (isNoDevice). */
 export async function dropNoDevice(
   workbench: Workbench,
   table: 'trace_kernels' | 'trace_copies',
@@ -79,7 +78,7 @@ export async function dropNoDevice(
   return found!.n;
 }
 
-/** Rows are numbered anew: what follows counts on numbers without gaps. */
+/** Renumbers the rows: later steps rely on numbers without gaps. */
 async function keepRows(workbench: Workbench, table: string, where: string): Promise<void> {
   await workbench.run(`CREATE TABLE attr_kept AS SELECT * FROM ${table} WHERE ${where} ORDER BY rowid`);
   await workbench.run(`DROP TABLE ${table}`);
@@ -87,9 +86,9 @@ async function keepRows(workbench: Workbench, table: string, where: string): Pro
 }
 
 /**
- * Counts an activity that begins before its launch or long after it.
+ * Counts an activity that starts before its launch or long after it.
  * @param leadNs how long before; negative: after
- * @returns whether it is to be left out
+ * @returns whether to drop it
  */
 export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {
   if (leadNs < -impossibleWaitNs) counts.afterLaunch++;
@@ -103,7 +102,7 @@ export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {
   return false;
 }
 
-/** As judgeLead, of attr_kernels and attr_copies. */
+/** As judgeLead, for attr_kernels and attr_copies. */
 export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
   const lead = 'api_start_ns - start_ns';
   for (const table of ['attr_kernels', 'attr_copies']) {

@@ -10,17 +10,17 @@ import type { OrphanCounts } from './orphans.js';
 export interface AttributionCounts {
   counts: HostCounts;
   orphans: OrphanCounts;
-  /** Calls that have the correlation id of another one. */
+  /** Calls with the correlation id of another call. */
   shared: number;
   impossible: ImpossibleCounts;
   times: DeviceTimes;
   device: DeviceCounts;
   stages: number;
-  /** Calls that launch kernels, where there are no kernels; null where there are. */
+  /** Calls that launch kernels, in a capture without kernels; null where it has kernels. */
   launches: number | null;
 }
 
-/** Kernels and copies, by what became of them. */
+/** Kernels and copies, by how they were attributed. */
 export interface DeviceCounts {
   activities: number;
   opaque: number;
@@ -29,7 +29,7 @@ export interface DeviceCounts {
   unstaged: number;
 }
 
-/** Of attr_kernels and attr_copies. */
+/** Over attr_kernels and attr_copies. */
 export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> {
   const [device] = await workbench.query<DeviceCounts>(
     `SELECT count(*) AS activities, count(*) FILTER (opaque_graph) AS opaque,
@@ -41,7 +41,7 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
   return device!;
 }
 
-/** Everything attribution had to guess, cut or leave out, counted. */
+/** Everything attribution had to guess, cut or drop, counted. */
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
   const { counts, orphans, shared, impossible, times, stages, launches } = found;
@@ -50,109 +50,109 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       noKernelsIssue,
       'warning',
       launches ?? 0,
-      (n) => said`${n} API calls launch kernels, and the capture has no kernel: its kernels were lost.`,
+      (n) =>
+        said`${n} API calls launch kernels, but the capture contains no kernels: the kernel records were lost.`,
     ),
     issue(
       'activities_repeated',
       'warning',
       impossible.repeated,
-      (n) => said`${n} kernels and copies were recorded more than once; each counts once.`,
+      (n) => said`${n} kernels and copies were recorded more than once; duplicates were dropped.`,
     ),
     issue(
       'activities_without_device',
       'warning',
       impossible.noDevice,
-      (n) => said`${n} kernels and copies ran on a device whose number no machine has; they are left out.`,
+      (n) => said`${n} kernels and copies have an invalid device number and were dropped.`,
     ),
     issue(
       'activities_before_launch',
       'warning',
       impossible.beforeLaunch,
       (n) =>
-        said`${n} kernels and copies begin more than a second before the call that launched them; they are left out.`,
+        said`${n} kernels and copies start more than 1 s before the call that launched them and were dropped.`,
     ),
     issue(
       'activities_after_launch',
       'warning',
       impossible.afterLaunch,
       (n) =>
-        said`${n} of ${activities} kernels and copies begin more than a minute after the call that launched them: the times of one of both are wrong.`,
+        said`${n} of ${activities} kernels and copies start more than 1 min after the call that launched them: the times of the kernels or of the calls are wrong.`,
     ),
     issue(
       'clocks_disagree',
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        said`${n} of ${activities} kernels and copies begin before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: the clocks of host and device disagree, so causes of idle time are uncertain.`,
+        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: host and device clocks disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',
       'warning',
       counts.unclosedRanges,
-      (n) => said`${n} ranges were never closed; they end with the last event of their thread.`,
+      (n) => said`${n} ranges were never closed; the last event of their thread was taken as their end.`,
     ),
     issue(
       'ranges_overlapping',
       'warning',
       counts.overlappingRanges,
       (n) =>
-        said`${n} ranges of one thread overlap without holding each other; work inside both belongs to the later one.`,
+        said`${n} ranges overlap another range of their thread without nesting; work inside both was assigned to the later range.`,
     ),
     issue(
       'calls_clipped',
       'info',
       counts.clippedCalls,
       (n) =>
-        said`${n} API calls begin in a range and end after it; they belong to the range around it that holds all of the call, if any.`,
+        said`${n} API calls start inside a range and end after it; they were assigned to the enclosing range that contains the whole call, if any.`,
     ),
     issue(
       'correlation_shared',
-      // A runtime call holds one driver call: more share an id in a damaged file only.
+      // A runtime call contains one driver call: more calls share an id only in a damaged file.
       shared > activities ? 'warning' : 'info',
       shared,
       (n) =>
-        said`${n} API calls have the correlation id of another one (a runtime call and the driver call inside it); the first one counts.`,
+        said`${n} API calls share a correlation id with an earlier call (a runtime call and the driver call inside it); the earlier call was used.`,
     ),
     issue(
       'orphans',
       orphans.orphans * 10 > activities ? 'warning' : 'info',
       orphans.orphans,
       (n) =>
-        said`${n} of ${activities} kernels and copies have no API call in the capture; ${orphans.byTime} were given to a stage by their time, idle time before them has no cause.`,
+        said`${n} of ${activities} kernels and copies have no API call in the capture; ${orphans.byTime} were assigned to a stage by their start time. Idle time before them has no known cause.`,
     ),
     issue(
       'graphs_opaque',
       'warning',
       opaque,
       (n) =>
-        said`${n} CUDA graph launches were recorded as one row each: what ran inside is not known. Capture with --cuda-graph-trace=node.`,
+        said`${n} CUDA graph launches were recorded as one row each: the kernels inside are unknown. Capture with --cuda-graph-trace=node.`,
     ),
     issue(
       'attributed_by_process_range',
       'info',
       byProcess,
       (n) =>
-        said`${n} of ${activities} kernels and copies were launched outside the ranges of their thread and belong to a start/end range of the process.`,
+        said`${n} of ${activities} kernels and copies were launched outside the ranges of their thread and were assigned to a start/end range of the process.`,
     ),
     issue(
       'attributed_by_thread',
       'info',
       byThread,
       (n) =>
-        said`${n} of ${activities} kernels and copies were launched by threads without ranges and belong to the range another thread of the process was in.`,
+        said`${n} of ${activities} kernels and copies were launched by threads without ranges and were assigned to the open range of another thread of the process.`,
     ),
     issue(
       'outside_stages',
       'info',
       stages > 0 ? unstaged : 0,
-      (n) => said`${n} of ${activities} kernels and copies belong to no range.`,
+      (n) => said`${n} of ${activities} kernels and copies are outside all ranges.`,
     ),
     issue(
       'stages_missing',
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
-      (n) =>
-        said`The capture has no NVTX or record_function ranges: ${n} kernels and copies belong to no stage.`,
+      (n) => said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
@@ -175,8 +175,8 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? said`Launch latency is taken as ${launch.latencyNs} ns: return of the call to begin of the kernel on an idle device, ${how} of ${launch.launches} launches.`
-        : said`No kernel was launched onto an idle device; a launch latency of ${launch.latencyNs} ns is assumed.`),
+        ? said`Launch latency: ${launch.latencyNs} ns from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+        : said`No kernel was launched on an idle device; a launch latency of ${launch.latencyNs} ns was assumed.`),
     },
   ];
   if (graphNode.launches > 0) {
@@ -184,7 +184,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      ...said`Between nodes of a CUDA graph ${graphNode.latencyNs} ns are latency: ${how} of ${graphNode.launches} pairs.`,
+      ...said`Latency between nodes of a CUDA graph: ${graphNode.latencyNs} ns, ${how} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

@@ -5,7 +5,7 @@ import { keepScanned, textsByCode } from './keep-scanned.js';
 import { slicesOf, within } from './slices.js';
 
 /**
- * Operators: most of what a trace of the PyTorch profiler holds. Needs trace_ops, attr_ops and attr_op_device.
+ * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
  * @param classes as OperatorClasses.own
  */
 export async function keepOps(

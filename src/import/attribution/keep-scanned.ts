@@ -3,21 +3,21 @@ import type { Columns, KeptColumn, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 
 /**
- * How a column of a table is selected, or looked up by another column's value, or neither: it is made of others. A text
- * is an index into `texts`.
+ * How a column of a table is selected, or looked up by another column's value, or neither (computed from others). A text is
+ * an index into `texts`.
  */
 export type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
 
-/** Columns that are made, batch by batch, of the others and those that are selected for it (`of`). */
+/** Columns computed batch by batch from the selected columns and those selected for them (`of`). */
 export interface MadeColumns {
   of: readonly string[];
   fill(rows: number, columns: Columns): void;
 }
 
 /**
- * Writes a table of the model from a select of numbers: texts stay codes, which DuckDB's own writer would look up and
- * hash again for every row. On this thread, row group by row group: one group is held at a time.
- * @param from what stands behind FROM; several are read one after the other
+ * Writes a table of the model from a select of numbers. Texts stay codes, which DuckDB's own writer would look up and hash
+ * again for every row. Runs on this thread, holding one row group at a time.
+ * @param from FROM clauses, read one after the other
  */
 export async function keepScanned(
   workbench: Workbench,
@@ -46,7 +46,7 @@ function keptColumn({ by, values, texts }: ScannedColumn): KeptColumn {
   return { ...(texts && { texts }), ...(by && { from: by }), ...(values && { values }) };
 }
 
-/** Texts of trace_names by their code; a hole is a code without a text. */
+/** Texts of trace_names by code; a hole is a code without a text. */
 export async function textsByCode(workbench: Workbench): Promise<string[]> {
   const texts: string[] = [];
   for (const { code, text } of await workbench.query<{ code: number; text: string }>(

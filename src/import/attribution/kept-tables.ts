@@ -10,7 +10,7 @@ export function keeper(workbench: Workbench, context: ImportContext): Keep {
   return (table, select) => workbench.keep(table, context.capture_id, select, constants);
 }
 
-/** Code -> constant text of an ENUM, which the database folds to its number. */
+/** Code -> constant ENUM text, which the database folds to its number. */
 function named(column: string, texts: readonly string[]): string {
   const type = `ENUM(${texts.map((text) => `'${text}'`).join(', ')})`;
   const cases = texts.map((text, code) => `WHEN ${code} THEN '${text}'::${type}`);
@@ -22,7 +22,7 @@ const attributedBy = `${named('k.attributed_by', attributions)} AS attributed_by
 const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
   k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node`;
 
-/** Activities that overlap others; of the rest the exclusive time is the duration. */
+/** Activities that overlap others; for the rest the exclusive time is the duration. */
 function exclusiveOf(shared: boolean, activity: string): { column: string; join: string } {
   if (!shared) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
   return {
@@ -33,7 +33,7 @@ function exclusiveOf(shared: boolean, activity: string): { column: string; join:
 
 /**
  * @param overlapping whether attr_exclusive has rows
- * @param shortNames whether one name may have several short names, so that it must be looked up on its own
+ * @param shortNames whether a name can have several short names, which needs a lookup of its own
  */
 export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
   const exclusive = exclusiveOf(overlapping, 'k.activity');
@@ -59,7 +59,7 @@ export function copiesSql(overlapping: boolean): string {
   LEFT JOIN attr_copy_texts d ON d.code = k.dst_kind`;
 }
 
-/** @param apis the few codes of runtime, driver, …: a CASE over them costs less than a join */
+/** @param apis the few codes of runtime, driver, …: a CASE is cheaper than a join */
 export function callsSql(apis: readonly { code: number; text: string }[]): string {
   const type = `ENUM(${apis.map(({ text }) => `'${text.replaceAll("'", "''")}'`).join(', ')})`;
   const cases = apis.map(({ code, text }) => `WHEN ${code} THEN '${text.replaceAll("'", "''")}'::${type}`);

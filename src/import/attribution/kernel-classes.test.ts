@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { capture, kernel, launch, op } from './test-capture.js';
 import type { Imported } from './test-import.js';
 
-test('a kernel whose name says nothing has the class of the operator that launched it', async () => {
+test('a kernel with an unknown name gets the class of the operator that launched it', async () => {
   const { database } = await capture({
     trace_ops: [
       op(1, 'nn.Module: LlamaAttention_0', 0, 60_000),
@@ -60,7 +60,7 @@ test('kernels of a CUDA graph do not have the class of the operator that launche
   await database.close();
 });
 
-test('a kernel whose operator communicates counts as communication on the device', async () => {
+test('a kernel launched by a communication operator counts as communication on the device', async () => {
   const { database } = await capture({
     trace_ops: [op(1, 'nccl:all_reduce', 0, 2_000), op(2, 'c10d::allreduce_', 3_000, 2_000)],
     trace_api: [launch(500, 500, 1), launch(3_500, 500, 2), launch(6_000, 500, 3)],

@@ -1,7 +1,7 @@
 import { opClasses } from '../../model/classes.js';
 import { kernelLabel } from '../kernel-classes/classify.js';
 
-/** What names of kernels say: class as an index in opClasses, tile and dtype in `texts`; NaN: nothing. */
+/** Labels from kernel names: class as an index in opClasses, tile and dtype in `texts`; NaN: unknown. */
 export interface NameLabels {
   class: number[];
   tile: number[];

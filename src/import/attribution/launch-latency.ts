@@ -1,23 +1,23 @@
 import type { Waiting } from './waiting.js';
 
 /**
- * How long a device needs from a launch call's return to the kernel's begin, as this capture shows it: the 90th
- * percentile of launches onto an idle device, and at most twice their median, so that launches that wait for another
- * stream's event do not count. What a gap holds beyond it is a dependency.
+ * Usual time from the return of a launch call to the start of the kernel, measured in this capture: the 90th percentile
+ * over launches on an idle device, capped at twice their median so that launches that wait for another stream's event do
+ * not count. Idle time beyond it is a dependency.
  */
 export interface LatencyEstimate {
   latencyNs: number;
-  /** 0: nothing was seen, the value is assumed. */
+  /** 0: no launches were seen and the value is assumed. */
   launches: number;
 }
 
-/** Without an idle launch in the capture: the few microseconds that every recent device stays below. */
+/** Used when the capture has no launch on an idle device: a few microseconds, an upper bound for recent devices. */
 export const assumedLatencyNs = 5000;
 
 const binNs = 64;
 const bins = 4096;
 
-/** A histogram up to 262 µs in steps of 64 ns, less than the 1 µs at which gaps matter: flat in memory. */
+/** A histogram up to 262 µs with 64 ns bins, finer than the 1 µs at which gaps matter; constant memory. */
 interface LatencySamples {
   add(ns: number): void;
   estimate(): LatencyEstimate;
@@ -52,13 +52,13 @@ export interface GapLatency {
   graphNode: LatencyEstimate;
 }
 
-/** What the idle intervals of all devices say. */
+/** Collects the idle intervals of all devices. */
 export interface GapSamples {
   /**
-   * Takes the interval [fromNs, toNs] before an activity.
+   * Adds the interval [fromNs, toNs] before an activity.
    * @param inGraph between nodes of one graph
-   * @param waiting of the thread that launched the activity, by a call from calledNs to returnedNs (NaN: an orphan)
-   * @returns for how much of the time before that call the thread waited
+   * @param waiting waiting time of the thread that launched the activity with a call from calledNs to returnedNs (NaN: an orphan)
+   * @returns how much of the time before that call the thread waited
    */
   take(
     inGraph: boolean,

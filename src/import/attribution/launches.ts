@@ -4,8 +4,8 @@ import { slicesOf, within } from './slices.js';
 import { integer, integersOf } from './texts.js';
 
 /**
- * Makes the table's rows follow in order of start_ns; most profilers write them so already.
- * @returns whether some begin together
+ * Sorts the table's rows by start_ns; most profilers already write them so.
+ * @returns whether some start together
  */
 export async function sortByStart(workbench: Workbench, table: string): Promise<boolean> {
   const { back, together } = await neighbours(workbench, table);
@@ -24,7 +24,7 @@ async function neighbours(workbench: Workbench, table: string): Promise<{ back: 
   return found!;
 }
 
-/** trace_api and what the host sweep found for each of its rows become attr_api; both are dropped. */
+/** Joins trace_api with the host sweep's result per row into attr_api; drops both. */
 export async function joinCalls(workbench: Workbench): Promise<void> {
   const n = attributions.length;
   const of = await integersOf(workbench, 'trace_api', 'a');
@@ -41,13 +41,13 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
 }
 
 /**
- * Kernels and copies with the call that launched them: attr_kernels and attr_copies, whose `activity` numbers
- * the rows. Joined by (pid, correlation): a correlation id alone is unique only within a process. A runtime call and
- * the driver call inside it may share one id: the outer one, which began first, counts.
- * A kernel's `op_class` is what its operator says of kernels (OpenOp.ofKernels); null in CUDA graphs, whose kernels are
- * not all of the class of the operator that launched the graph.
+ * Kernels and copies with the call that launched them: attr_kernels and attr_copies, with row numbers in `activity`. Joined
+ * by (pid, correlation): a correlation id is unique only within a process. A runtime call and
+ * the driver call inside it may share one id: the outer one, which started first, is used.
+ * A kernel's `op_class` is the class that its operator gives kernels (OpenOp.ofKernels); null in CUDA graphs, which contain
+ * kernels of other classes than the operator that launched the graph.
  * @param graphLaunches codes of calls that launch CUDA graphs
- * @returns calls that have the id of another one
+ * @returns number of calls with the id of another call
  */
 export async function joinLaunches(
   workbench: Workbench,
@@ -65,9 +65,9 @@ export async function joinLaunches(
   return shared;
 }
 
-/** Known before anything is joined: where all calls have one id, a join of all with all would not end. */
+/** Checked before joining: if all calls had one id, the join would be quadratic. */
 async function sharedIds(workbench: Workbench): Promise<number> {
-  // One thread that launches everything numbers its calls in order: then none is there twice.
+  // One thread that launches everything numbers its calls in order: then there are no duplicates.
   const [order] = await workbench.query<{ n: number }>(
     `SELECT count(*) AS n FROM (SELECT correlation <= lag(correlation) OVER () OR pid <> lag(pid) OVER () AS broken
      FROM attr_api WHERE correlation IS NOT NULL) WHERE broken`,

@@ -8,7 +8,7 @@ const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) =
 
 /**
  * Table attr_kernel_names: code text, short_name, class, tile, dtype. Each distinct name is classified once.
- * @returns whether each name has one short name: then it is the column short_name
+ * @returns whether each name has one short name, which is then in the column short_name
  */
 export async function kernelNames(workbench: Workbench): Promise<boolean> {
   await workbench.run(classType);
@@ -47,6 +47,6 @@ function classOf(index: string): string {
   return `([${opClasses.map((name) => `'${name}'`).join(', ')}])[${index}::INTEGER + 1]::attr_class_type`;
 }
 
-/** SQL: the class of row `k` of attr_kernels with its name's row `n` of attr_kernel_names. */
+/** SQL: the class of row `k` of attr_kernels, using its name's row `n` of attr_kernel_names. */
 export const kernelClassSql = `CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type
   WHEN coalesce(n.class, 'other') = 'other' AND k.op_class IS NOT NULL THEN ${classOf('k.op_class')} ELSE n.class END`;

@@ -1,10 +1,10 @@
 import { type StageKind, stageKinds } from '../../model/record.js';
 import { alike, type OpenStage } from './open-stage.js';
 
-/** Phases with the phases directly inside them that they are one with, or that they only hold. Outer ones come first. */
+/** Phases with the nested phases that they merge with or only contain. Outer ones come first. */
 export type NestedStages = Map<OpenStage, OpenStage[]>;
 
-/** What the outer one of nested stages takes from the inner ones; null: neither says. */
+/** What the outer stage takes from the inner ones; null: unknown. */
 export interface TakenFields {
   kind: StageKind;
   step_index: number | null;
@@ -16,20 +16,20 @@ export interface TakenFields {
 
 /** Stages by id. */
 export interface FoldedStages {
-  /** Not phases after all, of kind other, with the phase that they and what is in them belong to; null: none. */
+  /** Phases that turn out to be of kind other, with the phase that they and their contents belong to; null: none. */
   phases: ReadonlyMap<number, number | null>;
   taken: ReadonlyMap<number, TakenFields>;
 }
 
 const takenNames = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 
-/** Columns of stages that folding changes; `kind` is an index in stageKinds. */
+/** Stage columns that folding changes; `kind` is an index in stageKinds. */
 export type FoldColumns = Record<
   'stage_id' | 'phase_id' | 'kind' | (typeof takenNames)[number],
   Float64Array
 >;
 
-/** Writes what foldStages found into the first `rows` of the columns. */
+/** Writes the results of foldStages into the first `rows` of the columns. */
 export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColumns): void {
   if (folded.phases.size === 0) return;
   for (let row = 0; row < rows; row++) {
@@ -47,15 +47,16 @@ export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColu
   }
 }
 
-/** Whether the phase `stage` must be looked at again once all of what is in `outer` is known. */
+/** Whether the phase `stage` must be checked again when all contents of `outer` are known. */
 export function isNested(stage: OpenStage, outer: OpenStage | null): outer is OpenStage {
   return outer !== null && stage.phase === stage && (outer.kind === 'other' || alike(outer.kind, stage.kind));
 }
 
 /**
- * Nested ranges of one kind are one stage: the outer one bounds it, the inner ones say its sizes (a program's `decode` around
- * an engine's own mark, two marks of one engine). Around a mixed batch the whole is mixed. But a `decode` without a number around several is not a step, it only
- * holds steps; so does a numbered range of kind other (ProfilerStep#3) around phases.
+ * Nested ranges of one kind are one stage: the outer one sets its bounds, the inner ones its sizes (a program's `decode`
+ * around an engine's own mark, two marks of one engine). Around a mixed batch the whole is mixed. A `decode` without a
+ * number around several steps is not a step, it only contains steps; the same holds for a numbered range of kind other
+ * (ProfilerStep#3) around phases.
  */
 export function foldStages(nested: NestedStages): FoldedStages {
   const phases = new Map<number, number | null>();
@@ -94,7 +95,7 @@ const ownFields = ({ kind, step, iteration, label }: OpenStage): TakenFields => 
   context_tokens_sum: label.context_tokens_sum,
 });
 
-/** Of several inner ones (chunks of a prefill) the new tokens sum up. */
+/** New tokens of several inner ranges (chunks of a prefill) are summed. */
 function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly TakenFields[]): TakenFields {
   const first = inner[0]!;
   const single = inner.length === 1;
@@ -103,7 +104,7 @@ function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly Ta
     0,
   );
   return {
-    // An engine's mark knows what is in its batch.
+    // An engine's own mark knows its batch.
     kind: inner.some((one) => one.kind === 'mixed') ? 'mixed' : kind,
     step_index: step ?? first.step_index,
     iteration: label.iteration ?? first.iteration ?? iteration,

@@ -3,18 +3,18 @@ import { containing, type Process, type Thread } from './host-threads.js';
 import { isNested, type NestedStages } from './nested-stages.js';
 import { openStage, type OpenStage, type Range } from './open-stage.js';
 
-/** What opening ranges counts. */
+/** Counters of open ranges. */
 export interface OpenedRanges {
-  /** Stages so far: they are numbered from 1 on. */
+  /** Number of stages so far; numbers start at 1. */
   stages: number;
   nested: NestedStages;
   counts: { overlappingRanges: number };
 }
 
 /**
- * Takes a range that begins now as a stage and puts it on the stack of its owner. Ranges come in order of start, of
- * those that begin together the longest first.
- * @param thread null: the range is its process's
+ * Registers a starting range as a stage and pushes it on its owner's stack. Ranges must come sorted by start, longest
+ * first.
+ * @param thread null: the range belongs to its process
  */
 export function openRange(
   opened: OpenedRanges,

@@ -1,11 +1,11 @@
 import type { StageKind } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
 
-/** A range that has begun, with what its name and its place among the others say. */
+/** An open range, with the information from its name and its position. */
 export interface OpenStage {
   id: number;
   parent: OpenStage | null;
-  /** Nearest stage that is a phase, itself included: of a kind that is not other, or numbered and in no other phase. */
+  /** Nearest enclosing phase, possibly itself: a kind that is not other, or numbered and in no other phase. */
   phase: OpenStage | null;
   depth: number;
   kind: StageKind;
@@ -20,14 +20,14 @@ export interface OpenStage {
   label: StageName;
 }
 
-/** Where a thread stands in the workload, for marks that do not number themselves. */
+/** Progress of a thread in the workload, for marks without numbers. */
 export interface Position {
   iteration: number;
-  /** Number the next decode step gets. */
+  /** Number of the next decode step. */
   step: number;
 }
 
-/** Warm-up repeats are counted on their own, so that the measured ones begin at 0. */
+/** Warm-up repeats are numbered separately, so that measured ones start at 0. */
 export interface Positions {
   measured: Position;
   warmup: Position;
@@ -47,13 +47,13 @@ export interface Range {
 
 const stepKinds: ReadonlySet<StageKind> = new Set(['prefill', 'decode', 'mixed']);
 
-/** One kind; or steps of which one is a mixed batch, which holds the other's work. */
+/** Same kind, or one is a mixed batch that contains the other's work. */
 export const alike = (one: StageKind, other: StageKind): boolean =>
   one === other || ((one === 'mixed' || other === 'mixed') && stepKinds.has(one) && stepKinds.has(other));
 
 /**
- * Decode steps are numbered from 0 after each prefill; a prefill begins the next iteration. A mark around marks of
- * its own kind gives its number to the first of them (foldStages says what becomes of it).
+ * Decode steps are numbered from 0 after each prefill; a prefill starts the next iteration. A mark around marks of its own
+ * kind passes its number to the first of them (see foldStages).
  */
 export function openStage(
   id: number,
@@ -90,7 +90,7 @@ function number(stage: OpenStage, outer: OpenStage | null, position: Position): 
   switch (stage.kind) {
     case 'prefill':
       stage.iteration ??= container ? container.iteration : position.iteration + 1;
-      // A second chunk of one prefill does not begin the numbering anew.
+      // A second chunk of one prefill does not restart the numbering.
       if (!container || stage.iteration !== position.iteration) position.step = 0;
       stage.step ??= 0;
       position.iteration = stage.iteration ?? position.iteration;
@@ -99,7 +99,7 @@ function number(stage: OpenStage, outer: OpenStage | null, position: Position): 
     case 'mixed':
       if (container && container.step !== null) {
         if (container.label.step_index !== null) {
-          // The outer one numbers itself: this is a part of that step.
+          // The outer one has a number: this is part of that step.
           stage.iteration ??= container.iteration;
           stage.step ??= container.step;
           return;

@@ -2,12 +2,12 @@ import { opClasses } from '../../model/classes.js';
 import type { Workbench } from '../../model/workbench.js';
 import { opClassOf } from '../kernel-classes/op-classes.js';
 
-/** Of the operators by the code of their name: index in opClasses, NaN for codes of no operator. */
+/** By the code of the operator's name: index in opClasses, NaN for other codes. */
 export interface OperatorClasses {
   own: Float64Array;
   /**
-   * What an operator says of kernels launched inside it whose own name says nothing; NaN: nothing. Only names with a
-   * namespace count, since `LlamaAttention.forward` launches everything.
+   * Class that an operator gives to kernels launched inside it when the kernel's name gives none; NaN: none. Only names
+   * with a namespace count, because `LlamaAttention.forward` launches everything.
    */
   ofKernels: Float64Array;
 }

@@ -6,7 +6,7 @@ import { openRows } from './row-writer.js';
 export interface OrphanCounts {
   /** Device activities without an API call. */
   orphans: number;
-  /** Of these, those given to a stage by their time. */
+  /** Those assigned to a stage by time. */
   byTime: number;
 }
 
@@ -16,8 +16,8 @@ interface Open {
 }
 
 /**
- * Activities whose API call was not recorded (a capture window cut it off) get the stage of their process that is
- * open when they begin, the one that began last of several. Updates attr_kernels and attr_copies.
+ * Activities without a recorded API call (cut off by the capture window) get the stage of their process that is open when
+ * they start, the latest one if there are several. Updates attr_kernels and attr_copies.
  */
 export async function attributeOrphans(workbench: Workbench): Promise<OrphanCounts> {
   const counts: OrphanCounts = { orphans: 0, byTime: 0 };
@@ -53,8 +53,8 @@ async function byTime(workbench: Workbench, table: string): Promise<number> {
 /**
  * @param ofStages start_ns, end_ns, pid, stage_id; sorted by start_ns, stage_id
  * @param orphans start_ns, pid, activity; sorted by start_ns
- * @param found told of each that has a stage
- * @returns how many have
+ * @param found called for each activity with a stage
+ * @returns number of activities with a stage
  */
 export async function stagesByTime(
   ofStages: AsyncIterable<Batch>,

@@ -3,7 +3,7 @@ import type { ImportContext } from '../importer.js';
 import type { HeldTrace } from './held/held-trace.js';
 
 /**
- * Takes secrets out of the names of ranges, which are the program's own words; those of kernels and calls are not.
+ * Removes secrets from the names of ranges, which come from the program; names of kernels and calls do not.
  * @param held has the ranges, where they are not in trace_ranges
  */
 export async function redactNames(

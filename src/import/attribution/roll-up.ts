@@ -1,8 +1,8 @@
 import type { Workbench } from '../../model/workbench.js';
 
 /**
- * Device work of each stage, of ranges inside it included: table attr_stage_device (stage_id, device, device_start_ns,
- * device_end_ns); device is the busiest, of equal ones the lowest.
+ * Device work per stage, nested ranges included: table attr_stage_device (stage_id, device, device_start_ns,
+ * device_end_ns); device is the busiest, the lowest on a tie.
  */
 export async function rollUpStages(workbench: Workbench): Promise<void> {
   await rollUp(workbench, {
@@ -19,7 +19,7 @@ export async function rollUpStages(workbench: Workbench): Promise<void> {
   });
 }
 
-/** Device time of each operator and of those inside it: table attr_op_device (op_id, device_dur_ns). */
+/** Device time of each operator and the operators inside it: table attr_op_device (op_id, device_dur_ns). */
 export async function rollUpOps(workbench: Workbench): Promise<void> {
   await rollUp(workbench, {
     tree: 'attr_ops',
@@ -37,14 +37,14 @@ interface RollUp {
   tree: string;
   id: string;
   parent: string;
-  /** Aggregates of activities, and of what is summed up of them already. */
+  /** Aggregates over activities, and over aggregates. */
   own: string;
   inner: string;
-  /** Statement that makes the result of attr_work. */
+  /** Statement that creates the result from attr_work. */
   into: string;
 }
 
-/** Level by level from the innermost, so that it is one small join per level. */
+/** Level by level from the innermost: one small join per level. */
 async function rollUp(workbench: Workbench, { tree, id, parent, own, inner, into }: RollUp): Promise<void> {
   const activities = ['attr_kernels', 'attr_copies'].map(
     (table) => `SELECT ${id}, device, start_ns, dur_ns FROM ${table}`,

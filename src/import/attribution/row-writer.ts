@@ -1,6 +1,6 @@
 import type { Columns, Workbench } from '../../model/workbench.js';
 
-/** Rows of a scratch table written one by one; handed to the database in chunks. */
+/** Writes rows of a scratch table one by one, in chunks. */
 export interface RowWriter {
   /** Values in the order of the columns; NaN is null. */
   add(...values: number[]): void;

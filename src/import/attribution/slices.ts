@@ -1,12 +1,12 @@
 import type { Workbench } from '../../model/workbench.js';
 
 /**
- * Joined or sorted at once. Of a larger table a join builds, and a sort holds, more than the database may have: it
- * spills, and fails all the same when it cannot keep what it needs at one time.
+ * Rows joined or sorted at once. A join or sort of a larger table can exceed the memory limit: it spills, and still fails
+ * if it cannot hold its minimum.
  */
 export const sliceRows = 150_000;
 
-/** Rows of a table that lie together, and the range of a key in them; null where no row has one. */
+/** Consecutive rows of a table, and the range of a key in them; null where no row has one. */
 export interface Slice {
   /** SQL condition on the table's rowid. */
   rows: string;
@@ -15,8 +15,8 @@ export interface Slice {
 }
 
 /**
- * The table in slices of its own order. Keys that rise with time, as correlation ids, activities and operators do, keep
- * what a slice is joined with small; others are right, and slower.
+ * Slices of the table in its own order. Keys that rise with time (correlation ids, activities, operators) keep the join
+ * partner of a slice small; other keys work, but slower.
  * @param key SQL over the table
  */
 export async function slicesOf(workbench: Workbench, table: string, key: string): Promise<Slice[]> {
@@ -31,7 +31,7 @@ export async function slicesOf(workbench: Workbench, table: string, key: string)
   }));
 }
 
-/** SQL condition that leaves what a slice may be joined with. */
+/** SQL condition for the rows that a slice can be joined with. */
 export function within(column: string, { low, high }: Pick<Slice, 'low' | 'high'>): string {
   return low === null || high === null ? 'false' : `${column} BETWEEN ${low} AND ${high}`;
 }

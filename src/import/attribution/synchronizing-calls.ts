@@ -1,17 +1,17 @@
 /**
  * API calls in which the host waits for the device (CUDA Runtime API reference, "API synchronization behavior", and
  * the driver's and HIP's counterparts). A gap before a launch is `synchronization` while its thread is in one of them.
- * cudaMemcpyAsync is not among them: it returns at once but for pageable memory, where the copy itself is busy.
+ * cudaMemcpyAsync is not among them: it returns at once, except for pageable memory, where the copy itself is busy.
  */
 export const synchronizingCalls: readonly RegExp[] = [
   // Waits by name: cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, hipDeviceSynchronize, …
   /^(?:cuda|cu|hip)(?:Device|Stream|Event|Ctx|Thread|Context)Synchronize(?:_ptsz)?$/,
-  // Copies and sets that return when they are done.
+  // Copies and sets that return after completion.
   /^(?:cuda|hip)Memcpy(?:2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray|2DToArray|2DFromArray)?(?:_ptds)?$/,
   /^(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD|HtoA|AtoH|AtoA|DtoA|AtoD|2D|2DUnaligned|3D|3DPeer|Peer)?(?:_v2)?(?:_ptds)?$/,
   /^hipMemcpyWithStream$/,
   /^(?:cuda|hip)Memset(?:2D|3D)?(?:_ptds)?$/,
-  // Allocator calls that wait for the device: allocation maps memory, freeing waits for its users.
+  // Allocator calls that wait for the device: allocation maps memory, freeing waits for users of the memory.
   /^(?:cuda|hip)(?:Malloc|MallocHost|MallocManaged|MallocPitch|Malloc3D|HostAlloc|Free|FreeHost|HostFree|HostRegister|HostUnregister|HostMalloc|ExtMallocWithFlags)$/,
   /^cuMem(?:Alloc|AllocHost|AllocManaged|AllocPitch|HostAlloc|Free|FreeHost|HostRegister|HostUnregister|Unmap|Release)(?:_v2)?$/,
 ];

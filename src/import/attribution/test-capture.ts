@@ -17,7 +17,7 @@ const texts = new Set([
   'op_type',
 ]);
 
-/** A capture written down by hand; texts as they are, one process (7), thread 1, device 0, stream 1 unless given. */
+/** A hand-written capture with plain texts; process 7, thread 1, device 0, stream 1 unless given. */
 export function capture(rows: Rows): Promise<Imported> {
   return importedBy(async ({ workbench }, context) => {
     const names: string[] = [];

@@ -20,7 +20,7 @@ export interface Imported {
   issues: Issue[];
 }
 
-/** A session with what `load` makes of a capture. */
+/** A session with the result of `load` for a capture. */
 export async function importedBy(
   load: (target: ImportTarget, context: ImportContext) => Promise<Pick<ImportOutcome, 'issues'>>,
 ): Promise<Imported> {

@@ -1,14 +1,14 @@
 import type { Workbench } from '../../model/workbench.js';
 
 /**
- * DuckDB writes the whole dictionary of an ENUM into each row group: with very many texts plain VARCHAR is cheaper.
+ * DuckDB writes the whole dictionary of an ENUM into each row group: with very many texts VARCHAR is smaller.
  */
 const enumTexts = 20_000;
 
 /**
- * Makes table `name` (code INTEGER, text): the texts of trace_names that `codes` selects (a column `code`). The text
- * is an ENUM where it can be, which Parquet keeps by its dictionary: 3.7 M kernel names of 400 letters cost nothing
- * then, against 1.2 s as text.
+ * Creates table `name` (code INTEGER, text) with the texts of trace_names that `codes` selects (a column `code`). The text
+ * is an ENUM where possible, which Parquet stores by its dictionary: 3.7 M kernel names of 400 letters then cost nothing
+ * instead of 1.2 s as text.
  */
 export async function textTable(workbench: Workbench, name: string, codes: string): Promise<void> {
   await workbench.run(
@@ -20,7 +20,7 @@ export async function textTable(workbench: Workbench, name: string, codes: strin
   await asEnum(workbench, name);
 }
 
-/** Makes the texts of a table (code, text) that has some an ENUM. */
+/** Converts the texts of a table (code, text) to an ENUM. */
 export async function asEnum(workbench: Workbench, name: string): Promise<void> {
   await workbench.run(`CREATE TYPE ${name}_type AS ENUM (SELECT DISTINCT text FROM ${name} ORDER BY text)`);
   await workbench.run(`ALTER TABLE ${name} ALTER text TYPE ${name}_type`);
@@ -28,12 +28,12 @@ export async function asEnum(workbench: Workbench, name: string): Promise<void> 
 
 export type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
 
-/** A double as an integer; NaN, which is null in tables filled in bulk, and what the type does not hold become null. */
+/** A double as an integer; NaN (null in tables filled in bulk) and out-of-range values become null. */
 export function integer(column: string, type: IntegerType = 'BIGINT'): string {
   return `TRY_CAST(nullif(${column}, 'nan'::DOUBLE) AS ${type})`;
 }
 
-/** As `integer`, for the columns of a trace table, which readers that fill it by SQL have as integers already. */
+/** As `integer`, for trace table columns, which are already integers when a reader filled the table by SQL. */
 export async function integersOf(
   workbench: Workbench,
   table: string,

@@ -1,13 +1,13 @@
-/** The time one thread spends in synchronising calls, for asking how much of an interval that was. */
+/** The time that one thread spends in synchronizing calls, queried per interval. */
 export interface Waiting {
-  /** Must come in order of start; a nested or overlapping call extends the one before. */
+  /** Must be added in order of start; a nested or overlapping call extends the previous one. */
   add(startNs: number, endNs: number): void;
-  /** @returns ns of [fromNs, toNs] inside such calls; cheap when asked in order of time */
+  /** @returns ns of [fromNs, toNs] inside such calls; cheap when queried in time order */
   within(fromNs: number, toNs: number): number;
 }
 
 export function waiting(): Waiting {
-  // 16 bytes a call: synchronising calls are far fewer than launches.
+  // 16 bytes per call: synchronizing calls are far rarer than launches.
   let starts = new Float64Array(64);
   let ends = new Float64Array(64);
   let count = 0;
@@ -35,7 +35,7 @@ export function waiting(): Waiting {
   };
 }
 
-/** Index of the first end > time; a few steps from the hint, else by halving. */
+/** Index of the first end > time: a few steps from the hint, else binary search. */
 function firstEndingAfter(ends: Float64Array, count: number, time: number, hint: number): number {
   let low = 0;
   let high = count;

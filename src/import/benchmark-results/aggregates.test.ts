@@ -54,7 +54,7 @@ describe('InferenceX', () => {
     expect(codes(found)).toEqual([]);
   });
 
-  test('an array of them is a point each; impossible numbers are counted', async () => {
+  test('an array gives one point per entry; impossible numbers are counted', async () => {
     const one = json('inferencex-agg.json');
     const found = await loaded(
       written('agg_bmk.json', [
@@ -69,7 +69,7 @@ describe('InferenceX', () => {
   });
 });
 
-describe('vllm bench serve, cut down to its numbers', () => {
+describe('vllm bench serve, reduced to its numbers', () => {
   test('the file of early 2025 without model and backend is read', async () => {
     const found = await loaded(fixture('vllm-serve-trimmed.json'));
     const file = json('vllm-serve-trimmed.json');
@@ -82,7 +82,7 @@ describe('vllm bench serve, cut down to its numbers', () => {
     expect(codes(found)).toEqual(['ttft_defined_otherwise']);
   });
 
-  test('a file without latencies is not said to keep them', async () => {
+  test('a file without latencies is reported as such', async () => {
     const found = await loaded(
       written('none.json', {
         model_id: 'm',
@@ -97,7 +97,7 @@ describe('vllm bench serve, cut down to its numbers', () => {
 });
 
 describe('AIPerf over several runs', () => {
-  test('a point per combination: the mean of the runs, and how far they lie apart', async () => {
+  test('one point per combination: mean and spread of the runs', async () => {
     const found = await loaded(fixture('aiperf-sweep.json'));
     expect(found.importer).toBe('aiperf-sweep');
     expect(figures(found)).toEqual({

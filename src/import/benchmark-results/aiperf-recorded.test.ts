@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loaded, type LoadedResults } from './test-load.js';
 
-/** Files that aiperf 0.13.0 wrote (ORIGIN.md beside them); its own figures, by numpy, are the oracle. */
+/** Files that aiperf 0.13.0 wrote (see ORIGIN.md next to them); its own figures, computed by numpy, are the oracle. */
 const recorded = (run: string, name: string) =>
   join('test/fixtures/benchmark-results-recorded', `aiperf-${run}-profile_export${name}`);
 type Summary = Record<string, Record<string, number>>;
@@ -17,45 +17,48 @@ const pairs = [
 ] as const;
 
 describe('AIPerf 0.13.0', () => {
-  test.each(['conc', 'errors', 'chunks'])('%s: our figures of its requests are its summary', async (run) => {
-    const [summary, requests] = [
-      await loaded(recorded(run, '_aiperf.json')),
-      await loaded(recorded(run, '.jsonl')),
-    ];
-    const file = summaryOf(run);
-    expect([summary.importer, requests.importer]).toEqual(['aiperf-summary', 'aiperf-requests']);
-    for (const [ours, theirs] of pairs) {
-      const n = file[theirs]!['count']!;
-      for (const [statistic, key] of [
-        ['mean', 'avg'],
-        ['median', 'p50'],
-        ['p90', 'p90'],
-        ['p95', 'p95'],
-        ['p99', 'p99'],
-        ['min', 'min'],
-        ['max', 'max'],
-      ] as const) {
-        expect(summary.value(ours, statistic)).toBe(file[theirs]![key]);
-        expect(requests.value(ours, statistic, 'recomputed')).toBeCloseTo(file[theirs]![key]!, 6);
+  test.each(['conc', 'errors', 'chunks'])(
+    '%s: our figures over its requests equal its summary',
+    async (run) => {
+      const [summary, requests] = [
+        await loaded(recorded(run, '_aiperf.json')),
+        await loaded(recorded(run, '.jsonl')),
+      ];
+      const file = summaryOf(run);
+      expect([summary.importer, requests.importer]).toEqual(['aiperf-summary', 'aiperf-requests']);
+      for (const [ours, theirs] of pairs) {
+        const n = file[theirs]!['count']!;
+        for (const [statistic, key] of [
+          ['mean', 'avg'],
+          ['median', 'p50'],
+          ['p90', 'p90'],
+          ['p95', 'p95'],
+          ['p99', 'p99'],
+          ['min', 'min'],
+          ['max', 'max'],
+        ] as const) {
+          expect(summary.value(ours, statistic)).toBe(file[theirs]![key]);
+          expect(requests.value(ours, statistic, 'recomputed')).toBeCloseTo(file[theirs]![key]!, 6);
+        }
+        // Its deviation has ddof 0, numpy's default.
+        expect(summary.value(ours, 'sd_population')).toBe(file[theirs]!['std']);
+        expect(requests.value(ours, 'sd', 'recomputed') * Math.sqrt((n - 1) / n)).toBeCloseTo(
+          file[theirs]!['std']!,
+          6,
+        );
       }
-      // Its deviation has ddof 0, as numpy's has unless told otherwise.
-      expect(summary.value(ours, 'sd_population')).toBe(file[theirs]!['std']);
-      expect(requests.value(ours, 'sd', 'recomputed') * Math.sqrt((n - 1) / n)).toBeCloseTo(
-        file[theirs]!['std']!,
-        6,
-      );
-    }
-    for (const [ours, theirs] of [
-      ['request_throughput', 'request_throughput'],
-      ['output_throughput', 'output_token_throughput'],
-      ['total_throughput', 'total_token_throughput'],
-      ['completed', 'request_count'],
-      ['duration', 'benchmark_duration'],
-    ] as const)
-      expect(summary.value(ours, 'value')).toBe(file[theirs]!['avg']);
-  });
+      for (const [ours, theirs] of [
+        ['request_throughput', 'request_throughput'],
+        ['output_throughput', 'output_token_throughput'],
+        ['total_throughput', 'total_token_throughput'],
+        ['completed', 'request_count'],
+        ['duration', 'benchmark_duration'],
+      ] as const)
+        expect(summary.value(ours, 'value')).toBe(file[theirs]!['avg']);
+    },
+  );
 
-  test('its printed table, a warm-up and what it ran', async () => {
+  test('its printed table, a warm-up and the configuration', async () => {
     const found = await loaded(recorded('conc', '_aiperf.json'));
     // As its console showed them: TTFT 45.53 avg, 64.47 p99, 7.06 std; 17.94 requests/s, 215.31 tokens/s.
     expect(found.value('ttft', 'mean')).toBeCloseTo(45.53, 2);
@@ -73,16 +76,16 @@ describe('AIPerf 0.13.0', () => {
     expect(requests.every(({ itl_ns }) => (JSON.parse(itl_ns!) as number[]).length === 11)).toBe(true);
   });
 
-  test('a 429 and a cut stream are failures; tokens of its own tokenizer are told', async () => {
+  test('a 429 and a cut stream are failures; tokens of its own tokenizer are reported', async () => {
     const summary = await loaded(recorded('errors', '_aiperf.json'));
     expect([summary.value('completed', 'value'), summary.value('failed', 'value')]).toEqual([8, 4]);
     // The server wrote 8 × 12 tokens; the tokenizer makes two of each ` tok`.
     expect(codes(summary)).toEqual(['requests_failed 4', 'token_counts_differ']);
     expect(summary.issues[1]!.text).toContain("192 output tokens, the server's usage says 96");
-    // Its latency since the schedule's moment has all twelve in it, refusals of a millisecond too: no latency of answers.
+    // Its latency from the scheduled time includes all twelve requests, also refusals of 1 ms: it is not a latency of answers.
     const effective = summary.metrics.find(({ name }) => name === 'aiperf.effective_latency')!;
     expect([effective.n, effective.defined_as_ours]).toEqual([12, false]);
-    expect(effective.definition).toContain('failed requests are in it');
+    expect(effective.definition).toContain('includes failed requests');
     expect(effective.value!).toBeLessThan(summary.value('e2e', 'mean'));
     const found = await loaded(recorded('errors', '.jsonl'));
     expect(codes(found)).toEqual(['token_counts_differ', 'requests_failed 4', 'chunk_is_not_token 8']);
@@ -105,7 +108,7 @@ describe('AIPerf 0.13.0', () => {
     expect(codes(found)).toEqual(['chunk_is_not_token 6']);
   });
 
-  test('answers in one piece: there is no first token, and the zeros of its phases are left out', async () => {
+  test('without streaming: no first token, and the zeros of its phases are dropped', async () => {
     const summary = await loaded(recorded('nostream', '_aiperf.json'));
     expect(summaryOf('nostream')['effective_decode_throughput']!['avg']).toBe(0);
     expect(summary.names().filter((name) => /decode|prefill/.test(name))).toEqual([]);

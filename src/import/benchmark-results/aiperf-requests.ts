@@ -5,7 +5,7 @@ import { allFailed, failures, notStreamed, type ResultFile, warning } from './re
 import { parseLenient, textLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** AIPerf's `profile_export.jsonl`: one request a line, `{metadata, metrics{tag: {value, unit}}, error}`. */
+/** AIPerf's `profile_export.jsonl`: one request per line, `{metadata, metrics{tag: {value, unit}}, error}`. */
 export const aiperfRequestsImporter = resultsImporter({
   name: 'aiperf-requests',
   sniff: (firstBytes) =>
@@ -15,14 +15,14 @@ export const aiperfRequestsImporter = resultsImporter({
   read: aiperfRequests,
 });
 
-/** @throws E_TRACE_FILE when a line other than a cut-off last one is no request */
+/** @throws E_TRACE_FILE when a line other than a truncated last one is not a request */
 export async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
   const started: bigint[] = [];
   const requests: RequestSample[] = [];
-  const usage = { counted: 0, told: 0 };
+  const usage = { counted: 0, reported: 0 };
   let damaged: { line: number; cause: unknown } | null = null;
   for await (const { text, line } of textLines(path, signal)) {
-    if (damaged) throw unreadable(path, `Line ${damaged.line} is no JSON.`, damaged.cause);
+    if (damaged) throw unreadable(path, `Line ${damaged.line} is not JSON.`, damaged.cause);
     let one: JsonObject | null = null;
     try {
       one = objectOf(parseLenient(text));
@@ -30,19 +30,19 @@ export async function aiperfRequests(path: string, signal?: AbortSignal): Promis
       damaged = { line, cause };
       continue;
     }
-    // Nanoseconds since 1970 do not fit a double: they are taken from the text.
+    // Nanoseconds since 1970 do not fit a double: they are parsed from the text.
     const start = /"request_start_ns"\s*:\s*(\d+)/.exec(text)?.[1];
     if (!one || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
     started.push(BigInt(start));
     const request = sampleOf(one);
     requests.push(request);
-    const told = numberOf(objectOf(objectOf(one['metrics'])?.['usage_completion_tokens'])?.['value']);
-    if (told !== null && request.output_tokens !== null && !request.warmup) {
+    const reported = numberOf(objectOf(objectOf(one['metrics'])?.['usage_completion_tokens'])?.['value']);
+    if (reported !== null && request.output_tokens !== null && !request.warmup) {
       usage.counted += request.output_tokens;
-      usage.told += told;
+      usage.reported += reported;
     }
   }
-  if (requests.length === 0) throw unreadable(path, 'It holds no request.');
+  if (requests.length === 0) throw unreadable(path, 'It contains no request.');
   const zero = started.reduce((low, start) => (start < low ? start : low));
   for (const [i, request] of requests.entries()) request.sent_ms = Number(started[i]! - zero) / 1e6;
 
@@ -54,19 +54,19 @@ export async function aiperfRequests(path: string, signal?: AbortSignal): Promis
   list.ours('failed', 'value', timed.length - good.length, { source });
   const chunked = good.filter(({ gaps_ms, output_tokens: tokens }) => gaps_ms === null && (tokens ?? 0) > 1);
   recompute(requests, list);
-  const issues = otherCounts(usage.counted, usage.told);
+  const issues = otherCounts(usage.counted, usage.reported);
   const failed = timed.length - good.length;
   if (failed > 0) issues.push(failures('AIPerf', failed));
   if (good.length === 0) issues.push(allFailed('AIPerf', 'profile'));
   const streamed = good.some(({ ttft_ms }) => ttft_ms !== null);
   if (good.length > 0 && !streamed) issues.push(notStreamed('profile'));
   if (streamed && chunked.length > 0) {
-    const text = `In ${chunked.length} of ${good.length} requests chunks were not tokens: ITL is unknown, and TPOT counts tokens.`;
+    const text = `In ${chunked.length} of ${good.length} requests a chunk held more or less than one token: ITL is unknown, TPOT is computed from token counts.`;
     issues.push(warning('chunk_is_not_token', text, chunked.length));
   }
   if (damaged)
     issues.push(
-      warning('last_line_cut_off', `Line ${damaged.line}, the last one, is cut off and was left out.`),
+      warning('last_line_cut_off', `Line ${damaged.line}, the last one, is cut off and was skipped.`),
     );
   return {
     tool: { name: 'aiperf', version: null },

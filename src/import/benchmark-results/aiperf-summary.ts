@@ -14,7 +14,7 @@ import { allFailed, failures, notStreamed, type ResultFile, unknownClock, warnin
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** AIPerf's `profile_export_aiperf.json`: metrics are keys whose value has a unit; statistics that are unset are omitted. */
+/** AIPerf's `profile_export_aiperf.json`: metrics are keys with a value that has a unit; unset statistics are omitted. */
 export const aiperfSummaryImporter = resultsImporter({
   name: 'aiperf-summary',
   sniff: (firstBytes) =>
@@ -25,7 +25,7 @@ export const aiperfSummaryImporter = resultsImporter({
   read: async (path) => aiperfSummary(await readObject(path), path),
 });
 
-/** AIPerf's names for what we define likewise. Its inter_token_latency is one number a request: our TPOT. */
+/** AIPerf's names for metrics that we define the same way. Its inter_token_latency is one number per request: our TPOT. */
 export const aiperfOurs: Record<string, OurMetric> = {
   time_to_first_token: 'ttft',
   inter_token_latency: 'tpot',
@@ -46,23 +46,22 @@ const units: Record<string, string> = {
   'tokens/sec/user': 'tok/s/user',
 };
 
-/** The unit a metric of AIPerf is kept in. */
+/** Unit in which a metric of AIPerf is stored. */
 export const unitOf = (unit: string): string => (toMs(unit) === null ? (units[unit] ?? unit) : 'ms');
 
 const meanings: Record<string, string> = {
-  inter_chunk_latency: 'gap between chunks, whatever number of tokens they hold',
+  inter_chunk_latency: 'gap between chunks of any number of tokens',
   output_token_throughput_per_user: '1 / inter_token_latency of a request',
   time_to_second_token: 'first to second chunk with content',
   goodput: "req/s that met the run's own limits",
-  // derived_latency.py: of all records, failed ones too.
-  effective_latency: 'moment the schedule had for the request to its end; failed requests are in it',
-  credit_to_start_latency:
-    'moment the schedule had for the request to its sending; failed requests are in it',
-  completed_request_count: 'requests that ended, failed ones too',
-  time_to_first_output_token: 'request sent to the first content that is no reasoning',
+  // derived_latency.py: over all records, failed ones included.
+  effective_latency: 'scheduled send time to the end of the request; includes failed requests',
+  credit_to_start_latency: 'scheduled send time to the actual send; includes failed requests',
+  completed_request_count: 'finished requests, failed ones included',
+  time_to_first_output_token: 'request sent to the first content that is not reasoning',
   http_req_waiting: 'last byte of the request sent to the first of the answer',
-  output_sequence_length: 'generated tokens of a request, reasoning included',
-  input_sequence_length: 'prompt tokens of a request',
+  output_sequence_length: 'generated tokens per request, reasoning included',
+  input_sequence_length: 'prompt tokens per request',
 };
 
 const statistics: Record<string, string> = { avg: 'mean', p50: 'median' };
@@ -73,11 +72,11 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const list = metricList('aiperf');
   const streamed = objectOf(file['time_to_first_token']) !== null;
   for (const [name, value] of Object.entries(file)) {
-    // Of answers in one piece these are zeros.
+    // These are zero for answers that were not streamed.
     if (streamed || !/^(effective|active)_(decode|prefill|total)_/.test(name))
       putMetric(list, name, objectOf(value));
   }
-  if (list.metrics.length === 0) throw unreadable(path, 'It holds no metric with a unit.');
+  if (list.metrics.length === 0) throw unreadable(path, 'It contains no metric with a unit.');
   const completed = list.metrics.find(({ name }) => name === 'completed');
   const errors = Array.isArray(file['error_summary']) ? file['error_summary'] : [];
   const failed = errors.reduce((sum: number, one) => sum + (numberOf(objectOf(one)?.['count']) ?? 0), 0);
@@ -92,7 +91,7 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   if (!streamed && list.metrics.some(({ name }) => name === 'e2e')) issues.push(notStreamed('AIPerf'));
   if (file['was_cancelled'] === true) {
     issues.push(
-      warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers are of a part of the benchmark.'),
+      warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers cover only part of the benchmark.'),
     );
   }
   const counted = numberOf(objectOf(file['total_osl'])?.['avg']);
@@ -110,16 +109,16 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   };
 }
 
-/** Without --use-server-token-count tokens are counted with the client's tokenizer; the server's usage may say otherwise. */
+/** Without --use-server-token-count tokens are counted with the client's tokenizer; the server's usage can differ. */
 export function otherCounts(counted: number | null, usage: number | null): Issue[] {
   if (counted === null || usage === null || counted === usage) return [];
-  const text = `AIPerf counted ${counted} output tokens, the server's usage says ${usage}: tokens, TPOT and tokens/s are those of AIPerf's own tokenizer (--use-server-token-count takes the server's).`;
+  const text = `AIPerf counted ${counted} output tokens, the server's usage says ${usage}: token counts, TPOT and tokens/s use AIPerf's own tokenizer (--use-server-token-count uses the server's).`;
   return [warning('token_counts_differ', text)];
 }
 
 /**
- * A metric in our unit where it is a time; tokens/sec and requests/sec are ours already. `std` of what was measured of
- * requests is numpy's with ddof 0 (metric_dicts.py of 0.3 to 0.13).
+ * A metric in our unit where it is a time; tokens/sec and requests/sec already are. `std` over requests is numpy's with
+ * ddof 0 (metric_dicts.py of 0.3 to 0.13).
  */
 export function putMetric(
   list: MetricList,
@@ -167,6 +166,8 @@ function modelOf(file: JsonObject): string | null {
   const names = objectOf(config?.['endpoint'])?.['model_names'];
   // Schema 1.4 (0.13) has models of its own.
   const items = objectOf(config?.['models'])?.['items'];
-  const told = Array.isArray(items) ? items.map((one) => objectOf(one)?.['name']) : names;
-  return Array.isArray(told) ? told.filter((name) => typeof name === 'string').join(', ') || null : null;
+  const reported = Array.isArray(items) ? items.map((one) => objectOf(one)?.['name']) : names;
+  return Array.isArray(reported)
+    ? reported.filter((name) => typeof name === 'string').join(', ') || null
+    : null;
 }

@@ -27,10 +27,10 @@ export function aiperfSweep(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const points = combinationsOf(file).map(({ label, metrics }) => pointOf(label, metrics, issues));
   if (!points.some(({ metrics }) => metrics.length > 0))
-    throw unreadable(path, 'It holds no combination with a metric.');
+    throw unreadable(path, 'It contains no combination with a metric.');
   const failed = file['failed_runs'] ?? objectOf(file['metadata'])?.['failed_runs'];
   if (Array.isArray(failed) && failed.length > 0) {
-    const text = `AIPerf: ${failed.length} ${failed.length === 1 ? 'run' : 'runs'} failed and ${failed.length === 1 ? 'is' : 'are'} in no number.`;
+    const text = `AIPerf: ${failed.length} ${failed.length === 1 ? 'run' : 'runs'} failed and ${failed.length === 1 ? 'is' : 'are'} excluded from all numbers.`;
     issues.push(warning('benchmark_runs_failed', text, failed.length));
   }
   return {
@@ -53,7 +53,7 @@ function combinationsOf(file: JsonObject): { label: string; metrics: JsonObject 
   }));
 }
 
-/** "concurrency 10, isl 512"; of a dotted name such as phases.profiling.concurrency the last part. */
+/** "concurrency 10, isl 512"; a dotted name such as phases.profiling.concurrency gives its last part. */
 function labelOf(parameters: JsonObject): string {
   return Object.entries(parameters)
     .map(
@@ -73,7 +73,7 @@ function pointOf(label: string, metrics: JsonObject, issues: Issue[]): ResultPoi
     if (metric === null) continue;
     const [, name, statistic] = suffix.exec(key) ?? [];
     if (name === undefined || statistic === undefined) {
-      // One run has no deviation over runs, and this is none over requests.
+      // One run has no deviation over runs, and this is not one over requests.
       putMetric(list, key, { ...metric, avg: metric['avg'] ?? metric['mean'], std: null });
       continue;
     }
@@ -85,7 +85,7 @@ function pointOf(label: string, metrics: JsonObject, issues: Issue[]): ResultPoi
   return { label, metrics: list.metrics, requests: [], iterations: [] };
 }
 
-/** How far the runs of a combination lie apart; nothing where there was one. */
+/** Spread over the runs of a combination; empty for a single run. */
 function overRuns(
   list: MetricList,
   { name, statistic, metric }: { name: string; statistic: string; metric: JsonObject },

@@ -21,7 +21,7 @@ const latencies = [
 ] as const;
 
 describe('vllm bench serve', () => {
-  test('numbers that nobody can measure are left out and counted', async () => {
+  test('impossible numbers are dropped and counted', async () => {
     const file = {
       ...json('vllm-serve.json'),
       mean_ttft_ms: -5,
@@ -48,7 +48,7 @@ describe('vllm bench serve', () => {
     expect(sglang.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 1 });
   });
 
-  test('--save-detailed: our figures from the requests equal numpy, beside those of the file', async () => {
+  test('--save-detailed: our figures from the requests equal those of numpy and are stored next to those of the file', async () => {
     const found = await loaded(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json');
     expect(found.importer).toBe('vllm-bench-serve');
@@ -128,14 +128,14 @@ describe('vllm bench serve', () => {
     expect(found.names()).toContain('ttft');
   });
 
-  test('a mean that its own requests do not give is told', async () => {
+  test('a mean that disagrees with its requests is reported', async () => {
     const file = json('vllm-serve-detailed.json') as Record<string, unknown>;
     const path = written('wrong.json', JSON.stringify({ ...file, mean_ttft_ms: 1 }));
     expect(codes(await loaded(path))).toContain('recomputed_differs');
   });
 });
 
-test('vllm bench latency: seconds a batch, n − 1 deviation, percentiles of the file', async () => {
+test('vllm bench latency: seconds per batch, n − 1 deviation, percentiles of the file', async () => {
   const found = await loaded(fixture('vllm-latency.json'));
   const file = json('vllm-latency.json') as unknown as {
     latencies: number[];
@@ -156,7 +156,7 @@ test('vllm bench throughput: its tokens/s is the total, the output alone is unkn
 });
 
 describe('sglang bench_serving', () => {
-  test('bare Infinity is read, also beside a text that says Infinity', async () => {
+  test('bare Infinity is read, also next to a text "Infinity"', async () => {
     const found = await loaded(fixture('sglang.jsonl'));
     expect(found.importer).toBe('sglang-bench-serving');
     expect(found.metrics[0]!.label).toBe('rate inf');
@@ -168,7 +168,7 @@ describe('sglang bench_serving', () => {
     });
   });
 
-  test('its end is that of the stream: e2e and TPOT keep their names; ours come from the details', async () => {
+  test('its requests end with the stream: e2e and TPOT keep the names of the tool; ours come from the details', async () => {
     const found = await loaded(fixture('sglang.jsonl'));
     const vllm = json('vllm-serve-detailed.json');
     expect(found.names(0)).toContain('sglang.tpot');
@@ -176,7 +176,7 @@ describe('sglang bench_serving', () => {
     expect(found.value('sglang.e2e_latency', 'mean', 'file', 1)).toBeCloseTo(vllm['mean_e2el_ms']! + 2, 6);
     expect(found.value('e2e', 'mean', 'recomputed', 1)).toBeCloseTo(vllm['mean_e2el_ms']!, 6);
     expect(found.value('tpot', 'p99', 'recomputed', 1)).toBeCloseTo(vllm['p99_tpot_ms']!, 6);
-    // The native protocol tells the tokens of each chunk, others do not.
+    // Only the native protocol reports the tokens of each chunk.
     expect(found.names(0)).toContain('itl');
     expect(found.names(2)).toContain('sglang.itl');
     expect(found.names(2)).not.toContain('itl');
@@ -203,7 +203,7 @@ describe('AIPerf', () => {
     });
   });
 
-  test('requests: the summary comes out of them, the warm-up is left out, ns since 1970 stay exact', async () => {
+  test('requests: they give the summary, the warm-up is excluded, ns since 1970 stay exact', async () => {
     const found = await loaded(fixture('aiperf-profile_export.jsonl'));
     const summary = await loaded(fixture('aiperf-profile_export_aiperf.json'));
     for (const name of ['ttft', 'tpot', 'e2e']) {
@@ -223,7 +223,7 @@ describe('AIPerf', () => {
     expect(later.requests[0]!.sent_ns).toBe(363);
   });
 
-  test('a last line that is cut off is left out and told; one in the middle is an error', async () => {
+  test('a truncated last line is skipped and reported; one in the middle is an error', async () => {
     const text = readFileSync(fixture('aiperf-profile_export.jsonl'), 'utf8');
     const cut = await loaded(written('cut.jsonl', text.slice(0, -200)));
     expect(cut.requests).toHaveLength(11);
@@ -292,7 +292,7 @@ test('llama-bench: tests by name and depth, repeats as iterations, nothing calle
   ).toHaveLength(6);
 });
 
-test('optimum-benchmark: units to ms and bytes, one value has no deviation, a repeated list is told', async () => {
+test('optimum-benchmark: units to ms and bytes, one value has no deviation, a repeated list is reported', async () => {
   const found = await loaded(fixture('optimum-benchmark_report.json'));
   const file = json('optimum-benchmark_report.json') as unknown as Record<
     string,
@@ -312,7 +312,7 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
   expect(found.metrics.every(({ defined_as_ours }) => !defined_as_ours)).toBe(true);
 });
 
-test('results that are there twice count once; a second one where the format has one is an error', async () => {
+test('duplicate results count once; a second one where the format allows one is an error', async () => {
   const line = JSON.stringify(json('vllm-serve.json'));
   const other = JSON.stringify({ ...json('vllm-serve.json'), mean_ttft_ms: 99.5 });
   const twice = await loaded(written('twice.json', `${line}\n${other}\n${line}\n`));
@@ -327,7 +327,7 @@ test('results that are there twice count once; a second one where the format has
   }
 });
 
-test('a time that no clock shows costs the clock, not the file', async () => {
+test('an impossible time costs the clock, not the file', async () => {
   const serve = await loaded(
     written('long.json', JSON.stringify({ ...json('vllm-serve.json'), duration: 1e308 })),
   );
@@ -342,7 +342,7 @@ test('a time that no clock shows costs the clock, not the file', async () => {
   expect(far.facts.realtime_zero_ns).toBeNull();
 });
 
-test('what is cut off, empty or of another program is an error in three parts', async () => {
+test('a truncated, empty or foreign file is an error in three parts', async () => {
   const cut = written('cut.json', readFileSync(fixture('vllm-serve-detailed.json'), 'utf8').slice(0, 1500));
   await expect(loaded(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   await expect(loaded(written('none.json', '{"avg_latency": 1, "latencies": []}'))).rejects.toMatchObject({

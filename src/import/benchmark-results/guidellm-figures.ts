@@ -1,61 +1,56 @@
 import { type JsonObject, type MetricList, numberOf, objectOf } from './metric-list.js';
 
-/** What GuideLLM measured at one load. */
+/** GuideLLM's measurements at one load. */
 export interface Measured {
   metrics: JsonObject;
   completed: number | null;
-  /** First request to last; null when a warm-up or cool-down was cut off it. */
+  /** First request to last; null when a warm-up or cool-down was excluded. */
   duration: number | null;
 }
 
-/** Our name, or null for one that is defined otherwise; then its unit, factor and meaning. */
+/** Our name, or null for a metric with another definition; then its unit, factor and meaning. */
 const meanings: Record<string, ['ttft' | 'tpot' | null, string, number, string]> = {
   time_to_first_token_ms: ['ttft', 'ms', 1, 'request sent to the first iteration with tokens'],
   inter_token_latency_ms: [
     'tpot',
     'ms',
     1,
-    '(last − first token) / (output tokens − 1) of a request, weighted by its output tokens − 1: a long answer counts more',
+    '(last − first token) / (output tokens − 1) per request, weighted by its output tokens − 1: long answers have more weight',
   ],
-  time_to_first_output_token_ms: [null, 'ms', 1, 'request sent to the first token that is no reasoning'],
+  time_to_first_output_token_ms: [null, 'ms', 1, 'request sent to the first token that is not reasoning'],
   time_per_output_token_ms: [
     null,
     'ms',
     1,
-    '(last token − request sent) / output tokens, weighted by the output tokens: the time to the first token is in it',
+    '(last token − request sent) / output tokens, weighted by the output tokens; includes the time to the first token',
   ],
-  request_scheduled_latency: [
-    null,
-    'ms',
-    1000,
-    'moment the schedule had for the request to the end of the response',
-  ],
-  request_dispatch_delay: [null, 'ms', 1000, 'moment the schedule had for the request to its sending'],
+  request_scheduled_latency: [null, 'ms', 1000, 'scheduled send time to the end of the response'],
+  request_dispatch_delay: [null, 'ms', 1000, 'scheduled send time to the actual send'],
   request_goodput: [null, 'req/s', 1, "rate of completions that met the run's own limits"],
   request_latency: [null, 'ms', 1000, 'request sent to the end of the response, not to its last content'],
   requests_per_second: [null, 'req/s', 1, 'rate of completions, weighted by time'],
-  request_concurrency: [null, 'requests', 1, 'requests under way, weighted by time'],
+  request_concurrency: [null, 'requests', 1, 'requests in flight, weighted by time'],
   output_tokens_per_second: [null, 'tok/s', 1, 'rate of generated tokens, weighted by time'],
   tokens_per_second: [null, 'tok/s', 1, 'rate of prompt and generated tokens, weighted by time'],
-  prompt_token_count: [null, 'tokens', 1, 'prompt tokens of a request'],
-  output_token_count: [null, 'tokens', 1, 'generated tokens of a request'],
-  total_token_count: [null, 'tokens', 1, 'prompt and generated tokens of a request'],
+  prompt_token_count: [null, 'tokens', 1, 'prompt tokens per request'],
+  output_token_count: [null, 'tokens', 1, 'generated tokens per request'],
+  total_token_count: [null, 'tokens', 1, 'prompt and generated tokens per request'],
 };
 
-/** The distributions of the requests that succeeded. One with count 0 is filled with zeros, and is left out. */
+/** The distributions over successful requests. One with count 0 is filled with zeros and skipped. */
 export function figuresOf(measured: Measured, list: MetricList): void {
   const successful = (name: string) => objectOf(objectOf(measured.metrics[name])?.['successful']);
   for (const [name, [ours, unit, factor, definition]] of Object.entries(meanings)) {
     const summary = successful(name);
     const n = numberOf(summary?.['count']);
     if (!summary || n === 0) continue;
-    // A request without a token, streamed or not, goes in as 0.
+    // A request without a token, streamed or not, is included as 0.
     const zeros = ours !== null && numberOf(summary['min']) === 0;
     if (zeros && numberOf(summary['max']) === 0) continue;
-    // Entries by token or moment are not so many observations.
+    // Entries per token or moment are not independent observations.
     const entries = n !== null && measured.completed !== null && n > measured.completed ? null : n;
     const source = `file: metrics.${name}.successful`;
-    const told = name.replace(/_ms$/, '');
+    const reported = name.replace(/_ms$/, '');
     const requests = ours === 'tpot' ? unweighted(measured, summary, successful('output_token_count')) : n;
     for (const [statistic, value] of statisticsOf(summary)) {
       const scaled = value === null ? null : value * factor;
@@ -64,21 +59,20 @@ export function figuresOf(measured: Measured, list: MetricList): void {
         list.ours(ours, statistic, scaled, { n: requests, source, ...note });
       } else {
         const text = zeros ? `${definition}; a request without a token counts as 0` : definition;
-        list.own(told, unit, text, statistic, scaled, { n: entries, source });
+        list.own(reported, unit, text, statistic, scaled, { n: entries, source });
       }
     }
   }
   const attained = numberOf(measured.metrics['slo_attainment']);
   const source = 'file: metrics.slo_attainment';
-  const text =
-    "share of the requests that met all of the run's own limits, failed ones among those that did not";
+  const text = "share of requests that met all of the run's own limits; failed requests count as not met";
   list.own('slo_attainment', 'ratio', text, 'value', attained, { source });
 }
 
 /**
- * Since 0.2 the distribution of inter_token_latency_ms has output tokens − 1 entries a request. It is our TPOT,
- * one a request, where that makes no difference: all answers of one length, or one entry a request.
- * @returns the number of requests in it, or null when long answers count more
+ * Since 0.2 the distribution of inter_token_latency_ms has output tokens − 1 entries per request. It equals our TPOT (one
+ * value per request) when all answers have one length, or there is one entry per request.
+ * @returns the number of requests in it, or null when long answers have more weight
  */
 function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject | null): number | null {
   const n = numberOf(summary['count']);
@@ -87,7 +81,7 @@ function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject
   return least !== null && least === most && least > 1 ? n / (least - 1) : null;
 }
 
-/** Sums, and rates over the whole benchmark where nothing of it was cut off. */
+/** Sums, and rates over the whole benchmark when no part of it was excluded. */
 export function totalsOf({ metrics, completed, duration }: Measured, list: MetricList): void {
   const sum = (name: string, ours: 'input_tokens' | 'output_tokens') => {
     const value = numberOf(objectOf(objectOf(metrics[name])?.['successful'])?.['total_sum']);

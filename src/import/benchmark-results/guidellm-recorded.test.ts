@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { loaded } from './test-load.js';
 
 /**
- * Files that guidellm 0.8.1 wrote (ORIGIN.md beside them). The oracle is its own: what it computed for each request
+ * Files that guidellm 0.8.1 wrote (see ORIGIN.md next to them). The oracle is GuideLLM itself: its values per request
  * (fields of `requests`), its distributions of them, and the tables it printed.
  */
 const recorded = (run: string) => join('test/fixtures/benchmark-results-recorded', `guidellm-${run}.json`);
@@ -35,7 +35,7 @@ const codes = (found: Awaited<ReturnType<typeof loaded>>) =>
   found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
 
 describe('GuideLLM 0.8.1', () => {
-  test('answers of several lengths: its inter-token latency is weighted, ours is one a request', async () => {
+  test('answers of several lengths: its inter-token latency is weighted, ours is one per request', async () => {
     const found = await loaded(recorded('errors'));
     const [{ metrics, requests, duration }] = benchmarks('errors') as [Benchmark];
     expect(found.importer).toBe('guidellm');
@@ -54,7 +54,7 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.metrics.find(({ name }) => name === 'guidellm.inter_token_latency')!.n).toBeNull();
     expect(() => found.value('tpot', 'mean', 'file')).toThrow();
     expect(codes(found)).not.toContain('recomputed_differs');
-    // What is likewise one a request agrees.
+    // Metrics that both define per request agree.
     const { successful: ttft } = metrics['time_to_first_token_ms']!;
     expect(found.value('ttft', 'mean')).toBe(ttft.mean);
     expect(found.value('ttft', 'mean', 'recomputed')).toBeCloseTo(ttft.mean, 6);
@@ -70,7 +70,7 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.value('output_throughput', 'value', 'recomputed')).toBeCloseTo(98 / duration, 9);
   });
 
-  test('a 429 and cut streams: failures with their errors, in no figure', async () => {
+  test('a 429 and cut streams: failures have errors and are excluded from figures', async () => {
     const found = await loaded(recorded('errors'));
     expect([found.value('completed', 'value'), found.value('failed', 'value')]).toEqual([8, 4]);
     expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'requests_failed 4']);
@@ -91,14 +91,14 @@ describe('GuideLLM 0.8.1', () => {
     });
   });
 
-  test('a sweep: each load a point; answers of one length make its inter-token latency our TPOT', async () => {
+  test('a sweep: one point per load; answers of one length make its inter-token latency our TPOT', async () => {
     const found = await loaded(recorded('sweep'));
     expect([...new Set(found.metrics.map(({ label }) => label))]).toEqual([
       'synchronous',
       'throughput 512',
       'constant 34.83 req/s',
     ]);
-    // As its table has them: TTFT 43.9, 45.2, 45.7 ms; 5.0, 5.0, 4.9 ms a token.
+    // As its table has them: TTFT 43.9, 45.2, 45.7 ms; 5.0, 5.0, 4.9 ms per token.
     for (const [point, [ttft, tpot]] of [
       [43.9, 5.0],
       [45.2, 5.0],
@@ -128,7 +128,7 @@ describe('GuideLLM 0.8.1', () => {
     );
   });
 
-  test('a warm-up: its requests are in no figure, and the figures of the window keep their meaning', async () => {
+  test('a warm-up: its requests are excluded, and the figures of the window keep their meaning', async () => {
     const found = await loaded(recorded('warm'));
     const [{ metrics, requests, start_time }] = benchmarks('warm') as [Benchmark];
     // By hand: 15 answers, three of which ended before the window began; 2 were cut off by its end.
@@ -149,14 +149,14 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.names()).not.toContain('duration');
     expect(found.names()).not.toContain('request_throughput');
     expect(found.issues.at(-1)!.text).toBe(
-      'concurrent 2: 3 requests of the warm-up or cool-down are in no figure; 0.716 s were measured.',
+      'concurrent 2: 3 requests in warm-up or cool-down are excluded from all figures; the measured window is 0.716 s.',
     );
     // Rows begin with the first request, 0.284 s before the window.
     expect(Math.min(...found.requests.map(({ sent_ns }) => sent_ns!))).toBe(0);
     expect(Number(found.facts.realtime_zero_ns) / 1e9).toBeCloseTo(start_time - 0.2843, 3);
   });
 
-  test('answers in one piece: the zeros of its inter-token latency are none, there is no first token', async () => {
+  test('without streaming: the zeros of its inter-token latency are dropped, there is no first token', async () => {
     const found = await loaded(recorded('nostream'));
     const [{ metrics }] = benchmarks('nostream') as [Benchmark];
     // 4 answers of 44 tokens: 40 entries of 0 ms.
@@ -168,7 +168,7 @@ describe('GuideLLM 0.8.1', () => {
     expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'not_streamed']);
   });
 
-  test('when all failed its zeros are no measurements', async () => {
+  test('when all requests failed, its zeros are not measurements', async () => {
     const found = await loaded(recorded('allfailed'));
     expect(found.names()).toEqual(['completed', 'duration', 'failed']);
     expect(found.value('failed', 'value')).toBe(3);

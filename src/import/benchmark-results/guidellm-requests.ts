@@ -3,26 +3,26 @@ import type { RequestSample } from './recompute.js';
 
 const statuses = { successful: null, errored: 'failed', incomplete: 'incomplete' } as const;
 
-/** Epoch seconds between which requests were counted. */
+/** Epoch seconds between which requests count. */
 export type Window = readonly [start: number, end: number];
 
 /**
- * What a warm-up and a cool-down left of the benchmark; null when nothing was cut off. From 0.4 on their durations are
- * told, and the settings are no sign of them: `config.warmup` is there when none was asked for. Before, they were in `args`.
+ * The part of the benchmark between warm-up and cool-down; null when nothing was excluded. From 0.4 on their durations are
+ * recorded; `config.warmup` is no evidence, since it is there even when none was requested. Before, they were in `args`.
  */
 export function measuredWindow(benchmark: JsonObject): Window | null {
   const [start, end] = [numberOf(benchmark['start_time']), numberOf(benchmark['end_time'])];
-  const told = [benchmark['warmup_duration'], benchmark['cooldown_duration']].map(numberOf);
+  const reported = [benchmark['warmup_duration'], benchmark['cooldown_duration']].map(numberOf);
   const asked = [objectOf(benchmark['args']), objectOf(benchmark['config'])].flatMap((from) =>
     ['warmup_duration', 'cooldown_duration', 'warmup', 'cooldown'].map((key) => numberOf(from?.[key])),
   );
-  const durations = told.some((one) => one !== null) ? told : asked;
+  const durations = reported.some((one) => one !== null) ? reported : asked;
   return start !== null && end !== null && durations.some((one) => one !== null && one > 0)
     ? [start, end]
     : null;
 }
 
-/** Rows of one benchmark. Like the tool, a request that was under way at an end of the window counts. */
+/** Rows of one benchmark. As in the tool, a request in flight at an end of the window counts. */
 export function requestsOf(
   benchmark: JsonObject,
   zero: number | null,

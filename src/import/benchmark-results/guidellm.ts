@@ -15,7 +15,7 @@ import {
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** GuideLLM's `benchmarks.json`: one benchmark a load point. A distribution with count 0 is filled with zeros. */
+/** GuideLLM's `benchmarks.json`: one benchmark per load point. A distribution with count 0 is filled with zeros. */
 export const guidellmImporter = resultsImporter({
   name: 'guidellm',
   sniff: (firstBytes) =>
@@ -37,7 +37,7 @@ export function guidellm(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [
     info(
       'percentiles_defined_otherwise',
-      "GuideLLM's percentiles are steps of the distribution, not interpolated: they are kept as p90_step, p99_step, …",
+      "GuideLLM's percentiles are not interpolated: they are stored as p90_step, p99_step, …",
     ),
   ];
   const metadata = objectOf(file['metadata']);
@@ -56,7 +56,7 @@ export function guidellm(file: JsonObject, path: string): ResultFile {
   };
 }
 
-/** The schema of 0.8 (metadata.version 2) tells the backend; `args` of those before has it in free text. */
+/** The schema of 0.8 (metadata.version 2) records the backend; in earlier ones it is free text in `args`. */
 function backendOf(file: JsonObject): Record<string, string | null> {
   const backend = objectOf(objectOf(objectOf(file['config'])?.['spec'])?.['backend']);
   if (!backend) return {};
@@ -66,7 +66,7 @@ function backendOf(file: JsonObject): Record<string, string | null> {
   };
 }
 
-/** `start_time` is where measuring begins: with a warm-up, requests were sent before it. */
+/** `start_time` is the start of the measurement: with a warm-up, requests were sent before it. */
 function firstMoment(benchmark: JsonObject): number | null {
   const scheduler = objectOf(benchmark['scheduler_metrics']);
   return numberOf(scheduler?.['request_start_time']) ?? numberOf(benchmark['start_time']);
@@ -78,7 +78,7 @@ function labelOf(benchmark: JsonObject, index: number): string {
   const streams = numberOf(strategy?.['streams']) ?? numberOf(strategy?.['max_concurrency']);
   const rate = numberOf(strategy?.['rate']);
   if (kind === null) return `benchmark ${index}`;
-  // A sweep's rates are shares of what the throughput run reached.
+  // A sweep's rates are fractions of the throughput run's rate.
   if (rate !== null) return `${kind} ${Number(rate.toPrecision(4))} req/s`;
   return streams === null || kind === 'synchronous' ? kind : `${kind} ${streams}`;
 }
@@ -108,7 +108,7 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
   recompute(requests, list);
   issues.push(...leftOut(label, requests, errored, window && duration));
   if (numberOf(successful('time_to_first_token_ms')?.['count']) === 0) issues.push(notStreamed(label));
-  // A window cuts requests in two: those under way at its ends are in some of the tool's figures and not in others.
+  // The window splits requests: those in flight at its ends are in some of the tool's figures and not in others.
   if (window === null) issues.push(...disagreements(list, label));
   return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
 }
@@ -122,12 +122,12 @@ function leftOut(
   const issues: Issue[] = [];
   const cut = requests.filter(({ failure }) => failure?.status === 'incomplete').length;
   if (cut > 0) {
-    const text = `${label}: ${cut} ${cut === 1 ? 'request' : 'requests'} cut off by the end of the benchmark are in no latency.`;
+    const text = `${label}: ${cut} ${cut === 1 ? 'request' : 'requests'} cut off by the end of the benchmark are excluded from all latencies.`;
     issues.push(warning('requests_incomplete', text, cut));
   }
   const outside = requests.filter(({ failure, warmup }) => failure === null && warmup).length;
   if (seconds !== null) {
-    const text = `${label}: ${outside} ${outside === 1 ? 'request' : 'requests'} of the warm-up or cool-down are in no figure; ${seconds.toFixed(3)} s were measured.`;
+    const text = `${label}: ${outside} ${outside === 1 ? 'request' : 'requests'} in warm-up or cool-down are excluded from all figures; the measured window is ${seconds.toFixed(3)} s.`;
     issues.push(info('warmup_left_out', text));
   }
   if (errored) issues.push(failures(label, errored));

@@ -1,7 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import { type ResultFile, type ResultPoint, warning } from './result-file.js';
 
-/** Times, counts and rates: none is below 0. Others (temperatures, differences) may be. */
+/** Times, counts and rates are never negative. Others (temperatures, differences) may be. */
 const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tok/s/GPU', 'tokens', 'requests']);
 /** Times of requests and steps, ns, and counts. */
 const rowsFromZero = [
@@ -14,16 +14,16 @@ const rowsFromZero = [
   'output_tokens',
   'cached_tokens',
 ] as const;
-/** 2^53: a larger count has no exact number, and no time in ms or rate is larger. */
+/** 2^53: larger counts are not exact, and no time in ms and no rate is larger. */
 const mostOfFigures = Number.MAX_SAFE_INTEGER;
-/** Of rows, whose times may be Unix times in ns: 300 years. */
+/** For rows, with times that may be Unix times in ns: 300 years. */
 const mostOfRows = 1e19;
 const examples = 3;
 
 const possible = (value: number, fromZero: boolean, most: number) =>
   Math.abs(value) <= most && (value >= 0 || !fromZero);
 
-/** Leaves out numbers that no benchmark can measure (negative times, 1e308), and counts them in a warning. */
+/** Drops numbers that no benchmark can measure (negative times, 1e308), and counts them in a warning. */
 export function withoutImpossible(file: ResultFile): ResultFile {
   const left: string[] = [];
   const points = file.points.map((point): ResultPoint => {
@@ -34,12 +34,12 @@ export function withoutImpossible(file: ResultFile): ResultFile {
     });
     const requests = point.requests.map((row) => {
       const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, mostOfRows));
-      for (const name of wrong) left.push(`a request's ${name} = ${row[name]}`);
+      for (const name of wrong) left.push(`${name} = ${row[name]} of a request`);
       return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
       const kept = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
-      if (!kept) left.push(`a repeat of ${(end ?? 0) - (start ?? 0)} ns`);
+      if (!kept) left.push(`a repeat that took ${(end ?? 0) - (start ?? 0)} ns`);
       return kept;
     });
     return { ...point, metrics, requests, iterations };
@@ -52,7 +52,7 @@ function impossible(left: readonly string[]): Issue {
   const more = left.length > examples ? ', …' : '';
   return warning(
     'impossible_values',
-    `${left.length} number${left.length === 1 ? ' is' : 's are'} negative or too large to be measured and ${left.length === 1 ? 'was' : 'were'} left out: ${shown}${more}.`,
+    `${left.length} number${left.length === 1 ? ' is' : 's are'} negative or implausibly large and ${left.length === 1 ? 'was' : 'were'} dropped: ${shown}${more}.`,
     left.length,
   );
 }

@@ -4,8 +4,8 @@ import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /**
- * InferenceX (before: InferenceMAX) `agg_*.json`, one configuration or an array of them. Its process_result.py makes it
- * of a serving benchmark: times in seconds, throughput divided by GPUs.
+ * InferenceX (formerly InferenceMAX) `agg_*.json`, one configuration or an array of them. Its process_result.py makes it
+ * from a serving benchmark: times in seconds, throughput divided by GPUs.
  */
 export const inferencexImporter = resultsImporter({
   name: 'inferencex',
@@ -13,11 +13,14 @@ export const inferencexImporter = resultsImporter({
   read: async (path) => inferencex(await readObjects(path)),
 });
 
-/** The file does not name the client's backend: of chat completions the first chunk may be without text. */
+/** The file does not name the client's backend: with chat completions the first chunk may have no text. */
 const latencies: Record<string, readonly [name: string, definition: string]> = {
-  ttft: ['ttft', "request sent to the first chunk of the benchmark's client, which may hold no text"],
-  tpot: ['tpot', '(last chunk − first chunk) / (output tokens − 1) of a request'],
-  itl: ['itl', 'gap between chunks, whatever number of tokens they hold'],
+  ttft: [
+    'ttft',
+    "request sent to the first chunk that the benchmark's client received, which may have no text",
+  ],
+  tpot: ['tpot', '(last chunk − first chunk) / (output tokens − 1) per request'],
+  itl: ['itl', 'gap between chunks of any number of tokens'],
 };
 
 const throughputs: Record<string, readonly [unit: string, definition: string]> = {
@@ -35,7 +38,7 @@ const throughputs: Record<string, readonly [unit: string, definition: string]> =
   input_tput_tps: ['tok/s', 'prompt tokens / duration'],
   avg_power_w: ['W', 'mean power per GPU under load'],
   joules_per_output_token: ['J', 'energy / generated tokens (decode GPUs only where prefill has its own)'],
-  joules_per_input_token: ['J', 'energy of prefill GPUs / prompt tokens'],
+  joules_per_input_token: ['J', 'energy of the prefill GPUs / prompt tokens'],
   joules_per_total_token: ['J', 'energy / prompt and generated tokens'],
 };
 
@@ -88,14 +91,14 @@ function put(
     list.own(
       'intvty',
       'tok/s/user',
-      'interactivity: 1 / TPOT of the same statistic, so that its p99 is of the slow requests',
+      'interactivity: 1 / TPOT of the same statistic, so its p99 describes the slow requests',
       named,
       seconds,
       details,
     );
 }
 
-/** process_result.py also divides 1 by the standard deviation of TPOT, which is the deviation of nothing. */
+/** process_result.py also divides 1 by the standard deviation of TPOT, which is meaningless. */
 function ofDeviation(run: JsonObject, statistic: string, value: number): boolean {
   const deviation = numberOf(run['std_tpot']);
   return statistic === 'std' && deviation !== null && Math.abs(value * deviation - 1) < 1e-6;

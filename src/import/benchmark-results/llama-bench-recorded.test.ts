@@ -17,7 +17,7 @@ const labelsOf = ({ metrics }: Awaited<ReturnType<typeof loaded>>) => [
 ];
 
 describe('llama-bench of llama.cpp 0.7.0', () => {
-  test('json: its rates are those of its repeats', async () => {
+  test('json: its rates equal those of its repeats', async () => {
     const found = await loaded(recorded('json'));
     expect([found.importer, found.facts.tool.version]).toEqual(['llama-bench', 'Debian (11669)']);
     expect(labelsOf(found)).toEqual(labels);

@@ -1,7 +1,7 @@
 import type { JsonObject } from './metric-list.js';
 import { unreadable } from './result-text.js';
 
-/** First line of `-o csv` (columns vary, these three are in all) and of `-o md`. */
+/** Header line of `-o csv` (columns vary, these three are in all) and of `-o md`. */
 const csvHead = /^build_commit,.*\bn_prompt,n_gen,.*\bavg_ts,/;
 const markdownHead = /^\| *model *\|.*\| *test *\| *t\/s *\|/;
 
@@ -11,13 +11,13 @@ export function isTestTable(text: string): boolean {
 }
 
 /**
- * Tests of a table, with the names that `-o json` has for the same.
+ * Tests of a table, with the field names of `-o json`.
  * @throws E_TRACE_FILE when a line has fewer columns than the head
  */
 export function testsOf(text: string, path: string): JsonObject[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const tests = csvHead.test(lines[0]!) ? fromCsv(lines, path) : fromMarkdown(lines, path);
-  if (tests.length === 0) throw unreadable(path, 'It holds no test, perhaps it was cut off.');
+  if (tests.length === 0) throw unreadable(path, 'It contains no test; it may be cut off.');
   return tests;
 }
 
@@ -52,7 +52,7 @@ function fromMarkdown([head, , ...lines]: string[], path: string): JsonObject[] 
       const cell = (name: string) => found[names.indexOf(name)];
       const test = /^(?:pp(\d+))?\+?(?:tg(\d+))?(?: @ d(\d+))?$/.exec(cell('test') ?? '');
       const rate = /^([\d.]+) ± ([\d.]+)$/.exec(cell('t/s') ?? '');
-      if (found.length !== names.length || !test || !rate) throw unreadable(path, `"${line}" is no test.`);
+      if (found.length !== names.length || !test || !rate) throw unreadable(path, `"${line}" is not a test.`);
       const number = (value: string | undefined) => (value === undefined ? null : Number(value));
       return {
         n_prompt: number(test[1]) ?? 0,

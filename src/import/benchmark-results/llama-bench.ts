@@ -4,7 +4,7 @@ import { isTestTable, testsOf } from './llama-bench-text.js';
 import { objectsOf, readText, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** `llama-bench -o json` (an array of tests), `-o jsonl`, and without the repeats `-o csv` and `-o md`, its default. */
+/** `llama-bench -o json` (an array of tests), `-o jsonl`, and, without the repeats, `-o csv` and `-o md` (the default). */
 export const llamaBenchImporter = resultsImporter({
   name: 'llama-bench',
   sniff: (firstBytes) =>
@@ -20,9 +20,9 @@ export const llamaBenchImporter = resultsImporter({
 });
 
 const definitions = {
-  prompt_processing: 'prompt tokens / time to evaluate them, without sampling: no TTFT',
+  prompt_processing: 'prompt tokens / time to evaluate them, without sampling (not TTFT)',
   text_generation:
-    'tokens / time to evaluate them one by one, without sampling and without a prompt: no TPOT',
+    'tokens / time to evaluate them one by one, without sampling and without a prompt (not TPOT)',
   prompt_and_generation: 'prompt and generated tokens / time for both',
 };
 
@@ -48,11 +48,11 @@ export function llamaBench(tests: readonly JsonObject[], path: string): ResultFi
       points.some(({ iterations }) => iterations.length > 0)
         ? info(
             'moments_unknown',
-            'llama-bench tells when each test began and how long its repeats took: repeats were laid end to end.',
+            'llama-bench records the start of each test and the duration of its repeats: repeats were placed end to end.',
           )
         : info(
             'repeats_unknown',
-            'This output of llama-bench has mean and deviation without the repeats: -o json has them.',
+            'This llama-bench output has mean and deviation but no repeats; -o json has them.',
           ),
     ],
   };
@@ -74,7 +74,7 @@ function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
   const put = (statistic: string, value: unknown, source: string) =>
     list.own(name, 'tok/s', definitions[name], statistic, value, { n, source });
   put('mean', test['avg_ts'], 'file: avg_ts');
-  // It writes 0 for a single repeat, whose number csv and md do not tell.
+  // It writes 0 for a single repeat; csv and md do not record the number of repeats.
   put('sd', n === 1 || (n === null && test['stddev_ts'] === 0) ? null : test['stddev_ts'], 'file: stddev_ts');
   const times = numbersOf(test['samples_ns']);
   return {

@@ -1,11 +1,14 @@
 import type { ResultMetric } from './result-file.js';
 
-/** Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only where its source agrees. */
+/**
+ * Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only if its source has the same
+ * definition.
+ */
 export const ourDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
   tpot: [
     'ms',
-    '(last − first generated text) / (output tokens − 1) of a request; none for less than two tokens',
+    '(last − first generated text) / (output tokens − 1) per request; undefined for fewer than two tokens',
   ],
   itl: ['ms', 'gap between tokens; a chunk of k tokens gives k equal gaps'],
   e2e: ['ms', 'request sent to its last content'],
@@ -14,7 +17,7 @@ export const ourDefinitions = {
   total_throughput: ['tok/s', 'prompt and generated tokens of completed requests / duration'],
   duration: ['s', 'first request sent to last one answered'],
   completed: ['requests', 'requests answered in full'],
-  failed: ['requests', 'requests that ended otherwise'],
+  failed: ['requests', 'requests that did not complete'],
   input_tokens: ['tokens', 'prompt tokens of completed requests'],
   output_tokens: ['tokens', 'generated tokens of completed requests'],
 } as const;
@@ -24,15 +27,15 @@ export type OurMetric = keyof typeof ourDefinitions;
 interface Details {
   n?: number | null;
   source: string;
-  /** Where the source's definition has a detail that ours leaves open. */
+  /** A detail of the source's definition that ours leaves open. */
   note?: string;
 }
 
 export interface MetricList {
   metrics: ResultMetric[];
-  /** A number defined as ours is. Anything but a finite number is left out. */
+  /** A number with the same definition as ours. Non-finite numbers are dropped. */
   ours(name: OurMetric, statistic: string, value: unknown, details: Details): void;
-  /** A number with the tool's own meaning, under `tool.name`. */
+  /** A number with the tool's own definition, stored as `tool.name`. */
   own(
     name: string,
     unit: string,
@@ -43,7 +46,7 @@ export interface MetricList {
   ): void;
 }
 
-/** Collects the metrics of one point. @param tool prefix of names that are not ours */
+/** Collects the metrics of one point. @param tool prefix for names that are not ours */
 export function metricList(tool: string): MetricList {
   const metrics: ResultMetric[] = [];
   const put = (metric: Omit<ResultMetric, 'value'>, value: unknown) => {
@@ -83,13 +86,13 @@ export function objectOf(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
-/** A wall clock, from µs to ns since 1970; null for a time that no clock shows (1e308). */
+/** A wall clock, from µs to ns since 1970; null for an impossible time (1e308). */
 export function realtimeNs(us: number): bigint | null {
   const whole = Math.round(us);
   return Number.isSafeInteger(whole) ? BigInt(whole) * 1000n : null;
 }
 
-/** Factor from a unit that tools write to ms; null when it is no time. */
+/** Factor from a unit that tools write to ms; null when it is not a time unit. */
 export function toMs(unit: string): number | null {
   return { ms: 1, s: 1000, sec: 1000, seconds: 1000, us: 1e-3, µs: 1e-3, ns: 1e-6 }[unit] ?? null;
 }

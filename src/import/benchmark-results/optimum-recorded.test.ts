@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loaded } from './test-load.js';
 
-/** Files that optimum-benchmark 0.6.0 wrote (ORIGIN.md beside them); the report in text is its own print. */
+/** Files that optimum-benchmark 0.6.0 wrote (see ORIGIN.md next to them); the text report is its own output. */
 const recorded = (name: string) => join('test/fixtures/benchmark-results-recorded', `optimum-${name}`);
 type Report = Record<string, { latency: { values: number[]; [statistic: string]: number | number[] } }>;
 const report = JSON.parse(readFileSync(recorded('benchmark_report.json'), 'utf8')) as Report;
@@ -39,7 +39,7 @@ describe('optimum-benchmark 0.6.0', () => {
     expect(checked).toBe(35);
   });
 
-  test('per_token: tokens come again and a whole prefill is among them; each once adds up to the decode', async () => {
+  test('per_token: tokens repeat and include a whole prefill; counted once they add up to the decode', async () => {
     const found = await loaded(recorded('benchmark_report.json'));
     expect(found.issues.map(({ code }) => code)).toEqual(['per_token_repeated']);
     // 4 repeats of 8 tokens: lists of 7, 15, 23 and 31 gaps.

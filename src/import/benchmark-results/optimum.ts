@@ -5,7 +5,7 @@ import { type ResultFile, type ResultPoint, unknownClock, warning } from './resu
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** Each kind of task and scenario has another one first. */
+/** Each kind of task and scenario puts a different one first. */
 const stages = [
   'load',
   'load_model',
@@ -20,7 +20,7 @@ const stages = [
   'warmup',
 ];
 
-/** optimum-benchmark's `benchmark_report.json`, and `benchmark.json`, which holds it beside the config. */
+/** optimum-benchmark's `benchmark_report.json`, and `benchmark.json`, which has it together with the config. */
 export const optimumImporter = resultsImporter({
   name: 'optimum-benchmark',
   sniff: (firstBytes) =>
@@ -52,7 +52,7 @@ export function optimum(whole: JsonObject, path: string): ResultFile {
     return measured ? [pointOf(stage, measured, repeats, issues)] : [];
   });
   if (points.every(({ metrics }) => metrics.length === 0)) {
-    throw unreadable(path, 'No stage of the report has a latency, memory, throughput or energy.');
+    throw unreadable(path, 'None of its stages has a latency, memory, throughput or energy.');
   }
   return {
     tool: { name: 'optimum-benchmark', version: textOf(environment?.['optimum_benchmark_version']) },
@@ -76,8 +76,8 @@ export function optimum(whole: JsonObject, path: string): ResultFile {
 
 /** Names of all GPUs of the machine; of one kind as a rule. */
 function gpuOf(names: unknown): string | null {
-  const told = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
-  return [...new Set(told)].join(', ') || null;
+  const reported = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+  return [...new Set(reported)].join(', ') || null;
 }
 
 function torchOf(backend: JsonObject | null): string | null {
@@ -95,7 +95,7 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
     for (const [key, value] of Object.entries(latency)) {
       const statistic = key === 'p50' ? 'median' : key === 'stdev' ? 'sd_population' : key;
       if (!/^(mean|median|sd_population|p\d+)$/.test(statistic)) continue;
-      // The deviation of one value is not 0 but unknown.
+      // The deviation of a single value is unknown, not 0.
       if (statistic === 'sd_population' && n < 2) continue;
       const number = numberOf(value);
       list.own(`${stage}_latency`, 'ms', definition, statistic, number === null ? null : number * factor, {
@@ -105,7 +105,7 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
     }
     if (stage === 'per_token' && repeatsItself(values)) {
       const text =
-        'per_token.latency lists the tokens of earlier repeats again after every repeat, and the time from the end of one repeat to the first token of the next among them (seen in optimum-benchmark 0.6.0 and before): its figures weigh the first repeats more.';
+        'per_token.latency repeats the tokens of earlier repeats after every repeat, and includes the time from the end of one repeat to the first token of the next (optimum-benchmark 0.6.0 and before): its figures overweight the first repeats.';
       issues.push(warning('per_token_repeated', text));
       eachOnce(values, repeats, definition, list, factor);
     }
@@ -129,7 +129,7 @@ function others(stage: string, measured: JsonObject, list: ReturnType<typeof met
     list.own(
       `${stage}_${kind}`,
       textOf(one?.['unit']) ?? '',
-      `${kind} of ${stage}, as the tool computes it`,
+      `${kind} of ${stage}, as computed by the tool`,
       'value',
       one?.['value'],
       {
@@ -148,16 +148,16 @@ function others(stage: string, measured: JsonObject, list: ReturnType<typeof met
   }
 }
 
-/** Times of a clock do not come again to the last digit, let alone two in a row. */
+/** Measured times do not repeat to the last digit, let alone two in a row. */
 function repeatsItself(values: readonly number[]): boolean {
   const again = values.indexOf(values[0]!, 1);
   return again > 0 && again + 1 < values.length && values[again + 1] === values[1];
 }
 
 /**
- * Every token once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so that all lists have
- * k·R(R+1)/2 − R entries; the last one has every gap, and each k-th of it lies between two repeats. Nothing is said
- * where that does not come out even: repeats were not of one length.
+ * Every token once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so all lists together have
+ * k·R(R+1)/2 − R entries; the last list has every gap, and each k-th of it lies between two repeats. Returns nothing when
+ * the count does not fit: the repeats had different lengths.
  */
 function eachOnce(
   values: readonly number[],
@@ -174,7 +174,7 @@ function eachOnce(
   for (const [statistic, value] of summaryOf(sorted)) {
     list.own('per_token_latency', 'ms', definition, statistic, value, {
       n: sorted.length,
-      source: `recomputed from ${sorted.length} tokens, each once`,
+      source: `recomputed from ${sorted.length} tokens, each counted once`,
     });
   }
 }

@@ -5,13 +5,13 @@ import type { MetricList, OurMetric } from './metric-list.js';
 import { warning } from './result-file.js';
 import { mean, percentile, standardDeviation } from '../../model/statistics.js';
 
-/** One request as we define its times, ms; null where the file does not allow it. */
+/** One request with our definitions, ms; null where the file lacks the data. */
 export interface RequestSample {
   /** From the file's zero. */
   sent_ms: number | null;
   ttft_ms: number | null;
   e2e_ms: number | null;
-  /** One gap a token; null when gaps of chunks are all there is. */
+  /** One gap per token; null when only gaps of chunks are known. */
   gaps_ms: readonly number[] | null;
   input_tokens: number | null;
   output_tokens: number | null;
@@ -22,13 +22,13 @@ export interface RequestSample {
   chunks?: number | null;
 }
 
-/** (e2e − TTFT) / (n − 1), ms; null for less than two tokens. */
+/** (e2e − TTFT) / (n − 1), ms; null for fewer than two tokens. */
 export function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | null {
   if (ttft_ms === null || e2e_ms === null || output_tokens === null || output_tokens < 2) return null;
   return (e2e_ms - ttft_ms) / (output_tokens - 1);
 }
 
-/** Mean, sd (n − 1), median, extremes and type 7 percentiles of our metrics, from requests that succeeded. */
+/** Mean, sd (n − 1), median, extremes and type 7 percentiles of our metrics, over successful requests. */
 export function recompute(requests: readonly RequestSample[], list: MetricList): void {
   const good = requests.filter(({ failure, warmup }) => failure === null && !warmup);
   const source = `recomputed from ${good.length} requests`;
@@ -69,19 +69,19 @@ export function summaryOf(sorted: Float64Array): [string, number | null][] {
   ];
 }
 
-/** More than rounding, less than what anybody would call the same number. */
+/** A difference larger than rounding. */
 const sameWithin = 0.01;
 
-/** A tool's mean that its own requests do not give: one of the two is not what it says. */
+/** A tool's mean that disagrees with its own requests. */
 export function disagreements(list: MetricList, label: string): Issue[] {
   const means = list.metrics.filter(
     ({ defined_as_ours, statistic }) => defined_as_ours && statistic === 'mean',
   );
-  return means.flatMap((told): Issue[] => {
-    if (isRecomputed(told.source)) return [];
-    const made = means.find(({ name, source }) => name === told.name && isRecomputed(source));
-    if (!made || Math.abs(made.value - told.value) <= sameWithin * Math.abs(made.value)) return [];
-    const text = `${label}: mean ${told.name} is ${told.value.toPrecision(4)} ${told.unit} in the file, but ${made.value.toPrecision(4)} from its own requests.`;
+  return means.flatMap((reported): Issue[] => {
+    if (isRecomputed(reported.source)) return [];
+    const made = means.find(({ name, source }) => name === reported.name && isRecomputed(source));
+    if (!made || Math.abs(made.value - reported.value) <= sameWithin * Math.abs(made.value)) return [];
+    const text = `${label}: mean ${reported.name} is ${reported.value.toPrecision(4)} ${reported.unit} in the file, but ${made.value.toPrecision(4)} from its own requests.`;
     return [warning('recomputed_differs', text)];
   });
 }
@@ -89,7 +89,7 @@ export function disagreements(list: MetricList, label: string): Issue[] {
 const million = 1e6;
 const ns = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * million));
 
-/** Rows of `requests`; moments are null where the file has lengths only. */
+/** Rows of `requests`; times are null where the file has lengths only. */
 export function requestRows(requests: readonly RequestSample[]): Row<'requests'>[] {
   return requests.map((request, index) => {
     const { sent_ms, ttft_ms, e2e_ms, gaps_ms, failure } = request;

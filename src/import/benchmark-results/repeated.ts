@@ -1,6 +1,6 @@
 import { type ResultFile, warning } from './result-file.js';
 
-/** A point that equals an earlier one in every figure is a result that was appended or joined twice: each counts once. */
+/** A point that equals an earlier one in every figure is a result that was appended or joined twice: it is counted once. */
 export function withoutRepeated(file: ResultFile): ResultFile {
   const seen = new Set<string>();
   const points = file.points.filter(({ metrics, requests }) => {
@@ -13,6 +13,6 @@ export function withoutRepeated(file: ResultFile): ResultFile {
   });
   const count = file.points.length - points.length;
   if (count === 0) return file;
-  const text = `${count} of ${file.points.length} results ${count === 1 ? 'equals' : 'equal'} an earlier one in every figure; each counts once.`;
+  const text = `${count} of ${file.points.length} results ${count === 1 ? 'equals' : 'equal'} an earlier one in every figure; duplicates were dropped.`;
   return { ...file, points, issues: [...file.issues, warning('results_repeated', text, count)] };
 }

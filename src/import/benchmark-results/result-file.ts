@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { Fact } from '../importer.js';
 
-/** One number of a result file: a row of the table `metrics`, less its keys. */
+/** One number of a result file: a row of the table `metrics` without its keys. */
 export interface ResultMetric {
   name: string;
   defined_as_ours: boolean;
@@ -22,10 +22,10 @@ export interface ResultPoint {
   iterations: Row<'iterations'>[];
 }
 
-/** What a benchmark tool's file says, before it is put into tables. */
+/** Contents of a benchmark tool's file, before it is written into tables. */
 export interface ResultFile {
   tool: { name: string; version: string | null };
-  /** Wall clock of the rows' zero, ns since the epoch; null when the file does not tell. */
+  /** Wall clock of the rows' zero, ns since the epoch; null when the file does not record it. */
   realtime_zero_ns: bigint | null;
   clock: { name: string; resolution_ns: number; error_bound_ns: number | null };
   hardware: Record<string, Fact>;
@@ -34,7 +34,7 @@ export interface ResultFile {
   issues: Issue[];
 }
 
-export const unknownClock = { name: 'none in the file', resolution_ns: 1, error_bound_ns: null };
+export const unknownClock = { name: 'not recorded', resolution_ns: 1, error_bound_ns: null };
 
 export function warning(code: string, text: string, count?: number): Issue {
   return { code, severity: 'warning', text, ...(count === undefined ? {} : { count }) };
@@ -47,23 +47,23 @@ export function info(code: string, text: string): Issue {
 export const allFailed = (tool: string, label: string): Issue => ({
   code: 'all_requests_failed',
   severity: 'error',
-  text: `${tool}, ${label}: no request completed. The zeros the tool writes then are not measurements and were left out.`,
+  text: `${tool}, ${label}: no request completed. The zeros that the tool writes in this case are not measurements and were dropped.`,
 });
 
 export const notStreamed = (label: string): Issue =>
-  warning('not_streamed', `${label}: answers were not streamed, so that there is no first token.`);
+  warning('not_streamed', `${label}: answers were not streamed, so there is no first-token time.`);
 
-/** Failures are told, never averaged in. */
+/** Failures are reported, never averaged in. */
 export const failures = (label: string, failed: number): Issue =>
   warning(
     'requests_failed',
-    `${label}: ${failed} ${failed === 1 ? 'request that failed is' : 'requests that failed are'} in no latency.`,
+    `${label}: ${failed} failed ${failed === 1 ? 'request is' : 'requests are'} excluded from all latencies.`,
     failed,
   );
 
 /**
- * Repeats of known length at unknown moments: laid end to end from the file's zero, so that `end_ns − start_ns` is
- * what was measured.
+ * Repeats of known length at unknown times: placed end to end from the file's zero, so that `end_ns − start_ns` is the
+ * measured duration.
  */
 export function endToEnd(
   durationsNs: readonly number[],

@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { type JsonObject, objectOf } from './metric-list.js';
 
-/** Longest text V8 holds is 2^29 − 24 characters. */
+/** V8's maximum string length is 2^29 − 24 characters. */
 const largestFile = 500 * 2 ** 20;
 
 export function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
@@ -14,15 +14,15 @@ export function unreadable(path: string, why: string, cause?: unknown): Infersco
     {
       what: `cannot read the benchmark result ${path}`,
       why,
-      fix: 'Give the file as the benchmark wrote it; docs/reference/capture-formats.md names the flag of each tool.',
+      fix: 'Give the file as the benchmark wrote it; docs/reference/capture-formats.md lists the flag of each tool.',
     },
     { cause },
   );
 }
 
 /**
- * The objects of a result file: one, an array of them, or one a line (files that runs were appended to).
- * @throws E_TRACE_FILE when it is cut off, too large or holds something else
+ * The objects of a result file: one object, an array, or one per line (files that runs append to).
+ * @throws E_TRACE_FILE when it is cut off, too large or contains something else
  */
 export async function readObjects(path: string): Promise<JsonObject[]> {
   return objectsOf(await readText(path), path);
@@ -32,7 +32,10 @@ export async function readObjects(path: string): Promise<JsonObject[]> {
 export async function readObject(path: string): Promise<JsonObject> {
   const [one, ...others] = await readObjects(path);
   if (others.length > 0)
-    throw unreadable(path, `It holds ${others.length + 1} results, and this benchmark writes one per file.`);
+    throw unreadable(
+      path,
+      `It contains ${others.length + 1} results, but this benchmark writes one per file.`,
+    );
   return one!;
 }
 
@@ -42,7 +45,7 @@ export async function readText(path: string): Promise<string> {
   if (size > largestFile) {
     throw unreadable(
       path,
-      `It has ${Math.round(size / 2 ** 20)} MiB, more than ${largestFile / 2 ** 20} can be read at once. Write it without generated texts, or split its lines.`,
+      `It has ${Math.round(size / 2 ** 20)} MiB; the limit is ${largestFile / 2 ** 20} MiB. Write it without generated texts, or split its lines.`,
     );
   }
   return readFile(path, 'utf8');
@@ -57,7 +60,7 @@ export function objectsOf(text: string, path: string): JsonObject[] {
   }
   const found = (Array.isArray(whole) ? whole : [whole]).map(objectOf);
   if (found.length === 0 || found.some((one) => one === null))
-    throw unreadable(path, 'It holds no JSON objects.');
+    throw unreadable(path, 'It contains no JSON objects.');
   return found as JsonObject[];
 }
 
@@ -68,9 +71,9 @@ function linesOf(text: string, path: string, cause: unknown): JsonObject[] {
       const found = objectOf(parseLenient(line));
       if (found) return found;
     } catch (error) {
-      if (index > 0) throw unreadable(path, `Line ${index + 1} is no JSON: ${messageOf(error)}`, error);
+      if (index > 0) throw unreadable(path, `Line ${index + 1} is not JSON: ${messageOf(error)}`, error);
     }
-    throw unreadable(path, `It is no JSON, perhaps cut off: ${messageOf(cause)}`, cause);
+    throw unreadable(path, `It is not JSON; it may be cut off: ${messageOf(cause)}`, cause);
   });
 }
 
@@ -83,7 +86,7 @@ export function parseLenient(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (!/\b(?:Infinity|NaN)\b/.test(text)) throw error;
-    // Strings are matched so that a model that says "Infinity" is left alone.
+    // Strings are matched too, so that a model named "Infinity" is not changed.
     const plain = text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?Infinity|NaN/gs, (token) => {
       if (token.startsWith('"')) return token;
       return token === 'NaN' ? 'null' : '"inf"';
@@ -92,7 +95,7 @@ export function parseLenient(text: string): unknown {
   }
 }
 
-/** Lines of a JSON Lines file, with their numbers from 1, without the empty ones. */
+/** Non-empty lines of a JSON Lines file, with line numbers from 1. */
 export async function* textLines(
   path: string,
   signal?: AbortSignal,
@@ -106,7 +109,7 @@ export async function* textLines(
       throw new InferscopeError('E_INTERRUPTED', {
         what: `the import of ${path} was interrupted`,
         why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was kept of it.',
+        fix: 'Run it again; nothing was imported.',
       });
     }
     if (text.trim() !== '') yield { text, line };

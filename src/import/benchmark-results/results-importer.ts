@@ -12,9 +12,11 @@ interface ResultsFormat {
   read(path: string, signal?: AbortSignal): Promise<ResultFile>;
 }
 
-/** An importer of what another benchmark tool measured: metrics with their definitions, and rows where it kept them. */
+/**
+ * An importer for the results of another benchmark tool: metrics with their definitions, and rows where the tool kept them.
+ */
 export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer {
-  // A file is asked for its facts and then loaded at once: it is parsed once for both.
+  // Facts and load read the same file in succession: it is parsed once for both.
   let last: { key: string; file: ResultFile } | null = null;
   const parsed = async (path: string, signal?: AbortSignal): Promise<ResultFile> => {
     const { size, mtimeMs } = await stat(path);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parseLenient } from './result-text.js';
 import { loaded } from './test-load.js';
 
-/** Files that sglang 0.5.23's bench_serving wrote (ORIGIN.md beside them); its own figures, by numpy, are the oracle. */
+/** Files that sglang 0.5.23's bench_serving wrote (see ORIGIN.md next to them); its own figures, computed by numpy, are the oracle. */
 const recorded = (name: string) => join('test/fixtures/benchmark-results-recorded', `sglang-${name}.jsonl`);
 type Run = Record<string, number & (number | string)[]> & { itls: number[][] };
 const runsOf = (name: string) =>
@@ -20,7 +20,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
     ['errors', 1],
     ['oai-chat-serve', 0],
   ] as const)(
-    '%s, line %i: TTFT from the requests is its own, and so is every figure',
+    '%s, line %i: TTFT and all other figures from the requests equal its own',
     async (name, point) => {
       const found = await loaded(recorded(name));
       const run = runsOf(name)[point]!;
@@ -68,7 +68,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
     expect(value('failed', 'value', 'recomputed')).toBe(0);
   });
 
-  test('a 429 and cut streams: failures by their errors, in no figure', async () => {
+  test('a 429 and cut streams: failures have errors and are excluded from figures', async () => {
     const found = await loaded(recorded('errors'));
     expect(found.metrics.map(({ label }) => label)).toContain('rate 20');
     const rows = found.requests.slice(0, 10);
@@ -86,7 +86,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
     );
   });
 
-  test('--disable-stream: its TTFT is the whole answer and its zeros are none', async () => {
+  test('--disable-stream: its TTFT covers the whole answer and its zeros are dropped', async () => {
     const found = await loaded(recorded('nostream'));
     const [run] = runsOf('nostream');
     expect([run!['mean_tpot_ms'], run!['mean_itl_ms']]).toEqual([0, 0]);
@@ -100,9 +100,9 @@ describe('SGLang 0.5.23 bench_serving', () => {
     expect(found.issues.map(({ code }) => code)).toEqual(['not_streamed']);
   });
 
-  test('tokens that may be those asked for are told as such', async () => {
+  test('token counts that may be requested lengths are reported', async () => {
     const { issues } = await loaded(recorded('oai'));
     expect(issues.map(({ code }) => code)).toEqual(['output_tokens_perhaps_asked']);
-    expect(issues[0]!.text).toContain('75 output tokens were counted, 150 are in the texts');
+    expect(issues[0]!.text).toContain('75 output tokens were counted, but the local tokenizer finds 150');
   });
 });

@@ -22,20 +22,20 @@ import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /**
- * `python -m sglang.bench_serving --output-file`: one JSON object a line, written by Python with bare Infinity.
- * --output-details adds lists by request, in seconds.
+ * `python -m sglang.bench_serving --output-file`: one JSON object per line, written by Python with bare Infinity.
+ * --output-details adds lists per request, in seconds.
  */
 export const sglangImporter = resultsImporter({
   name: 'sglang-bench-serving',
   sniff: (firstBytes) =>
-    // A server of SGLang writes thousands of characters of `server_info` before the figures.
+    // A SGLang server writes thousands of characters of `server_info` before the figures.
     (firstBytes.includes('"total_output_tokens_retokenized"') &&
       /"(?:mean|median)_ttft_ms"\s*:/.test(firstBytes)) ||
     (firstBytes.includes('"sharegpt_output_len"') && firstBytes.includes('"random_range_ratio"')),
   read: async (path) => sglang(await readObjects(path)),
 });
 
-/** These read SGLang's own protocol, where every chunk tells its tokens and a gap is divided among them. */
+/** These use SGLang's own protocol, where every chunk has its token count and a gap is divided among its tokens. */
 const nativeBackends = new Set(['sglang', 'sglang-native']);
 
 export function sglang(runs: readonly JsonObject[]): ResultFile {
@@ -66,8 +66,8 @@ function labelOf(run: JsonObject, index: number): string {
 const definitions = {
   e2e_latency: 'request sent to the last event of the stream, [DONE] and usage included',
   tpot: '(last event of the stream − first text) / (output tokens − 1)',
-  itl: 'gap between chunks, whatever number of tokens they hold',
-  itl_retokenized: 'gap between chunks, divided among the tokens that the local tokenizer finds in them',
+  itl: 'gap between chunks of any number of tokens',
+  itl_retokenized: 'gap between chunks, divided among their tokens as counted by the local tokenizer',
   ttft: 'without streaming: the whole answer',
 };
 
@@ -88,14 +88,14 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   }
   if (failed) issues.push(failures(label, failed));
   totals(run, list);
-  // An answer in one piece has its usage.
+  // An answer that was not streamed has its usage.
   if (streamed && !native) issues.push(...askedFor(run, label));
   for (const [key, value] of Object.entries(run)) {
     const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
     if (!match) continue;
-    const [, told, metric] = match as unknown as [string, string, keyof typeof definitions];
+    const [, reported, metric] = match as unknown as [string, string, keyof typeof definitions];
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
-    const statistic = told === 'std' ? 'sd_population' : told;
+    const statistic = reported === 'std' ? 'sd_population' : reported;
     const n = metric === 'ttft' || metric === 'e2e_latency' ? completed : null;
     const details = { n, source: `file: ${key}` };
     if (metric === 'ttft' && streamed) list.ours('ttft', statistic, value, details);
@@ -112,16 +112,19 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   return { label, metrics: list.metrics, requests: rows, iterations: [] };
 }
 
-/** Of its own protocol's OpenAI side, when the server tells of speculative decoding. */
+/** On the OpenAI side of its own protocol, when the server reports speculative decoding. */
 function retokenized(run: JsonObject): boolean {
   return (numberOf(run['accept_length']) ?? 0) > 0 && (textOf(run['backend']) ?? '').startsWith('sglang-oai');
 }
 
-/** OpenAI's protocol tells tokens in `usage`, which is not asked for: where no chunk has it, those asked for are counted. */
+/**
+ * OpenAI's protocol reports tokens in `usage`, which is not requested: where no chunk has it, the requested output lengths
+ * are counted.
+ */
 function askedFor(run: JsonObject, label: string): Issue[] {
   const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
   if (typeof counted !== 'number' || typeof again !== 'number' || counted === again) return [];
-  const text = `${label}: ${counted} output tokens were counted, ${again} are in the texts by the local tokenizer: with this backend the tool counts the tokens asked for unless the server sends usage with each chunk.`;
+  const text = `${label}: ${counted} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
   return [info('output_tokens_perhaps_asked', text)];
 }
 
@@ -136,13 +139,17 @@ function totals(run: JsonObject, list: MetricList): void {
   for (const [name, key] of ours) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
   const own: [string, string, string][] = [
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],
-    ['total_output_tokens_retokenized', 'tokens', 'tokens of the generated texts by the local tokenizer'],
+    [
+      'total_output_tokens_retokenized',
+      'tokens',
+      'tokens of the generated texts, counted by the local tokenizer',
+    ],
     ['concurrency', 'requests', 'sum of end-to-end latencies / duration'],
-    ['max_output_tokens_per_s', 'tok/s', 'most chunks with text in a second of the run'],
-    ['max_concurrent_requests', 'requests', 'most requests under way in a second of the run'],
+    ['max_output_tokens_per_s', 'tok/s', 'max chunks with text in one second of the run'],
+    ['max_concurrent_requests', 'requests', 'max requests in flight in one second of the run'],
     ['request_goodput', 'req/s', "requests that met the run's own limits / duration"],
     ['slo_attainment', 'ratio', "share of all requests that met the run's own limits"],
-    ['accept_length', 'tokens', 'tokens accepted a step of speculative decoding, from the server'],
+    ['accept_length', 'tokens', 'accepted tokens per step of speculative decoding, from the server'],
   ];
   for (const [key, unit, definition] of own) {
     list.own(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
@@ -150,8 +157,9 @@ function totals(run: JsonObject, list: MetricList): void {
 }
 
 /**
- * Lists by request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so
- * that the last text is at TTFT + their sum; gaps of chunks cover the same time. Of an answer in one piece TTFT is its end.
+ * Lists per request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so the
+ * last text is at TTFT + their sum; gaps of chunks cover the same time. For an answer that was not streamed TTFT is its
+ * end.
  */
 function requestsOf(run: JsonObject, native: boolean, streamed: boolean): RequestSample[] | null {
   const ttfts = run['ttfts'];

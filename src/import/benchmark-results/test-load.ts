@@ -12,7 +12,7 @@ export interface LoadedResults {
   metrics: Row<'metrics'>[];
   requests: Row<'requests'>[];
   iterations: Row<'iterations'>[];
-  /** The one value of a metric; `from` begins its source. Throws where there is none or several. */
+  /** The single value of a metric with a source that starts with `from`. Throws where there is none or several. */
   value(name: string, statistic: string, from?: 'file' | 'recomputed', point?: number): number;
   names(point?: number): string[];
 }

@@ -17,7 +17,7 @@ export const vllmLatencyImporter = resultsImporter({
 });
 
 const definition =
-  'generate() of the whole batch on the host, prompts to last token; the file tells neither batch size nor lengths';
+  'generate() of the whole batch on the host, prompts to last token; the file records neither batch size nor lengths';
 
 export function vllmLatency(one: JsonObject, path: string): ResultFile {
   const seconds = numbersOf(one['latencies']);
@@ -55,7 +55,7 @@ export function vllmLatency(one: JsonObject, path: string): ResultFile {
     issues: [
       info(
         'moments_unknown',
-        'vllm bench latency tells how long each iteration took, not when: they were laid end to end.',
+        'vllm bench latency records the duration of each iteration, not its start: iterations were placed end to end.',
       ),
     ],
   };

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { loaded } from './test-load.js';
 
-/** Files that vLLM 0.32.0 wrote (ORIGIN.md beside them); its own summaries, by numpy, are the oracle. */
+/** Files that vLLM 0.32.0 wrote (see ORIGIN.md next to them); its own summaries, computed by numpy, are the oracle. */
 const recorded = (name: string) => join('test/fixtures/vllm-0.32.0-cpu', `${name}.json`);
 type Run = Record<string, number & number[] & number[][]>;
 const json = (name: string) => JSON.parse(readFileSync(recorded(name), 'utf8')) as Run;
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-vllm-results-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('vllm bench serve: what is recomputed of its requests is its own summary', async () => {
+test('vllm bench serve: figures recomputed from its requests equal its summary', async () => {
   const found = await loaded(recorded('vllm-bench-serve'));
   const file = json('vllm-bench-serve');
   expect(found.importer).toBe('vllm-bench-serve');
@@ -35,7 +35,7 @@ test('vllm bench serve: what is recomputed of its requests is its own summary', 
   expect(found.issues.map(({ code, count }) => [code, count])).toContainEqual(['chunk_is_not_token', 4]);
 });
 
-test('the chat endpoint keeps its own names, and the wait in the client is told as what it is', async () => {
+test('the chat endpoint keeps its own names, and the client queue time is its own metric', async () => {
   const chat = await loaded(recorded('vllm-bench-serve-chat'));
   expect(chat.names()).not.toContain('ttft');
   expect(chat.value('vllm.ttft', 'mean')).toBe(json('vllm-bench-serve-chat')['mean_ttft_ms']);
@@ -60,7 +60,7 @@ test('vllm bench throughput: four prompts of 16 and their 8 tokens', async () =>
   expect(found.names()).not.toContain('output_throughput');
 });
 
-test('vllm bench latency: its mean is that of its repeats', async () => {
+test('vllm bench latency: its mean equals that of its repeats', async () => {
   const found = await loaded(recorded('vllm-bench-latency'));
   expect(found.importer).toBe('vllm-bench-latency');
   const seconds = json('vllm-bench-latency')['latencies']!;

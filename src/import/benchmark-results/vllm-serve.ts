@@ -23,21 +23,21 @@ import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /**
- * `vllm bench serve --save-result` (also benchmark_serving.py), one JSON object, or one a line with --append-result.
- * --save-detailed adds lists by request, in seconds, failures included.
+ * `vllm bench serve --save-result` (also benchmark_serving.py), one JSON object, or one per line with --append-result.
+ * --save-detailed adds lists per request, in seconds, failures included.
  */
 export const vllmServeImporter = resultsImporter({
   name: 'vllm-bench-serve',
   sniff: (firstBytes) =>
     /"request_throughput"\s*:/.test(firstBytes) &&
-    // Files of early 2025 that were cut down to their numbers name neither model nor backend.
+    // Files of early 2025 that were reduced to their numbers name neither model nor backend.
     (/"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) ||
       (/"mean_ttft_ms"\s*:/.test(firstBytes) && /"completed"\s*:/.test(firstBytes))) &&
     !firstBytes.includes('"total_output_tokens_retokenized"'),
   read: async (path) => vllmServe(await readObjects(path)),
 });
 
-/** Backends of vLLM's client that stream completions: there a chunk with choices is one with a token. */
+/** Backends of vLLM's client that stream completions: there every chunk with choices has a token. */
 const completionBackends = new Set([
   'vllm',
   'openai',
@@ -52,18 +52,18 @@ export function vllmServe(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
   const points = runs.map((run, index) => pointOf(run, labelOf(run, index, runs.length), issues));
   const [first] = runs;
-  const told = startOf(first!);
-  if (told !== null) {
+  const reported = startOf(first!);
+  if (reported !== null) {
     issues.push(
       info(
         'results_local_time',
-        'vllm bench serve writes the local time of its end without zone: the zone of the importing machine and the duration were taken.',
+        'vllm bench serve records its end as local time without zone: the start was computed with the time zone of this machine and the duration.',
       ),
     );
   }
   return {
     tool: { name: 'vllm bench serve', version: null },
-    realtime_zero_ns: told,
+    realtime_zero_ns: reported,
     clock: { ...unknownClock, name: 'perf_counter', error_bound_ns: null },
     hardware: {},
     software: {
@@ -130,12 +130,12 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   latencies(run, list, { completed, atToken });
   const latencyCount = list.metrics.filter(({ unit }) => unit === 'ms').length;
   if (latencyCount === 0 && !requests) {
-    issues.push(warning('no_latencies', `${label}: the file holds no latency in ms (mean_ttft_ms, …).`));
+    issues.push(warning('no_latencies', `${label}: the file contains no latency in ms (mean_ttft_ms, …).`));
   } else if (!atToken) {
     issues.push(
       warning(
         'ttft_defined_otherwise',
-        `${label}: with the backend ${backendOf(run) ?? 'that the file does not name'} vLLM's client stamps the first chunk with choices, which may hold a role and no text. Its TTFT and TPOT are kept as vllm.ttft and vllm.tpot.`,
+        `${label}: with the backend ${backendOf(run) ?? 'that the file does not name'} vLLM's client timestamps the first chunk with choices, which may have a role and no text. Its TTFT and TPOT are stored as vllm.ttft and vllm.tpot.`,
       ),
     );
   }
@@ -157,7 +157,7 @@ function failedOf(run: JsonObject, completed: number | null): number | null {
   return asked === null || completed === null ? null : asked - completed;
 }
 
-/** Where the first chunk may be without text, only the end is ours. */
+/** Where the first chunk may have no text, only the end matches our definition. */
 function withoutFirst(request: RequestSample): RequestSample {
   return { ...request, ttft_ms: null, gaps_ms: null };
 }
@@ -175,10 +175,10 @@ function totals(run: JsonObject, list: MetricList): void {
     [
       'request_goodput',
       'req/s',
-      "requests that met the run's own --goodput limits, which the file does not tell, / duration",
+      "requests that met the run's own --goodput limits (not recorded in the file) / duration",
     ],
-    ['max_output_tokens_per_s', 'tok/s', 'most tokens received in any whole second'],
-    ['max_concurrent_requests', 'requests', 'most requests under way in any whole second'],
+    ['max_output_tokens_per_s', 'tok/s', 'max tokens received in one second'],
+    ['max_concurrent_requests', 'requests', 'max requests in flight in one second'],
   ];
   for (const [key, unit, definition] of own) {
     // Versions of 2025 wrote "request_goodput:" with the colon.
@@ -194,15 +194,15 @@ function totals(run: JsonObject, list: MetricList): void {
   }
 }
 
-/** Since 2026, of a run with --max-concurrency: its client holds requests back, and its other latencies begin when they are sent. */
+/** Since 2026, for runs with --max-concurrency: the client queues requests, and its other latencies start at the send. */
 const ofItsQueue: Record<string, string> = {
-  client_queue_time: "wait in vLLM's own client, from a request's arrival by the load until it was sent",
+  client_queue_time: "queue time in vLLM's client, from the scheduled arrival of a request until it was sent",
   e2el_including_client_queue:
-    "arrival by the load to the last chunk: end to end with the wait in vLLM's own client",
+    "scheduled arrival to the last chunk: end to end including the queue time in vLLM's client",
 };
 
-const chunkGap = 'gap between chunks, whatever number of tokens they hold';
-const firstChunk = 'request sent to the first chunk with choices, which may hold a role and no text';
+const chunkGap = 'gap between chunks of any number of tokens';
+const firstChunk = 'request sent to the first chunk with choices, which may have a role and no text';
 
 function latencies(
   run: JsonObject,
@@ -215,14 +215,14 @@ function latencies(
         key,
       );
     if (!match) continue;
-    const [, told, metric] = match as unknown as [string, string, 'ttft' | 'tpot' | 'itl' | 'e2el'];
-    const statistic = told === 'std' ? 'sd_population' : told;
+    const [, reported, metric] = match as unknown as [string, string, 'ttft' | 'tpot' | 'itl' | 'e2el'];
+    const statistic = reported === 'std' ? 'sd_population' : reported;
     const queue = ofItsQueue[metric];
     if (queue !== undefined) {
       list.own(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
       continue;
     }
-    // numpy's mean of nothing is written as 0: no request had this metric.
+    // numpy's mean over nothing is written as 0: no request had this metric.
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
     const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
     const details = { n, source: `file: ${key}` };
@@ -242,7 +242,7 @@ function latencies(
   }
 }
 
-/** Lists by request; null for a run without --save-detailed. vLLM's e2e is TTFT and the gaps after it. */
+/** Lists per request; null for a run without --save-detailed. vLLM's e2e is TTFT plus the gaps after it. */
 function requestsOf(run: JsonObject): RequestSample[] | null {
   const ttfts = run['ttfts'];
   if (!Array.isArray(ttfts)) return null;
@@ -253,7 +253,7 @@ function requestsOf(run: JsonObject): RequestSample[] | null {
     const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
     const error = textOf(at('errors', index));
     const output = numberOf(at('output_lens', index));
-    // A failed request has empty entries; before `errors` was written, zeros are all that tells it.
+    // A failed request has empty entries; before `errors` was written, only its zeros show the failure.
     const failed = error !== null || (numberOf(ttft) ?? 0) === 0;
     const start = numberOf(at('start_times', index));
     const ttft_ms = failed ? null : (numberOf(ttft) ?? 0) * 1000;
@@ -270,13 +270,13 @@ function requestsOf(run: JsonObject): RequestSample[] | null {
   });
 }
 
-/** A chunk is not a token: then gaps of chunks say nothing of tokens, and TPOT is the one to read. */
+/** When a chunk is not one token, gaps of chunks say nothing about tokens; TPOT is the metric to read. */
 function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] {
   const good = requests.filter(({ failure }) => failure === null);
   const other = good.filter(({ gaps_ms }) => gaps_ms === null);
   if (other.length === 0) return [];
   const chunks = good.reduce((sum, one) => sum + (one.chunks ?? 0), 0);
   const tokens = good.reduce((sum, one) => sum + (one.output_tokens ?? 0), 0);
-  const text = `${label}: ${chunks} chunks hold ${tokens} tokens, so that vllm.itl is a gap of chunks; read tpot instead.`;
+  const text = `${label}: ${chunks} chunks contain ${tokens} tokens, so vllm.itl is the gap between chunks; use tpot instead.`;
   return [warning('chunk_is_not_token', text, other.length)];
 }

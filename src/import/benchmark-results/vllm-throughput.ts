@@ -44,7 +44,7 @@ export function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
     issues: [
       info(
         'output_throughput_unknown',
-        'vllm bench throughput counts prompt and generated tokens together: output tokens/s cannot be told from it.',
+        'vllm bench throughput counts prompt and generated tokens together: output tokens/s cannot be derived.',
       ),
     ],
   };

@@ -11,7 +11,7 @@ import { badLog, blasType, GemmShapes, logLines } from './shapes.js';
  * i!  m: type=int; val=512
  * i!Process=1451; Thread=140391305376064; GPU=0; Handle=…
  * ```
- * It knows shapes, types and transposition, not which algorithm ran. Times are whole seconds: of no use.
+ * It has shapes, types and transposition, but not the algorithm. Times are whole seconds and not usable.
  */
 export const cublasLogImporter = {
   name: 'cublas-log',
@@ -52,7 +52,7 @@ export const cublasLogImporter = {
       call = null;
     }
     if (call) left.cutOff++;
-    if (shapes.size === 0) throw badLog(path, 'cuBLAS', 'No call of a GEMM function in it is whole.');
+    if (shapes.size === 0) throw badLog(path, 'cuBLAS', 'It contains no complete call of a GEMM function.');
     shapes.write(sink, context);
     return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues: issues(left) };
   },
@@ -94,7 +94,7 @@ function operation(text: string | undefined): string {
   return /OP_([NTC])/.exec(text ?? '')?.[1] ?? 'N';
 }
 
-/** cublasSgemm_v2 has its type in its name. */
+/** cublasSgemm_v2: the type is part of the name. */
 function typeOfName(name: string): string {
   const letter = /^cublas([SDCZH])gemm/i.exec(name)?.[1]?.toUpperCase() ?? '';
   const names: Record<string, string> = {
@@ -109,9 +109,9 @@ function typeOfName(name: string): string {
 
 function issues(left: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
   const texts = {
-    unreadable: 'GEMM calls without m, n and k in the log were left out.',
-    grouped: 'Calls of grouped GEMMs, which have many shapes each, were left out.',
-    cutOff: 'GEMM calls whose block of lines is cut off were left out.',
+    unreadable: 'GEMM calls without m, n and k in the log were skipped.',
+    grouped: 'Calls of grouped GEMMs (several shapes per call) were skipped.',
+    cutOff: 'GEMM calls with a truncated block of lines were skipped.',
   };
   return (Object.keys(texts) as (keyof typeof texts)[])
     .filter((reason) => left[reason] > 0)

@@ -4,14 +4,14 @@ import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from 
 import { badLog, blasType, type ColumnMajorGemm, GemmShapes, logLines } from './shapes.js';
 
 /**
- * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, which has the same form. A multiplication is one
+ * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, in the same form. A multiplication is one
  * line, `Trace`; the `Api` lines show the same calls with pointers only:
  * ```
  * [2026-11-21 04:56:41][cublasLt][1451][Trace][cublasLtHSHMatmul] A=0X… Adesc=[type=R_16F rows=512 cols=128 ld=512]
  *   Bdesc=[type=R_16F rows=512 cols=256 ld=512] … computeDesc=[computeType=COMPUTE_32F transa=OP_T smCountTarget=132]
  *   algo=[algoId=66 tile=MATMUL_TILE_64x8 stages=MATMUL_STAGES_64xAUTO clusterShape=CLUSTER_SHAPE_2x4x1] …
  * ```
- * cuBLAS calls cuBLASLt, so that a cuBLAS log of the same run has the same calls: never sum the two.
+ * cuBLAS calls cuBLASLt, so a cuBLAS log of the same run contains the same calls: never sum the two.
  */
 export const cublasLtLogImporter = {
   name: 'cublaslt-log',
@@ -57,8 +57,8 @@ export const cublasLtLogImporter = {
         path,
         library,
         traces === 0
-          ? 'It has no Trace line: the level was below 5, or the file is cut off.'
-          : `None of its ${traces} Trace lines is whole.`,
+          ? 'It has no Trace line: the log level was below 5, or the file is cut off.'
+          : `None of its ${traces} Trace lines is complete.`,
       );
     }
     shapes.write(sink, context);
@@ -69,7 +69,7 @@ export const cublasLtLogImporter = {
             {
               code: 'gemm_log_unreadable',
               severity: 'warning',
-              text: 'Trace lines without the layouts of A and D were left out (the last one may be cut off).',
+              text: 'Trace lines without the layouts of A and D were skipped (the last one may be cut off).',
               count: unreadable,
             },
           ];
@@ -108,7 +108,7 @@ function readGemm(line: string, pid: number): ColumnMajorGemm | null {
   };
 }
 
-/** Adesc=[type=R_16F rows=512 cols=128 ld=512]: keys lower-case, because the libraries differ. Null when not there. */
+/** Adesc=[type=R_16F rows=512 cols=128 ld=512]: keys lower-case, because the libraries differ. Null when absent. */
 function bracket(line: string, name: string): Map<string, string> | null {
   const text = new RegExp(`\\b${name}=\\[([^\\]]*)\\]`).exec(line)?.[1];
   if (text === undefined) return null;
@@ -120,12 +120,12 @@ function bracket(line: string, name: string): Map<string, string> | null {
   );
 }
 
-/** Left out of the log where it is the default, N. */
+/** Omitted in the log when it is the default, N. */
 function operation(compute: Map<string, string>, key: string): string {
   return /OP_([NTC])/.exec(compute.get(key) ?? '')?.[1] ?? 'N';
 }
 
-/** "66 stages=64xAUTO customOption=3 clusterShape=2x4x1": the id, then what else was chosen. */
+/** "66 stages=64xAUTO customOption=3 clusterShape=2x4x1": the id, then the other choices. */
 function algoText(algo: Map<string, string>): string {
   const rest = [...algo]
     .filter(([key]) => key !== 'algoid' && key !== 'tile')

@@ -61,7 +61,7 @@ test('cuBLASLt: the layers of tiny.py (hidden 512, 2 of 8 heads for keys, inner 
   expect(prefill[0]!.algo).toBe('66 stages=64xAUTO customoption=3 clustershape=2x4x1');
 });
 
-test('cuBLASLt: calls are the Trace lines, and the layers of the 1.1 B Llama are whole', async () => {
+test('cuBLASLt: calls equal the Trace lines, and the layers of the 1.1 B Llama are complete', async () => {
   const path = fixture('cublaslt-tiny-llm.log');
   const { rows } = await load(cublasLtLogImporter, path);
   const traces = readFileSync(path, 'utf8').match(/\]\[Trace\]\[cublasLt\w*Matmul\].*stream=/g)!.length;
@@ -70,7 +70,7 @@ test('cuBLASLt: calls are the Trace lines, and the layers of the 1.1 B Llama are
   expect(half).toEqual(expect.arrayContaining(shapesOf(128, { hidden: 2048, keyValue: 256, inner: 5632 })));
 });
 
-test('cuBLAS and cuBLASLt tell the same calls of the same run', async () => {
+test('cuBLAS and cuBLASLt logs of a run have the same calls', async () => {
   const { rows, issues } = await load(cublasLogImporter, fixture('cublas.log'));
   const lt = await load(cublasLtLogImporter, fixture('cublaslt.log'));
   const ltShapes = lt.rows.map((row) => JSON.stringify([...shape(row), row.dtype, row.layout]));
@@ -78,7 +78,7 @@ test('cuBLAS and cuBLASLt tell the same calls of the same run', async () => {
     expect(ltShapes).toContain(JSON.stringify([...shape(row), row.dtype, row.layout]));
     expect(row).toMatchObject({ pid: 1451, device: 0, tile: null });
   }
-  // 12 cublasGemmEx and one cublasSgemm begin in this head of a log; the last one is cut off.
+  // 12 cublasGemmEx and one cublasSgemm start in this head of a log; the last one is cut off.
   expect(rows.reduce((sum, { calls }) => sum + calls!, 0)).toBe(12);
   expect(issues).toEqual([expect.objectContaining({ code: 'gemm_log_cut_off', count: 1 })]);
   // cublasSgemm(N, N, m=64, n=32, k=1) is the 32×64 outer product of the rotary embedding.
@@ -86,7 +86,7 @@ test('cuBLAS and cuBLASLt tell the same calls of the same run', async () => {
   expect(rows[1]).toMatchObject({ m: 256, n: 512, k: 512, compute_type: 'COMPUTE_32F' });
 });
 
-test('batches, and hipBLASLt, whose log has the same form', async () => {
+test('batches, and hipBLASLt with the same log form', async () => {
   // ROCm/pytorch pull request 1241; then the same with a batch.
   const line =
     '[2023-06-12 21:16:46][HIPBLASLT][690719][Trace][rocblaslt_matmul] A=0x7efa94800000 Adesc=[type=R_32F rows=2400 cols=128 ld=2400] B=0x7efa7b8156d0 Bdesc=[type=R_32F rows=2400 cols=2048 ld=25272] C=0x7efa9ae00400 Cdesc=[type=R_32F rows=128 cols=2048 ld=128] D=0x7efa9ae00400 Ddesc=[type=R_32F rows=128 cols=2048 ld=128] computeDesc=[computeType=COMPUTE_32F scaleType=R_32F transA=OP_T transB=OP_N epilogue=EPILOGUE_BIAS biasPointer=0x9ae00200] workSpace=0x7efa99400000 workSpaceSizeInBytes=1048576 alpha=1 beta=0 stream=0x73ed6b0';
@@ -100,7 +100,7 @@ test('batches, and hipBLASLt, whose log has the same form', async () => {
   ]);
 });
 
-test('facts: version, SMs; each sniffer takes its own', async () => {
+test('facts: version, SMs; each sniffer takes its own format', async () => {
   expect((await cublasLogImporter.facts(fixture('cublas.log'))).tool).toEqual({
     name: 'cublas',
     version: '13.1.0',

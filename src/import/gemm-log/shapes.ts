@@ -5,7 +5,7 @@ import type { Row, TableSink } from '../../model/tables.js';
 import type { ImportContext } from '../importer.js';
 
 /**
- * A GEMM as the BLAS libraries have it: column-major, D(m×n) = op(A)(m×k) · op(B)(k×n).
+ * A GEMM in the convention of the BLAS libraries: column-major, D(m×n) = op(A)(m×k) · op(B)(k×n).
  */
 export interface ColumnMajorGemm {
   pid: number | null;
@@ -17,7 +17,7 @@ export interface ColumnMajorGemm {
   /** 'N', 'T' or 'C'. */
   transA: string;
   transB: string;
-  /** Matrices stored by rows (cublasLt's ORDER_ROW): then nothing is swapped. */
+  /** Row-major matrices (cublasLt's ORDER_ROW): nothing is swapped. */
   rowMajor?: boolean;
   dtype: string;
   compute_type: string | null;
@@ -26,12 +26,12 @@ export interface ColumnMajorGemm {
 }
 
 /**
- * Distinct shapes with their calls, in the order they first came.
+ * Distinct shapes with their calls, in order of first appearance.
  *
- * Frameworks keep matrices by rows and call the library with the operands swapped: what PyTorch means as
- * Y(tokens×out) = X(tokens×in) · W(out×in)ᵀ is called with m = out, n = tokens, k = in, op(A) = T. The rows written
- * are the problem people mean: **m and n are swapped** (m = tokens, n = output features). `layout` and `tile` stay as
- * the library writes them (TN; tile rows belong to its m, which is our n), because kernel names use them so too.
+ * Frameworks store matrices row-major and call the library with swapped operands: PyTorch's
+ * Y(tokens×out) = X(tokens×in) · W(out×in)ᵀ becomes m = out, n = tokens, k = in, op(A) = T. The rows written
+ * use the framework's view: **m and n are swapped** (m = tokens, n = output features). `layout` and `tile` stay as
+ * the library writes them (TN; tile rows belong to its m, which is our n), as in kernel names.
  */
 export class GemmShapes {
   private readonly rows = new Map<string, Row<'gemms'>>();
@@ -91,7 +91,7 @@ export async function* logLines(path: string, signal?: AbortSignal): AsyncGenera
       throw new InferscopeError('E_INTERRUPTED', {
         what: `the import of ${path} was interrupted`,
         why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was kept of it.',
+        fix: 'Run it again; nothing was imported.',
       });
     }
     yield line;
@@ -100,7 +100,7 @@ export async function* logLines(path: string, signal?: AbortSignal): AsyncGenera
 
 export function badLog(path: string, library: string, why: string): InferscopeError {
   return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} holds no matrix multiplication of ${library}`,
+    what: `${path} contains no matrix multiplication of ${library}`,
     why,
     fix:
       library === 'cuBLAS'

@@ -5,21 +5,21 @@ import { libraryRules } from './library-rules.js';
 import type { KernelClassRule } from './kernel-class-rule.js';
 import { tritonClass } from './triton-rules.js';
 
-/** What the name of a device kernel tells. */
+/** Information from the name of a device kernel. */
 export interface KernelLabel {
   class: OpClass;
-  /** MxNxK of a GEMM's tile; null where the name does not tell. */
+  /** MxNxK of a GEMM's tile; null where the name does not say. */
   tile: string | null;
-  /** Type of the inputs; null where the name does not tell. */
+  /** Type of the inputs; null where the name does not say. */
   dtype: string | null;
 }
 
 export const kernelClassRules: readonly KernelClassRule[] = [...libraryRules, ...engineRules];
 
-/** Names are cut here before they are matched: longer ones only repeat template arguments. */
+/** Names are truncated to this length before matching: longer ones only repeat template arguments. */
 const matchedLetters = 1500;
 
-/** @param name demangled where the profiler has it; `other` when no rule knows it */
+/** @param name demangled where the profiler has it; `other` when no rule matches */
 export function kernelLabel(name: string): KernelLabel {
   const text = name.slice(0, matchedLetters);
   const known = tritonClass(text) ?? kernelClassRules.find(({ pattern }) => pattern.test(text))?.class;

@@ -1,4 +1,4 @@
-/** What the name of a GEMM tells about itself. */
+/** Information from the name of a GEMM kernel. */
 export interface GemmName {
   /** MxNxK of a thread block's tile. */
   tile: string | null;
@@ -38,7 +38,7 @@ function tile(name: string): string | null {
   return /^\d+$/.test(depth ?? '') ? `${cublas[1]}x${cublas[2]}x${depth}` : null;
 }
 
-/** nvjet and Tensile write a letter a type (input first): BLAS's s and d, then CUDA's. */
+/** nvjet and Tensile write one letter per type (input first): BLAS's s and d, then CUDA's. */
 const letters: Record<string, string> = {
   h: 'fp16',
   t: 'bf16',
@@ -92,7 +92,7 @@ const words: Record<string, string> = {
 /** TensorRT-LLM's generated GEMMs: bmm_<output>_<A><B>_…, Mx with a scale for each block. */
 const generatedGemm = /^(?:bmm|gemm)_[A-Za-z0-9]+_((?:(?:Mx)?(?:E\dm\d|Bfloat16|Fp16|Int\d))+)_/;
 
-/** Of two types the wider one, which sets the rate. */
+/** The wider of two types, which determines the rate. */
 function generatedType(inputs: string): string | null {
   const order = ['Bfloat16', 'Fp16', 'E4m3', 'E5m2', 'E2m1'];
   const names: Record<string, string> = {

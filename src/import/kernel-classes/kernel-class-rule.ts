@@ -1,11 +1,11 @@
 import type { OpClass } from '../../model/classes.js';
 
-/** Ordered: the first rule whose pattern is found in the (demangled) name decides. */
+/** Ordered: the first rule whose pattern is found in the (demangled) name wins. */
 export interface KernelClassRule {
   pattern: RegExp;
   class: OpClass;
-  /** Library or engine it comes from. */
+  /** Source library or engine. */
   family: string;
-  /** A name as a profiler prints it, which this rule and none before it takes. */
+  /** A name as a profiler prints it, matched by this rule and by no earlier one. */
   sample: string;
 }

@@ -3,7 +3,7 @@ import type { OpClass } from '../../model/classes.js';
 import { kernelLabel } from './classify.js';
 
 /**
- * Names of kernels as public traces and sources have them, by where they were seen, with the class that what they do says.
+ * Names of kernels as public traces and sources have them, by source, with the class that follows from their function.
  * Signatures are cut where the sources cut them.
  */
 const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
@@ -56,7 +56,7 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
       'void moe::dev::convertsf::convertSfKernel<moe::dev::convertsf::KernelParams<cutlass::bfloat16_t>>',
       'quantization',
     ],
-    // Their names hold the GEMM that reads what they write.
+    // Their names contain the GEMM that reads their output.
     ['void vllm::silu_mul_fp8_quant_deep_gemm_kernel<c10::BFloat16, c10::Float8_e4m3fn>', 'quantization'],
     [
       'void tensorrt_llm::kernels::fp8_blockscale_gemm::scale_1x128_kernel<__nv_bfloat16, __nv_fp8_e4m3>',
@@ -252,7 +252,7 @@ test.each(Object.entries(seen).flatMap(([source, rows]) => rows.map((row) => [so
   },
 );
 
-/** Generated GEMMs say output, inputs A and B, accumulator, tile; of two input types the wider one sets the rate. */
+/** Generated GEMMs say output, inputs A and B, accumulator, tile; the wider of two input types sets the rate. */
 test.each([
   ['bmm_E4m3_E4m3E4m3_Fp32_t128x8x128u2_s8_et64x8_m64x8x32_c1x1x1', '128x8x128', 'fp8'],
   ['bmm_Bfloat16_E2m1E2m1_Fp32_Ab16_Bb16tokFp32_t128x8x512_s5_et128x8', '128x8x512', 'fp4'],

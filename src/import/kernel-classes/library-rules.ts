@@ -1,8 +1,8 @@
 import type { KernelClassRule } from './kernel-class-rule.js';
 
 /**
- * Functions that a library names in full: tried before the patterns below, which look anywhere in a name and would find
- * words in its namespaces and template arguments.
+ * Functions that a library names in full: tried before the patterns below, which match anywhere in a name and would match
+ * words in namespaces and template arguments.
  */
 const functionRules: readonly KernelClassRule[] = [
   {
@@ -61,13 +61,13 @@ const functionRules: readonly KernelClassRule[] = [
     pattern:
       /elementwise_kernel<.{0,80}?at::native::(?:CUDAFunctor(?:OnSelf)?_(?!copy)|(?:[AB]Unary|Binary)Functor<)/,
     class: 'elementwise',
-    family: 'PyTorch elementwise, whatever its arguments are cast from',
+    family: 'PyTorch elementwise, any argument type',
     sample:
       'void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>, 4, at::native::memory::LoadWithCast<2>>',
   },
 ];
 
-/** Vendor and kernel libraries, whose names say what they are. Tried first. */
+/** Vendor and kernel libraries with descriptive names. Tried first. */
 export const libraryRules: readonly KernelClassRule[] = [
   ...functionRules,
   {

@@ -43,7 +43,7 @@ const opClassRules: readonly { pattern: RegExp; class: OpClass }[] = [
   },
 ];
 
-/** @param name e.g. aten::mm; `other` when it is no operator we know, as Python functions are */
+/** @param name e.g. aten::mm; `other` for unknown operators and Python functions */
 export function opClassOf(name: string): OpClass {
   return opClassRules.find(({ pattern }) => pattern.test(name))?.class ?? 'other';
 }

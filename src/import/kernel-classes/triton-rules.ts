@@ -2,8 +2,8 @@ import type { OpClass } from '../../model/classes.js';
 
 /**
  * Inductor names a fused kernel after the operators in it: triton_<pointwise poi | persistent reduction per | reduction
- * red | template tem>_fused_<op>_<op>_<number>. Its class is that of the heaviest: the order here. A name cut off by
- * Inductor's length limit is classed by what is left.
+ * red | template tem>_fused_<op>_<op>_<number>. Its class is that of the most expensive operator, in the order of this list. A name truncated by
+ * Inductor's length limit is classified by the rest.
  */
 export const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
   { pattern: /(?:^|_)(?:all_reduce|all_gather|reduce_scatter|all_to_all)/, class: 'communication' },

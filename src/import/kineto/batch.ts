@@ -1,4 +1,4 @@
-/** Columns of what a parser hands over; texts are codes of the parser's own names. */
+/** Columns of a parser's output; texts are codes of the parser's own names. */
 export const batchColumns = {
   kernels: [
     'start_ns',
@@ -32,7 +32,7 @@ export const batchColumns = {
 export type BatchTable = keyof typeof batchColumns;
 export const batchTables = Object.keys(batchColumns) as BatchTable[];
 
-/** Rows of one table, column after column in one buffer, which moves between threads without a copy. */
+/** Rows of one table in one column-major buffer, which moves between threads without a copy. */
 export interface PackedRows {
   rows: number;
   values: Float64Array<ArrayBuffer>;
@@ -40,30 +40,30 @@ export interface PackedRows {
 
 export interface Batch {
   tables: Record<BatchTable, PackedRows>;
-  /** Texts of codes that are new in this batch; the codes count on from the last batch of the same parser. */
+  /** Texts of the codes that are new in this batch; codes continue from the previous batch of the same parser. */
   texts: string[];
-  /** Events of each category. */
+  /** Number of events per category. */
   categories: Record<string, number>;
-  /** Text that is not valid JSON, read all the same. */
+  /** Number of texts that are not valid JSON but were read. */
   repaired: number;
-  /** Events that could not be read and were passed over. */
+  /** Number of unreadable events that were skipped. */
   damaged: number;
-  /** Events without a time or an end where they need one. */
+  /** Events without a required time or end. */
   untimed: number;
   /** Events before the zero of their clock. */
   negative: number;
-  /** Copies of a size that cannot be; they have none. */
+  /** Copies with an impossible size, stored without one. */
   oversized: number;
-  /** Shapes with a dimension that is not a size. */
+  /** Shapes with an invalid dimension. */
   oddShapes: number;
-  /** Bytes used; what follows is the beginning of an event that is not whole. */
+  /** Bytes used; the rest is the start of an incomplete event. */
   consumed: number;
-  /** The array of events ended there. */
+  /** The array of events ended in this batch. */
   closed: boolean;
 }
 
 export interface ColumnStore {
-  /** A new row; its values are set by column number. */
+  /** Adds a row; its values are set by column number. */
   row(): number;
   columns: Float64Array<ArrayBuffer>[];
   pack(): PackedRows;

@@ -1,4 +1,4 @@
-/** What an event's category means to us. */
+/** Meaning of an event's category. */
 export const categoryKinds = {
   unknown: 0,
   kernel: 1,
@@ -9,7 +9,7 @@ export const categoryKinds = {
   op: 6,
   python: 7,
   instant: 8,
-  /** Known and left out on purpose. */
+  /** Known and intentionally skipped. */
   ignored: 9,
 } as const;
 export type CategoryKind = (typeof categoryKinds)[keyof typeof categoryKinds];
@@ -27,14 +27,14 @@ const byName: Record<string, CategoryKind> = {
   operator: categoryKinds.op,
   python_function: categoryKinds.python,
   cpu_instant_event: categoryKinds.instant,
-  // From the first to the last kernel of a range: no work of its own (torch's table shows it as 2600 % of the time).
+  // From the first to the last kernel of a range, without work of its own (torch's table shows it as 2600 % of the time).
   gpu_user_annotation: categoryKinds.ignored,
-  // The API call that waits has a row of its own in cuda_runtime.
+  // The waiting API call has its own row in cuda_runtime.
   cuda_sync: categoryKinds.ignored,
   cuda_event: categoryKinds.ignored,
   overhead: categoryKinds.ignored,
   trace: categoryKinds.ignored,
-  // Flows: the correlation id in the args says the same.
+  // Flows: redundant with the correlation id in the args.
   ac2g: categoryKinds.ignored,
   async_cpu_to_gpu: categoryKinds.ignored,
   async_gpu: categoryKinds.ignored,

@@ -8,8 +8,8 @@ import { nextEvent } from './split.js';
 
 export interface ChunkParser {
   /**
-   * Reads events from `from` up to `end`, an event boundary or not.
-   * @param last nothing follows this buffer
+   * Reads events from `from` up to `end`, which need not be an event boundary.
+   * @param last this is the last buffer
    */
   parse(bytes: Uint8Array, from: number, end: number, last: boolean): Batch;
 }
@@ -62,7 +62,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     if (f.tsUs < 0) negative++;
     if (kind === categoryKinds.instant) return keepMemory(f, start);
     const dur = f.durUs * 1000 + f.durNs;
-    // Beyond 104 days nanoseconds are not exact, and no trace is that long. Not a number: neither is compared true.
+    // Beyond 104 days nanoseconds are not exact, and no trace is that long. NaN fails both comparisons.
     const begins = Math.abs(start - offsetNs) <= Number.MAX_SAFE_INTEGER;
     const timed = begins && dur >= 0 && dur <= Number.MAX_SAFE_INTEGER;
     if (f.phase !== phaseComplete || (!timed && !(kind === categoryKinds.range && begins))) {
@@ -107,7 +107,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     return { row, columns: store.columns };
   }
 
-  /** Old files have the device and the stream as pid and tid only. */
+  /** Old files have device and stream only as pid and tid. */
   function keepDeviceEvent(c: Float64Array[], row: number, bytes: Uint8Array, f: EventFields): void {
     c[2]![row] = f.device === f.device ? f.device : f.pid;
     c[3]![row] = f.context;
@@ -142,7 +142,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     }
   }
 
-  /** [memory]: the caching allocator gave out (Bytes > 0) or took back. */
+  /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */
   function keepMemory(f: EventFields, t: number): void {
     if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= mostCopyBytes)) return;
     const { row, columns: c } = next('memory');
@@ -183,7 +183,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         const found = nextEvent(bytes, p + 1, end);
         if (found > 0) p = found;
         else {
-          // Where nothing more begins, only the end of the array can be found.
+          // Where no further event starts, only the end of the array can follow.
           if (last) p = end;
           break;
         }

@@ -1,13 +1,13 @@
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 
-/** A file that is not a trace of PyTorch's profiler, or no longer a whole one. */
+/** A file that is not a PyTorch profiler trace, or is incomplete. */
 export function damagedTrace(path: string, why: string, cause?: unknown): InferscopeError {
   return new InferscopeError(
     'E_TRACE_FILE',
     {
       what: `cannot read the PyTorch trace ${path}`,
       why,
-      fix: 'Export it again with prof.export_chrome_trace("trace.json.gz"), and let the program end before copying the file.',
+      fix: 'Export it again with prof.export_chrome_trace("trace.json.gz"), and copy the file after the program has exited.',
     },
     { cause },
   );
@@ -21,7 +21,7 @@ export function cutOff(path: string, cause?: unknown): InferscopeError {
   );
 }
 
-/** What reading the bytes failed with, in the file's terms. */
+/** A read failure as an error about the file. */
 export function readFailure(path: string, error: unknown): unknown {
   if (error instanceof InferscopeError) return error;
   const code = systemErrorCode(error);
@@ -36,7 +36,7 @@ export function readFailure(path: string, error: unknown): unknown {
 export function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'the import was stopped',
-    why: 'Ctrl-C, or the caller gave up.',
+    why: 'It was interrupted (Ctrl-C) or cancelled by the caller.',
     fix: 'Import the file again.',
   });
 }

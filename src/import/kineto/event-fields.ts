@@ -13,7 +13,7 @@ import {
   skipValue,
 } from './json-bytes.js';
 
-/** What one event says; spans are positions in the buffer, 0 for absent. Reused from event to event. */
+/** Fields of one event; spans are positions in the buffer, 0 for absent. Reused from event to event. */
 export interface EventFields {
   phase: number;
   catFrom: number;
@@ -70,14 +70,14 @@ function clear(f: EventFields): void {
 }
 
 /**
- * Reads the event whose opening brace is at `at`. Of duplicate keys the last counts.
+ * Reads the event whose opening brace is at `at`. The last of duplicate keys wins.
  * @returns the position after it, `incomplete` or `malformed`
  */
 export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields): number {
   clear(f);
   let p = at + 1;
   for (;;) {
-    // Commas count as space: whether there is one too many is no matter of ours.
+    // Commas count as whitespace: superfluous ones are accepted.
     let c = b[p]!;
     while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
     if (c === closeBrace) return p < end ? p + 1 : incomplete;
@@ -146,7 +146,7 @@ function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): numbe
   }
 }
 
-/** Told apart by length and one or two letters, among all the keys seen; the case of letters changed with versions. */
+/** Identified by length and one or two letters among all keys seen; case changed with versions. */
 function keepArg(b: Uint8Array, key: number, length: number, from: number, to: number, f: EventFields): void {
   const first = b[key]! | 0x20;
   switch (length) {
@@ -242,7 +242,7 @@ function micros(b: Uint8Array, from: number, to: number): number {
     }
   }
   if (p < to && (b[p]! | 0x20) === 0x65) {
-    // An exponent: 1.5e3. Such a writer has lost the digits already.
+    // An exponent: 1.5e3. Such a writer has already lost digits.
     const value = Number(Buffer.from(b.buffer, b.byteOffset + from, to - from).toString('latin1'));
     const us = Math.floor(value);
     fraction = Math.round((value - us) * 1000);
@@ -252,21 +252,21 @@ function micros(b: Uint8Array, from: number, to: number): number {
   return negative ? -whole : whole;
 }
 
-/** As `number`; more digits than that are Infinity, so that they can be counted. */
+/** As `number`; numbers with more digits become Infinity, so that they can be counted. */
 function size(b: Uint8Array, from: number, to: number): number {
   const value = number(b, from, to);
   const digit = b[from]! - 48;
   return value !== value && digit >= 0 && digit <= 9 ? Number.POSITIVE_INFINITY : value;
 }
 
-/** As `number`; what is there and is none is -1, which no machine has, so that it can be counted. */
+/** As `number`; a value that is not a number becomes -1, which no machine has, so that it can be counted. */
 function device(b: Uint8Array, from: number, to: number): number {
   const value = number(b, from, to);
   const isNull = b[from] === 0x6e;
   return value !== value && !isNull ? -1 : value;
 }
 
-/** Integers to 2^53, a decimal's whole part; a quoted number is read too. Anything else, and more digits: NaN. */
+/** Integers to 2^53, a decimal's whole part; a quoted number is read too. NaN for anything else and for more digits. */
 function number(b: Uint8Array, from: number, to: number): number {
   let p = from;
   if (b[p] === quote) p++;
@@ -280,7 +280,7 @@ function number(b: Uint8Array, from: number, to: number): number {
     value = value * 10 + d;
   }
   const next = p < to ? b[p]! : 0;
-  // A text ("PyTorch Profiler"), true, null: no number.
+  // A text ("PyTorch Profiler"), true or null: not a number.
   const whole = next === 0 || next === quote || next === 0x2e || next <= 0x20 || next === closeBracket;
   if (p === digits || !whole || value > Number.MAX_SAFE_INTEGER) return none;
   return negative ? -value : value;

@@ -6,7 +6,7 @@ const epochUs = 1e15;
 
 /**
  * Wall clock of the first events, ns since the epoch. `ts` counts from baseTimeNanoseconds, or from the epoch in
- * files that have no such key (torch before 2.2); other files do not tell.
+ * files that have no such key (torch before 2.2); other files do not record it.
  */
 export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: number): bigint | null {
   const since = BigInt(originUs) * 1000n;
@@ -15,7 +15,7 @@ export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: nu
   return base === null ? null : base + since;
 }
 
-/** Rank in the process group; 0 when the trace names none. */
+/** Rank in the process group; 0 when the trace has none. */
 export function rankOf(facts: ReadonlyMap<string, unknown>): number {
   const rank = record(facts.get('distributedInfo'))['rank'];
   return typeof rank === 'number' && Number.isSafeInteger(rank) ? rank : 0;

@@ -5,27 +5,27 @@ import { copyKind } from './copy-kind.js';
 import { createIdSet } from './id-set.js';
 import { shortKernelName } from './short-name.js';
 
-/** Operators without an External id (Python calls, old files) are numbered from here, past every real one. */
+/** Operators without an External id (Python calls, old files) are numbered from here, above all real ids. */
 const ownIdsFrom = 2 ** 32;
 
 export interface Filled {
   rows: Record<BatchTable, number>;
-  /** Operators whose External id another one has too; they got ids of our own. */
+  /** Operators with the External id of another operator; they get new ids. */
   sharedIds: number;
   /** Events without a name. */
   unnamed: number;
 }
 
 export interface TraceFill {
-  /** @param source which parser's names the codes are of */
+  /** @param source the parser that the codes come from */
   add(batch: Batch, source: number): void;
-  /** Ends the tables and makes trace_names. */
+  /** Finishes the tables and creates trace_names. */
   finish(): Promise<Filled>;
-  /** Lets go of the tables, to begin again. */
+  /** Drops the tables, to start again. */
   abandon(): void;
 }
 
-/** Batches of parsers on their way into the trace tables and `kineto_memory`. */
+/** Writes parser batches into the trace tables and `kineto_memory`. */
 export async function createTraceFill(
   workbench: Workbench,
   {
@@ -62,7 +62,7 @@ export async function createTraceFill(
   const python = codeOf('python_function');
   const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), hip: codeOf('hip') };
 
-  /** Codes of a parser become codes of trace_names, in place. */
+  /** Converts a parser's codes to codes of trace_names, in place. */
   function recode(column: Float64Array, map: number[]): void {
     for (let i = 0; i < column.length; i++) {
       const code = column[i]!;
@@ -103,7 +103,7 @@ export async function createTraceFill(
   function noteExternals(ids: Float64Array): void {
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i]!;
-      // 0 is "none"; ids past the set's reach are of no operator we know.
+      // 0 is "none"; ids beyond the set's range belong to no known operator.
       if (id > 0 && id < ownIdsFrom) wanted.add(id);
       else ids[i] = Number.NaN;
     }
@@ -216,7 +216,10 @@ function view(batch: Batch, table: BatchTable): { columns: Columns; rows: number
   return { columns, rows };
 }
 
-/** An External id may be of an annotation, or of an operator outside the window: then the API call leads to the operator. */
+/**
+ * An External id may belong to an annotation, or to an operator outside the window: then the operator is found through the
+ * API call.
+ */
 async function forgetUnknownOps(workbench: Workbench, ids: number[]): Promise<void> {
   if (ids.length === 0) return;
   const writer = await workbench.createTable('kineto_unknown', ['op_id']);

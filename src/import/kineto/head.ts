@@ -4,22 +4,22 @@ import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
 import { openSource, readTail } from './source.js';
 import { readTopLevel } from './top-level.js';
 
-/** What a trace says before, or shortly after, its events. */
+/** Metadata of a trace from before, or shortly after, its events. */
 export interface TraceHead {
   /** Keys of the outermost object, those before the events and, of a plain file, those in its last bytes. */
   facts: Map<string, unknown>;
-  /** Whole µs of the earliest of the first events: where times are counted from. 0 without events. */
+  /** Whole µs of the earliest of the first events: the origin of times. 0 without events. */
   originUs: number;
   gzip: boolean;
 }
 
-/** Metadata before the events may be whole configurations; an event after it is never this long. */
+/** Metadata before the events can contain whole configurations; an event after it is never this long. */
 const maximumHeadBytes = 64 * 2 ** 20;
 /** Events looked at for the earliest time. */
 const firstEventsBytes = 256 * 1024;
 const tailBytes = 256 * 1024;
 
-/** @throws E_TRACE_FILE for what is no such trace */
+/** @throws E_TRACE_FILE when it is not such a trace */
 export async function readHead(path: string): Promise<TraceHead> {
   try {
     const source = await openSource(path);
@@ -39,14 +39,14 @@ export async function readHead(path: string): Promise<TraceHead> {
         wanted = end * 2;
         found = await eventsAt(path, bytes, end, facts);
         if (found !== null && end - found >= firstEventsBytes) break;
-        if (end > maximumHeadBytes) throw damagedTrace(path, 'It holds no traceEvents in its first 64 MB.');
+        if (end > maximumHeadBytes) throw damagedTrace(path, 'It has no traceEvents in its first 64 MB.');
       }
     } finally {
       source.destroy();
     }
     found = await eventsAt(path, bytes, end, facts);
     if (found === null) {
-      const why = end === 0 ? 'The file is empty.' : 'It holds no traceEvents, or ends before them.';
+      const why = end === 0 ? 'The file is empty.' : 'It has no traceEvents, or ends before them.';
       throw damagedTrace(path, why);
     }
     if (!source.gzip) await addTail(path, facts);
@@ -68,7 +68,7 @@ async function eventsAt(
   return top.state === 'events' ? top.at : null;
 }
 
-/** Metadata may follow the events; only what matters to the clock and the rank is looked for. */
+/** Metadata may follow the events; only the keys for clock and rank are searched. */
 async function addTail(path: string, facts: Map<string, unknown>): Promise<void> {
   const tail = await readTail(path, tailBytes);
   const after = tail.slice(tail.lastIndexOf(']') > 0 ? Math.max(0, tail.lastIndexOf('"ph"')) : 0);

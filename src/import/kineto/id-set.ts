@@ -1,8 +1,8 @@
-/** Small integers, a bit each: External ids run from 1 without holes, a million of them in 128 KiB. */
+/** A bit set of small integers: External ids run from 1 without holes, a million of them take 128 KiB. */
 export interface IdSet {
   has(id: number): boolean;
   add(id: number): void;
-  /** Members that `other` lacks. */
+  /** Members that are not in `other`. */
   without(other: IdSet): number[];
   pages: ReadonlyMap<number, Uint32Array>;
 }

@@ -21,16 +21,16 @@ import { openSource } from './source.js';
 /** Below this, starting threads costs more than they save. */
 const parallelFromBytes = 16 * 2 ** 20;
 
-/** A third and a fourth gain a tenth of the time and take 100 MB each: blocks in flight, and a heap of their own. */
+/** A third and a fourth thread save only a tenth of the time and take 100 MB each for blocks in flight and their heap. */
 const mostParsers = 2;
 
-/** Of DuckDB while a trace is read and attributed; the rest of 500 MB is Node's and the workers'. */
+/** DuckDB's limit while a trace is read and attributed; the rest of 500 MB is for Node and the workers. */
 const databaseMemoryBytes = 128 * 2 ** 20;
 
 export interface KinetoOptions {
-  /** Threads that parse; 1 is this one. By default as many as there are cores, to 2, for files worth it. */
+  /** Parser threads; 1 is this thread. Default: number of cores, at most 2, for files that are large enough. */
   threads?: number;
-  /** The built kineto-worker.js; by default the one of the installation. */
+  /** The built kineto-worker.js; default: the installed one. */
   workerEntry?: string;
 }
 
@@ -46,7 +46,7 @@ export const kinetoImporter = {
 } satisfies Importer;
 
 function isKineto(firstBytes: string): boolean {
-  // ONNX Runtime's profile is a bare array too; its categories are its own.
+  // ONNX Runtime's profile is a bare array too; its categories differ.
   const bare = /^\s*\[\s*\{/.test(firstBytes);
   const category =
     /"cat"\s*:\s*"(cpu_op|kernel|cuda_runtime|user_annotation|python_function|Operator|Kernel)"/;
@@ -88,7 +88,7 @@ export async function loadKineto(
   };
 }
 
-/** Everything up to attribution, which the tables are then ready for. */
+/** Everything before attribution; the tables are then ready for it. */
 export async function fillTraceTables(
   path: string,
   workbench: Workbench,
@@ -103,12 +103,12 @@ export async function fillTraceTables(
   if (rows.kernels + rows.copies + rows.api + rows.ranges + rows.ops === 0) {
     throw damagedTrace(
       path,
-      'None of its events is one of PyTorch’s profiler (cpu_op, kernel, cuda_runtime, …).',
+      'None of its events comes from the PyTorch profiler (cpu_op, kernel, cuda_runtime, …).',
     );
   }
   const kernels = kernelEvents(losses);
   if (kernels > 0 && rows.kernels === 0)
-    throw damagedTrace(path, `None of its ${kernels} kernels has a time and a duration that can be.`);
+    throw damagedTrace(path, `None of its ${kernels} kernels has a valid time and duration.`);
   for (const [key, value] of head.facts) if (!facts.has(key)) facts.set(key, value);
   await move(workbench, offsetNs(path, facts, head.originUs, context) - clock.offsetNs);
   const lateRank = rankOf(facts);
@@ -161,7 +161,7 @@ async function readEvents(
       if (!(error instanceof NotSplittable)) throw readFailure(path, error);
       await dropTraceTables(workbench);
       threads = 1;
-      // One thread reads every layout.
+      // A single thread can read every layout.
       options = { ...options, threads };
     } finally {
       source.destroy();
@@ -186,7 +186,9 @@ const timed = [
   { name: 'trace_ops', columns: ['start_ns'] },
 ];
 
-/** Brings times counted from the file's first events onto the session's zero, where both are known; else 0. @throws E_USAGE */
+/**
+ * Shifts times counted from the file's first events to the session's zero, where both are known; else 0. @throws E_USAGE
+ */
 function offsetNs(
   path: string,
   facts: ReadonlyMap<string, unknown>,
@@ -198,7 +200,7 @@ function offsetNs(
   return origin === null || zero.realtime_ns === null ? 0 : Number(origin - zero.realtime_ns);
 }
 
-/** Only where baseTimeNanoseconds stands after the events of a compressed file. */
+/** Only when baseTimeNanoseconds follows the events of a compressed file. */
 async function move(workbench: Workbench, ns: number): Promise<void> {
   if (ns === 0) return;
   for (const { name, columns } of [...timed, { name: 'kineto_memory', columns: ['t_ns'] }]) {

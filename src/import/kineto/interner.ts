@@ -1,7 +1,7 @@
 import { longestName } from '../trace-tables.js';
 import { decodeString } from './json-bytes.js';
 
-/** What a span of bytes is: it decides how its text is made. */
+/** Kind of a byte span: determines how its text is decoded. */
 export const spanKinds = { name: 0, json: 1, dims: 2 } as const;
 export type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
 
@@ -12,10 +12,10 @@ export interface Interner {
   fresh(): { texts: string[]; repaired: number; oddShapes: number };
 }
 
-/** All bytes of a short span are hashed, this many of a long one: names of kernels run to kilobytes. */
+/** All bytes of a short span are hashed, this many of a long one: kernel names can be kilobytes long. */
 const hashedBytes = 64;
 
-/** Open addressing over the bytes themselves: a text is decoded once, when it is first seen. */
+/** Open addressing over the bytes themselves: a text is decoded once, on its first occurrence. */
 export function createInterner(): Interner {
   let arena = new Uint8Array(1 << 18);
   let used = 0;
@@ -77,7 +77,7 @@ export function createInterner(): Interner {
       oddShapes += Math.min(odd, 1);
       return value;
     } catch {
-      // Not JSON, or arrays too deep for the parser: the shape is not known.
+      // Not JSON, or arrays nested too deeply for the parser: the shape is unknown.
       oddShapes++;
       return '[]';
     }

@@ -13,12 +13,12 @@ export interface Losses {
   negative: number;
   oversized: number;
   oddShapes: number;
-  /** Text after the end of the trace, which nothing reads. */
+  /** Text after the end of the trace, which is not read. */
   trailingBytes: number;
   allocationsOutside: number;
-  /** Devices that the file describes by what cannot be. */
+  /** Devices with impossible properties. */
   oddDevices: number;
-  /** Keys traceEvents with events, beyond the first. */
+  /** Lists of traceEvents beyond the first. */
   eventLists: number;
   add(batch: Batch): void;
 }
@@ -51,7 +51,7 @@ export function noLosses(): Losses {
   return losses;
 }
 
-/** Events of kernels that were read, whether or not they could be used. */
+/** Kernel events read, usable or not. */
 export function kernelEvents({ categories }: Losses): number {
   const kernels = [...categories].filter(([name]) => categoryKind(name) === categoryKinds.kernel);
   return kernels.reduce((sum, [, count]) => sum + count, 0);
@@ -62,51 +62,47 @@ export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled)
   const warn = (code: string, count: number, text: string, severity: Issue['severity'] = 'warning') => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
-  warn('events_damaged', losses.damaged, 'Events that are not valid JSON were passed over.');
-  warn(
-    'events_untimed',
-    losses.untimed,
-    'Events without a begin or an end, or with an impossible one, were left out.',
-  );
+  warn('events_damaged', losses.damaged, 'Events that are not valid JSON were skipped.');
+  warn('events_untimed', losses.untimed, 'Events without a valid start or end were dropped.');
   warn(
     'times_negative',
     losses.negative,
-    'Events begin before the zero of their clock: no profiler writes such times, and their order may be wrong.',
+    'Events start before the zero of their clock; no profiler writes such times, so their order may be wrong.',
   );
   warn(
     'texts_repaired',
     losses.repaired,
-    'Names with control characters or escapes that JSON does not know were read as they stand.',
+    'Names with control characters or invalid JSON escapes were read literally.',
     'info',
   );
   issues.push(...namesMissing(unnamed), ...copyBytesImpossible(losses.oversized));
-  warn(
-    'shapes_impossible',
-    losses.oddShapes,
-    'Shapes of operators have dimensions that are not sizes; these were left out.',
-  );
+  warn('shapes_impossible', losses.oddShapes, 'Operator shapes with invalid dimensions were dropped.');
   warn(
     'device_properties_impossible',
     losses.oddDevices,
-    'The file describes devices without a name, or by sizes that cannot be; these were left out.',
+    'Devices without a name or with impossible sizes were dropped.',
   );
   warn(
     'event_lists_repeated',
     losses.eventLists,
-    'The file has more than one traceEvents: the events of all were read as one trace. Are these two captures?',
+    'The file has more than one traceEvents list; all were read as one trace. It may contain two captures.',
   );
   if (losses.trailingBytes > 0) issues.push(trailingBytes(losses.trailingBytes));
   const unknown = [...losses.categories].filter(([name]) => categoryKind(name) === categoryKinds.unknown);
   warn(
     'categories_unknown',
     unknown.reduce((sum, [, count]) => sum + count, 0),
-    `Events of categories inferscope does not read were left out: ${unknown
+    `Events of unsupported categories were skipped: ${unknown
       .slice(0, 5)
       .map(([name]) => JSON.stringify(name.slice(0, 40)))
       .join(', ')}.`,
     'info',
   );
-  warn('op_ids_shared', sharedIds, 'Operators have the External id of another one; kernels go to the first.');
+  warn(
+    'op_ids_shared',
+    sharedIds,
+    'Operators share an External id with another one; their kernels were assigned to the first.',
+  );
   warn(
     'allocations_outside_ops',
     losses.allocationsOutside,
@@ -114,7 +110,7 @@ export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled)
     'info',
   );
   if (rows.kernels + rows.copies === 0) {
-    const text = 'The trace has no work on a device: the profiler saw the host only.';
+    const text = 'The trace has no device activity: the profiler recorded only the host.';
     issues.push({ code: 'no_device_activity', severity: 'warning', text });
   }
   return issues;

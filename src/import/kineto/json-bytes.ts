@@ -4,7 +4,7 @@
  */
 export const sentinelBytes = 8;
 
-/** What scanners return instead of a position. */
+/** Returned by scanners instead of a position. */
 export const incomplete = -1;
 export const malformed = -2;
 
@@ -23,9 +23,9 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** Bytes a string is passed over for; 0, quote and backslash stop the loop. */
+/** Bytes that a string scan skips; 0, quote and backslash stop the loop. */
 const plainByte = 1;
-/** What ends the run of bytes within brackets that say nothing about nesting. */
+/** Bytes that stop a scan within brackets: quotes and brackets. */
 const nests = 2;
 const byteClass = new Uint8Array(256).fill(plainByte | nests);
 byteClass[0] = 0;
@@ -54,7 +54,7 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
   if (first !== openBracket && first !== openBrace) {
     for (;;) {
       const c = bytes[p]!;
-      // Digits, signs and points, the most of what there is.
+      // Digits, signs and points: most of the bytes.
       if (c > comma && c < colon) {
         p++;
         continue;
@@ -84,12 +84,12 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * The text of a JSON string, quotes included in the span. Escapes that JSON does not know and raw control
- * characters occur in real traces (pytorch #130622): they are kept as what they stand for, and reported.
+ * The text of a JSON string, quotes included in the span. Unknown escapes and raw control characters occur in real traces
+ * (pytorch #130622): they are kept literally and reported.
  */
 export function decodeString(text: string, repaired: () => void): string {
   const inner = text.slice(1, -1);
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  // eslint-disable-next-line no-control-regex -- the pattern searches for control characters
   if (!/[\\\u0000-\u001f]/.test(inner)) return inner;
   try {
     return JSON.parse(text) as string;

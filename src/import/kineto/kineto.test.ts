@@ -99,7 +99,7 @@ test('an event in full: time from text, shapes, launch and the operator that lau
     JOIN trace_names s ON s.code = src_kind JOIN trace_names d ON d.code = dst_kind
     WHERE k.text = 'HtoD' AND s.text = 'pinned' AND d.text = 'device'`);
   expect(ends).toEqual({ n: 1 });
-  // gpu_user_annotation is not work: ranges are the host's only.
+  // gpu_user_annotation is not work: only host ranges count.
   expect(await query('SELECT count(*)::INTEGER AS n FROM trace_ranges')).toEqual([{ n: 7 }]);
 });
 
@@ -118,7 +118,7 @@ test('device memory goes to the innermost operator around each allocation', asyn
   expect(ours!.bytes).toBe(inside.reduce((sum, { args }) => sum + args['Bytes']!, 0));
 });
 
-test('workers make the same rows as one thread, also of a trace that cannot be cut apart', async () => {
+test('workers produce the same rows as one thread, also for a trace that cannot be split', async () => {
   const outDir = testFolder();
   await build({
     config: false,
@@ -160,7 +160,7 @@ test('old files: absolute µs, metadata after the events, texts as pids, integer
   ).toEqual([{ start_ns: 1519, dur_ns: 1250, device: 3, stream: 7, rank: 5, huge: true, text: 'b' }]);
 });
 
-test('control characters and unknown escapes are read and counted; a broken event is passed over', async () => {
+test('control characters and unknown escapes are read and counted; a broken event is skipped', async () => {
   const good = kernel('').replace('"k"', '"k\\x1b \u0001<"');
   const { query, issues } = await fill(
     file(`{"traceEvents": [${good},\n{"ph": "X", "cat": "kernel", "name": "un"quoted"},\n${kernel('')}]}`),
@@ -177,7 +177,7 @@ test('control characters and unknown escapes are read and counted; a broken even
   );
 });
 
-test('times that nothing can have are left out and counted', async () => {
+test('impossible times are dropped and counted', async () => {
   const far = kernel('').replace('1694039968955744.519', '1e300');
   const long = kernel('').replace('1.0005', '1e300');
   const { query, issues } = await fill(file(`{"traceEvents": [${kernel('')},\n${far},\n${long}]}`));

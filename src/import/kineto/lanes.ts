@@ -9,7 +9,7 @@ export interface ParsedChunk {
   lane: number;
 }
 
-/** Worker threads that parse chunks, in turn; each keeps its own names. */
+/** Worker threads that parse chunks in turn; each has its own name table. */
 export interface Lanes {
   count: number;
   parse(lane: number, request: Request): Promise<ParsedChunk>;
@@ -28,7 +28,7 @@ export function openLanes(entry: string, count: number, clock: TraceClock): Lane
       for (const { reject } of waiting.splice(0)) reject(error);
     };
     worker.on('error', fail);
-    worker.on('exit', () => fail(new Error('a worker that reads the trace ended early')));
+    worker.on('exit', () => fail(new Error('a trace reader worker exited early')));
     return {
       parse: (request: Request) =>
         new Promise<ParsedChunk>((resolve, reject) => {

@@ -3,10 +3,10 @@ import type { Workbench } from '../../model/workbench.js';
 /** c10::DeviceType of the memory events: 1 is CUDA (ROCm too), 0 the CPU. */
 const gpu = 'device_type <> 0';
 
-/** Past every External id: stands for an allocation among operators. */
+/** Above every External id: represents an allocation among operators. */
 const allocation = 2 ** 32;
 
-/** The caching allocator's running totals, one row a change: `allocated` and `reserved` of the table memory. */
+/** The caching allocator's running totals, one row per change: `allocated` and `reserved` of the table memory. */
 export async function keepAllocatorTotals(
   workbench: Workbench,
   captureId: string,
@@ -27,7 +27,7 @@ export async function keepAllocatorTotals(
 }
 
 /**
- * Bytes allocated on devices become allocated_bytes of the innermost operator of the same thread around them.
+ * Bytes allocated on devices are added to allocated_bytes of the innermost enclosing operator of the same thread.
  * @returns allocations outside every operator
  */
 export async function attributeAllocations(workbench: Workbench): Promise<number> {

@@ -7,12 +7,12 @@ import type { Source } from './source.js';
 import { lastEventStart } from './split.js';
 import { readTopLevel } from './top-level.js';
 
-/** As much as is parsed at once: names and columns of it fit the caches of a core a few times over. */
+/** Chunk size per parse: its names and columns fit a core's caches. */
 const chunkBytes = 2 * 2 ** 20;
-/** An event, or the metadata around the events, longer than this is no profiler's. */
+/** No profiler writes an event or metadata value longer than this. */
 const maximumTokenBytes = 128 * 2 ** 20;
 
-/** The chunks cannot be cut apart by looking for the beginnings of events: one thread must read the file. */
+/** The file cannot be split at event starts: one thread must read it. */
 export class NotSplittable extends Error {}
 
 export interface Reading {
@@ -36,7 +36,7 @@ interface Window {
   end: number;
 }
 
-/** Memory that all threads see: moving megabytes of it to and fro made the collector run at every chunk. */
+/** Shared memory: moving megabytes between threads triggered garbage collection at every chunk. */
 const windowBytes = (capacity: number) => new Uint8Array(new SharedArrayBuffer(capacity));
 
 const emptyWindow = (): Window => ({ bytes: windowBytes(2 * chunkBytes + sentinelBytes), at: 0, end: 0 });
@@ -53,7 +53,7 @@ function put(window: Window, part: Uint8Array): void {
   window.bytes.fill(0, window.end, window.end + sentinelBytes);
 }
 
-/** Moves what is left to the front. */
+/** Moves the remaining bytes to the front. */
 function compact(window: Window): void {
   window.bytes.copyWithin(0, window.at, window.end);
   window.end -= window.at;
@@ -93,7 +93,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
       }
       const top = readTopLevel(window.bytes, window.at, window.end, !started, facts);
       if (top.state === 'malformed') {
-        throw damagedTrace(path, `What stands ${started ? 'after' : 'before'} its events is not JSON.`);
+        throw damagedTrace(path, `The text ${started ? 'after' : 'before'} its events is not JSON.`);
       }
       if (top.state === 'incomplete') return;
       window.at = top.at;
@@ -113,7 +113,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
     if (window.end > maximumTokenBytes) {
       throw damagedTrace(path, `One event or value is longer than ${maximumTokenBytes / 2 ** 20} MB.`);
     }
-    // Twice as much before the next try, so that a huge event is not looked through for every block.
+    // The next try waits for twice as much, so that a huge event is not rescanned for every block.
     wanted = Math.max(chunkBytes, 2 * window.end);
     reading.progress(source.share());
   }
@@ -122,8 +122,8 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
 }
 
 /**
- * Reads a trace with worker threads: this one cuts it apart where events begin, inflates it and takes what they made
- * of it, in order.
+ * Reads a trace with worker threads: this thread splits it at event starts, decompresses it, and takes the results in
+ * order.
  * @throws NotSplittable, E_TRACE_FILE, E_INTERRUPTED
  */
 export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<void> {
@@ -146,7 +146,7 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
     window = next;
   }
 
-  /** @returns what the file's last chunk holds after its events */
+  /** @returns the part of the file's last chunk after its events */
   async function finishOne(last: boolean): Promise<ParsedChunk> {
     const parsed = await running.shift()!;
     const { batch } = parsed;
@@ -180,7 +180,7 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
   if (!batch.closed) throw cutOff(path);
   const top = readTopLevel(buffer, batch.consumed, end, false, facts);
   if (top.state === 'events') throw new NotSplittable();
-  if (top.state === 'malformed') throw damagedTrace(path, 'What stands after its events is not JSON.');
+  if (top.state === 'malformed') throw damagedTrace(path, 'The text after its events is not JSON.');
   if (top.state !== 'end') throw cutOff(path);
   const more = skipSpace(buffer, top.at);
   if (more < end) reading.trailing(end - more);

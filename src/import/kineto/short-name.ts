@@ -1,7 +1,7 @@
 /**
  * The name of a kernel without return type, template arguments and parameters, as nsys shortens it:
  * "void at::native::vectorized_elementwise_kernel<4, …>(int, …)" -> "vectorized_elementwise_kernel". Names that are not
- * C++ (Triton's, nvjet's, Tensile's) stay as they are.
+ * C++ (Triton's, nvjet's, Tensile's) are unchanged.
  */
 export function shortKernelName(name: string): string {
   const plain = name.replaceAll('(anonymous namespace)::', '').replaceAll('(anonymous namespace)', '');

@@ -46,7 +46,7 @@ function inflatedSource(path: string, size: number): Source {
   };
 }
 
-/** Two buffers in turn: a stream's buffer for every block keeps the collector busier than anything else here. */
+/** Two alternating buffers: a new buffer per block would dominate garbage collection. */
 function plainSource(path: string, size: number): Source {
   let position = 0;
   let stopped = false;

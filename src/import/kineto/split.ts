@@ -1,13 +1,13 @@
 import { closeBrace, comma, openBrace, skipSpace } from './json-bytes.js';
 
 /**
- * Keys that begin an event. `{"ph":` with an unescaped quote cannot stand inside a JSON string, so the only other
- * place is an object nested in an event's args; a parser that starts there finds an event unfinished at the end of
- * the chunk before, and the file is then read by one thread, from the beginning.
+ * Keys that start an event. `{"ph":` with an unescaped quote cannot occur inside a JSON string, so the only other place is
+ * an object nested in an event's args. A parser that starts there finds an unfinished event at the end of the previous
+ * chunk, and the file is then read by one thread from the start.
  */
 const firstKeys = ['"ph"', '"name"', '"cat"'];
 
-/** Where the last event of the buffer begins that has another before it, or -1. */
+/** Start of the last event of the buffer that has another before it, or -1. */
 export function lastEventStart(buffer: Buffer, end: number): number {
   let best = -1;
   for (const key of firstKeys) {
@@ -25,7 +25,7 @@ export function lastEventStart(buffer: Buffer, end: number): number {
   return best;
 }
 
-/** Where the next event begins at or after `from`, or -1. */
+/** Start of the next event at or after `from`, or -1. */
 export function nextEvent(bytes: Uint8Array, from: number, end: number): number {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, end);
   let best = -1;
@@ -45,7 +45,7 @@ export function nextEvent(bytes: Uint8Array, from: number, end: number): number 
   return best;
 }
 
-/** `at` is a key; the brace that opens its object when that follows another object, `}, {`. */
+/** `at` is a key; returns the opening brace of its object if that follows another object, `}, {`. */
 function braceBefore(bytes: Uint8Array, at: number): number {
   const brace = back(bytes, at - 1);
   if (bytes[brace] !== openBrace) return -1;

@@ -14,7 +14,7 @@ import {
   skipValue,
 } from './json-bytes.js';
 
-/** Where the reading of a trace's outermost object stands. */
+/** Parsing state of a trace's outermost object. */
 export type Place = 'start' | 'keys' | 'end';
 
 export interface TopLevel {
@@ -25,7 +25,7 @@ export interface TopLevel {
   bare: boolean;
 }
 
-/** Values of a key are kept up to this size; `metadata` of some tools holds whole configurations. */
+/** Maximum size of stored values; `metadata` of some tools contains whole configurations. */
 const keptValueBytes = 1 << 20;
 
 /**
@@ -81,7 +81,7 @@ function value(bytes: Uint8Array, from: number, to: number): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from)
     .toString('utf8')
     .trim();
-  // Past 2^53 a number would lose digits: kept as its text.
+  // Above 2^53 a number would lose digits: stored as text.
   if (/^-?\d{16,}$/.test(text)) return text;
   try {
     return JSON.parse(text) as unknown;

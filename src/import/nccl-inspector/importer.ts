@@ -36,7 +36,7 @@ export const ncclInspectorImporter = {
       command: null,
       hardware: {},
       software: {},
-      // Written next to the program, with or without a profiler around it.
+      // Written next to the program's output, with or without a profiler.
       purpose: 'telemetry',
     };
   },
@@ -85,7 +85,7 @@ export const ncclInspectorImporter = {
   },
 } satisfies Importer;
 
-/** Processes number their operations of a communicator: a number that comes again is a line that is there twice. */
+/** Processes number the operations of a communicator: a repeated number is a duplicate line. */
 function isRepeated({ row }: Pick<InspectorRecord, 'row'>, seen: Map<string, Set<number>>): boolean {
   const number = row.sequence ?? null;
   if (number === null) return false;
@@ -97,7 +97,7 @@ function isRepeated({ row }: Pick<InspectorRecord, 'row'>, seen: Map<string, Set
   return false;
 }
 
-/** Where the operation began, as far as the line says. */
+/** Start of the operation, if the line has it. */
 const beginUs = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
   startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
 
@@ -122,43 +122,43 @@ function issuesOf(
       'warning',
       'collectives_unreadable',
       left.unreadable,
-      'Lines that are not records of NCCL Inspector were left out.',
+      'Lines that are not NCCL Inspector records were skipped.',
     ),
     ...issue(
       'warning',
       'collectives_impossible',
       left.impossible,
-      'Records with a missing field or a value that no operation has (negative, not a number, a rank outside the communicator) were left out.',
+      'Records with a missing field or an invalid value (negative, not a number, a rank outside the communicator) were dropped.',
     ),
     ...issue(
       'info',
       'collectives_cut_off',
       left.cutOff,
-      'The last record of a log was not written to its end and was left out.',
+      'The last record of a log is incomplete and was skipped.',
     ),
     ...issue(
       'info',
       'collectives_untimed',
       left.untimed,
-      'Operations without a time are counted, and are in no time or bandwidth.',
+      'Operations without a time are counted, but excluded from times and bandwidths.',
     ),
     ...issue(
       'warning',
       'collectives_repeated',
       left.repeated,
-      'Records of an operation that was there already (a log joined or copied twice) were left out.',
+      'Duplicate records of an operation (a log joined or copied twice) were dropped.',
     ),
     ...issue(
       'warning',
       'collectives_version',
       newer.length,
-      `The logs are of format ${newer.join(', ')}; inferscope knows v4.`,
+      `The logs are of format ${newer.join(', ')}; inferscope supports v4.`,
     ),
     ...issue(
       'warning',
       'collectives_empty_log',
       about.silent.length,
-      `No record in: ${named(about.silent)}. The ranks of these processes are missing.`,
+      `No records in: ${named(about.silent)}. The ranks of these processes are missing.`,
     ),
     ...issue('info', 'files_left_out', about.others.length, `Not read: ${named(about.others)}.`),
   ];
@@ -166,7 +166,7 @@ function issuesOf(
 
 const noRecords = (path: string): InferscopeError =>
   new InferscopeError('E_TRACE_FILE', {
-    what: `${path} holds no record of NCCL Inspector`,
-    why: 'No line in it has a communicator and the time of an operation.',
+    what: `${path} contains no NCCL Inspector record`,
+    why: 'None of its lines has a communicator and the time of an operation.',
     fix: 'Record with: NCCL_PROFILER_PLUGIN=…/libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500 <command>',
   });

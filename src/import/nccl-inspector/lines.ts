@@ -10,13 +10,13 @@ const longestLine = 2 ** 20;
 export interface LogLine {
   /** null: longer than any record. */
   text: string | null;
-  /** It ends with a line break: its writer did not stop within it. */
+  /** It ends with a line break, so it is complete. */
   whole: boolean;
 }
 
 /**
- * Lines of a log, plain or gzip. No line is held beyond 1 MiB.
- * @throws E_TRACE_FILE where a gzip file is damaged, E_INTERRUPTED on Ctrl-C
+ * Lines of a log, plain or gzip. Lines over 1 MiB are not kept in memory.
+ * @throws E_TRACE_FILE when a gzip file is damaged, E_INTERRUPTED on Ctrl-C
  */
 export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<LogLine> {
   const decoder = new StringDecoder('utf8');
@@ -56,7 +56,7 @@ async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGen
       {
         what: `cannot read ${path}`,
         why: `The gzip file is damaged: ${(error as Error).message}.`,
-        fix: 'Copy it again from where it was recorded.',
+        fix: 'Copy it again from its source.',
       },
       { cause: error },
     );
@@ -67,5 +67,5 @@ const interrupted = (path: string): InferscopeError =>
   new InferscopeError('E_INTERRUPTED', {
     what: `the import of ${path} was interrupted`,
     why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; nothing was kept of it.',
+    fix: 'Run it again; nothing was imported.',
   });

@@ -92,7 +92,7 @@ test('the published record: every field, on the clock of the session', async () 
   ]);
 });
 
-test('a folder: every rank, sends and receives with their peer, what else lies there', async () => {
+test('a folder: every rank, sends and receives with their peer, unrelated files', async () => {
   expect((await identify(fixture)).name).toBe('nccl-inspector');
   expect((await identify(rank3)).name).toBe('nccl-inspector');
   const { rows, issues } = await load(fixture);
@@ -116,7 +116,7 @@ test('gzip', async () => {
 
 test.each<[string, string, [string, number][]]>([
   ['the last record cut off', `${line}\n${line.slice(0, 200)}`, [['collectives_cut_off', 1]]],
-  ['a log that was joined twice', `${line}\n${line}\n${line}\n`, [['collectives_repeated', 2]]],
+  ['a log concatenated twice', `${line}\n${line}\n${line}\n`, [['collectives_repeated', 2]]],
   [
     'another text in the middle',
     `${line}\nhello\n\n[1,2]\n${changed(({ coll_perf: one }) => (one.coll_sn = 1232))}\n`,
@@ -133,7 +133,7 @@ test.each<[string, string, [string, number][]]>([
     [['collectives_untimed', 1]],
   ],
   [
-    'values that no operation has',
+    'impossible values',
     [
       line,
       changed(({ header }) => (header.rank = 8)),
@@ -159,7 +159,7 @@ test.each<[string, string, [string, number][]]>([
   expect(found.rows.length).toBeGreaterThan(0);
 });
 
-test('without a record, or with one that names no operation', async () => {
+test('without a record, or with a record without operation', async () => {
   for (const text of [
     line.slice(0, 300),
     JSON.stringify({ ...published, coll_perf: undefined }),
@@ -168,7 +168,7 @@ test('without a record, or with one that names no operation', async () => {
     await expect(load(written(text))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
-test('a process that wrote nothing is named; a time of 0 is none', async () => {
+test('a process without output is named; a time of 0 means unknown', async () => {
   const path = join(folder, 'logs');
   mkdirSync(path);
   cpSync(rank3, join(path, 'node-a-pid4103.log'));

@@ -11,22 +11,22 @@ import type { Row } from '../../model/tables.js';
  *  "coll_perf":{"coll":"AllReduce","coll_sn":1407,"coll_msg_size_bytes":…,"coll_exec_time_us":61974,
  *   "coll_timing_source":"kernel_gpu","coll_algobw_gbs":277.210914,"coll_busbw_gbs":485.119099}}
  * ```
- * What the source says of the fields:
+ * Semantics of the fields, from the source:
  * - `id` is the hash of the communicator, the same on all its ranks. `comm_name` comes with 2.30, "unknown" for none.
  * - `coll_sn` is NCCL's counter per communicator and function (src/plugin/profiler.cc), so AllReduce 7 and AllGather 7 are
- *   two operations. Of Send and Recv (`p2p_perf`, from 2.30) the plugin counts both together, on each rank its own.
+ *   two operations. The plugin counts Send and Recv (`p2p_perf`, from 2.30) together, separately on each rank.
  * - Up to 2.29 a dump writes the last completed operation of each communicator. From 2.30 it writes all that a ring holds
  *   (1024 unless set; the oldest are overwritten), and leaves out messages below 8192 bytes and operations that no GPU
- *   clock timed. The version "v4.0" stayed. In each of these cases a number that is missing was not recorded.
- * - The size is count × size of the type: for AllGather and ReduceScatter the part of one rank, whose traffic is times n_ranks.
- * - The time is the longest of the channels' kernels, in whole µs, cut off: by the GPU's clock (kernel_gpu), else the host's
- *   (kernel_cpu), else from call to end on the host (collective_cpu). 0 stands for none. It includes waiting for other ranks.
+ *   clock timed. The version "v4.0" stayed. In each of these cases a missing number was not recorded.
+ * - The size is count × size of the type: for AllGather and ReduceScatter the part of one rank (total traffic is n_ranks times that).
+ * - The time is the longest of the channels' kernels, in whole µs, truncated: by the GPU's clock (kernel_gpu), else the host's
+ *   (kernel_cpu), else from call to end on the host (collective_cpu). 0 means none. It includes waiting for other ranks.
  * - Bandwidths are as nccl-tests defines them (doc/PERFORMANCE.md), in GB/s of 10⁹; "nan" is written as a text.
  * - `dump_timestamp_us` is gettimeofday of the host when the line was written; 0 where that failed.
- * - With NCCL_INSPECTOR_DUMP_VERBOSE=1 `event_trace_ts` has the host's times of the channels' kernels.
+ * - With NCCL_INSPECTOR_DUMP_VERBOSE=1 `event_trace_ts` has host times of the channels' kernels.
  */
 const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-/** Of a time, µs: so that ns are exact. */
+/** Limit of a time, µs, so that ns stay exact. */
 const micros = count.max(9e15);
 const rate = z.union([z.number().nonnegative().max(1e9), z.literal('nan')]);
 const small = z.number().int().nonnegative().max(1e7);
@@ -92,7 +92,7 @@ export interface InspectorRecord {
   version: string;
 }
 
-/** unreadable: not a line of NCCL Inspector; impossible: one with values that no operation has. */
+/** unreadable: not a line of NCCL Inspector; impossible: one with invalid values. */
 export type LeftOut = 'unreadable' | 'impossible';
 
 export function recordOf(text: string): InspectorRecord | LeftOut {

@@ -2,16 +2,16 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { InferscopeError } from '../../model/errors.js';
 
-/** One record of the page: its fields, and the number of the line it begins on. */
+/** One record of the page: its fields, and the number of its first line. */
 export interface CsvRecord {
   fields: string[];
   line: number;
 }
 
 /**
- * Records of an `ncu --csv` page as RFC 4180 has them (a rule's description may hold line ends). What the profiled
- * program and ncu print around the page ("==PROF== Connected to process …") comes as records too: the reader tells
- * them by their first field. Streams; a row of `--set full` is about 20 kB.
+ * Records of an `ncu --csv` page as RFC 4180 has them (a rule's description may hold line ends). Output of the profiled
+ * program and of ncu around the page ("==PROF== Connected to process …") also comes as records: the reader distinguishes
+ * them by their first field. Streams; a `--set full` row is about 20 kB.
  * @throws E_TRACE_FILE when the file ends inside quotes
  */
 export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
@@ -21,7 +21,7 @@ export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
   let characters = 0;
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     line++;
-    // Only kernels' records can go on: a lone quote in the program's own output must not swallow the page.
+    // Only kernel records can span lines: a lone quote in the program's own output must not swallow the page.
     if (open.length === 0 && !/^"\d+",/.test(text)) {
       yield { fields: splitFields(text), line };
       continue;
@@ -31,16 +31,16 @@ export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
     open.push(text);
     characters += text.length;
     if (characters > longestRecord)
-      throw badPage(path, `the record that begins on line ${begin} does not end`);
+      throw badPage(path, `the record that starts on line ${begin} does not end`);
     if (!closes) continue;
     yield { fields: splitFields(open.length === 1 ? text : open.join('\n')), line: begin };
     open = [];
     characters = 0;
   }
-  if (open.length > 0) throw badPage(path, `it ends inside the record that begins on line ${begin}`);
+  if (open.length > 0) throw badPage(path, `it ends inside the record that starts on line ${begin}`);
 }
 
-/** Far above a kernel's row of a full set (20 kB) with a name of templates. */
+/** Far above the row of a full set (20 kB) with a long template name. */
 const longestRecord = 16 * 2 ** 20;
 
 function hasOddQuotes(text: string): boolean {
@@ -88,6 +88,6 @@ export function interrupted(path: string): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: `the import of ${path} was interrupted`,
     why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; nothing was kept of it.',
+    fix: 'Run it again; nothing was imported.',
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The details page names metrics by section and label. Those whose metric is known get its name, so that a details
- * page alone answers the same questions; ncu-csv.test.ts holds the pairs against a raw page of the same run.
+ * The details page names metrics by section and label. Known labels are mapped to their metric, so that a details page
+ * alone answers the same questions; ncu-csv.test.ts checks the pairs against a raw page of the same run.
  */
 const sections: Record<string, Record<string, string>> = {
   'GPU Speed Of Light Throughput': {
@@ -82,7 +82,7 @@ const sections: Record<string, Record<string, string>> = {
   },
 };
 
-/** Metrics asked for by name (`--metrics …`) keep it; a label nobody mapped becomes "section: label". */
+/** Metrics requested by name (`--metrics …`) keep it; an unmapped label becomes "section: label". */
 export function detailsMetric(section: string, label: string): string {
   const known = sections[section]?.[label];
   if (known) return known;

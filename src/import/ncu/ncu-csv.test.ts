@@ -25,7 +25,7 @@ async function load(path: string): Promise<Row<'counters'>[]> {
   return rows;
 }
 
-/** metric -> row, one map a profiled launch in the order of profiling. */
+/** metric -> row, one map per profiled launch in profiling order. */
 function byLaunch(rows: Row<'counters'>[]): Map<string, Row<'counters'>>[] {
   const launches = new Map<string, Map<string, Row<'counters'>>>();
   for (const row of rows) {
@@ -47,7 +47,7 @@ const base = byLaunch(await load(fixture('ncu-tiny.raw-base.csv')));
 const details = byLaunch(await load(fixture('ncu-tiny.details.csv')));
 
 describe('raw page', () => {
-  test('has a launch for each kernel, with its ordinal within the name', () => {
+  test('has one launch per kernel, with its ordinal within the name', () => {
     expect(scaled.map((m) => m.get('gpu__time_duration.sum')!.launch_ordinal)).toEqual([0, 1, 2, 0, 3, 0]);
     const first = scaled[0]!.get('gpu__time_duration.sum')!;
     expect(first).toMatchObject({
@@ -87,7 +87,7 @@ describe('raw page', () => {
     expect(compared).toBeGreaterThan(10_000);
   });
 
-  test('a value that is not a number is null, not 0; a blank one is no row', () => {
+  test('a value that is not a number is null, not 0; a blank one gives no row', () => {
     expect(scaled[0]!.get('derived_tempMetric4')!.value).toBeNull();
     expect(scaled[0]!.has('LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed')).toBe(false);
     expect(scaled[0]!.has('launch__func_cache_config')).toBe(false);
@@ -102,7 +102,7 @@ describe('raw page', () => {
   });
 });
 
-test("the details page states the same run: its rounded values are the raw page's", () => {
+test("the details page of the same run has the raw page's values, rounded", () => {
   let compared = 0;
   for (const [i, metrics] of details.entries()) {
     for (const [name, row] of metrics) {
@@ -128,13 +128,13 @@ test("the details page states the same run: its rounded values are the raw page'
   }
 });
 
-describe('what stands around a page', () => {
+describe('text around a page', () => {
   const header =
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"';
   const row = (id: number, metric: string, unit: string, value: string) =>
     `"${id}","5554","python3.12","127.0.0.1","rms_norm<1, ""a"">","1","13","(512, 1, 1)","(1, 1, 1)","0","10.0","Command line profiler metrics","${metric}","${unit}","${value}"`;
 
-  test("ncu's messages, the program's own lines and lone quotes are passed by", async () => {
+  test("ncu's messages, the program's own lines and lone quotes are skipped", async () => {
     const path = written(
       'prof.csv',
       [
@@ -169,7 +169,7 @@ describe('what stands around a page', () => {
     await expect(failure).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
-  test('a page twice in a file: each launch counts once, the rest is counted', async () => {
+  test('a page twice in a file: each launch is kept once, duplicates are counted', async () => {
     for (const name of ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv']) {
       const text = readFileSync(fixture(name), 'utf8');
       const path = written(`twice-${name}`, text + text);
@@ -188,7 +188,7 @@ describe('what stands around a page', () => {
   });
 });
 
-test('units go to their base, decimal prefixes', () => {
+test('units are converted to base units with decimal prefixes', () => {
   expect(baseUnit('us')).toEqual({ unit: 'ns', factor: 1000 });
   expect(baseUnit('msecond')).toEqual({ unit: 'ns', factor: 1e6 });
   expect(baseUnit('Gbyte/s')).toEqual({ unit: 'byte/s', factor: 1e9 });
@@ -212,7 +212,7 @@ test('NVTX paths', () => {
   expect(nvtxPath(`7  ${range('<default domain>', `load ${token}`)} `, '')).not.toContain(token);
 });
 
-test('a report file is told apart, and asks for ncu', async () => {
+test('a report file is recognised, and requires ncu', async () => {
   expect(ncuReportImporter.sniff('NVR\0abc', 'x')).toBe(true);
   expect(ncuReportImporter.sniff('"ID","Process ID"', 'x.csv')).toBe(false);
   await expect(ncuReportImporter.load('r.ncu-rep')).rejects.toMatchObject({ code: 'E_TOOL_MISSING' });

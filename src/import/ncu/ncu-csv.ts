@@ -8,14 +8,14 @@ import { nvtxPath, nvtxThread } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
 
 /**
- * `ncu … --csv` pages: raw (a column a metric, units in the second row), details (a row a metric, rule rows mixed in)
- * and what `ncu --csv --metrics …` prints by itself. Every number goes into `counters`, in base units, under the
- * metric's own name; texts ("CachePreferNone") are no counters and are left out. Seen with 2025.3 and older pages.
+ * `ncu … --csv` pages: raw (one column per metric, units in the second row), details (one row per metric, rule rows mixed in)
+ * and the direct output of `ncu --csv --metrics …`. Every number goes into `counters`, in base units, under the
+ * metric's own name; texts ("CachePreferNone") are not counters and are skipped. Tested with 2025.3 and older pages.
  *
- * The columns that say where and how a kernel was launched become metrics of ncu's own names where the page does not
+ * The columns with a kernel's launch parameters become metrics under ncu's own names where the page does not
  * have them: launch__grid_dim_x…, launch__block_dim_x…, launch__stream_id, device__attribute_compute_capability_*;
  * `ncu__id` is the order of profiling. launch_ordinal counts the *profiled* launches of a name in a process: with
- * --launch-skip it is not the ordinal in the run.
+ * --launch-skip it is not the ordinal within the run.
  */
 export const ncuCsvImporter = {
   name: 'ncu-csv',
@@ -99,11 +99,11 @@ interface Page {
   kind: 'raw' | 'details';
   names: string[];
   index: Map<string, number>;
-  /** Raw pages: the columns that are metrics. */
+  /** Raw pages: the metric columns. */
   metrics: { column: number; name: string; base: BaseUnit }[];
 }
 
-/** Records of kernels; anything else around them (ncu's own messages, the program's output) is passed by. */
+/** Records of kernels; anything else (ncu's own messages, the program's output) is skipped. */
 async function* kernelRecords(
   path: string,
   passedBy: () => void,
@@ -126,9 +126,9 @@ async function* kernelRecords(
       passedBy();
     }
   }
-  if (!page) throw badPage(path, 'it has no header line that begins with "ID","Process ID"');
+  if (!page) throw badPage(path, 'it has no header line that starts with "ID","Process ID"');
   if (kernels === 0) {
-    throw badPage(path, 'it has a header and no kernel: nothing was profiled, or the file is cut off');
+    throw badPage(path, 'it has a header but no kernel: nothing was profiled, or the file is cut off');
   }
 }
 
@@ -150,24 +150,24 @@ function whole(text: string): number | null {
 interface Launch {
   ordinal: number;
   isNew: boolean;
-  /** Details pages repeat a metric in several sections. @returns whether it was there before */
+  /** Details pages repeat a metric in several sections. @returns whether it is a duplicate */
   seen(metric: string): boolean;
 }
 
-/** Counts the launches of each kernel name in each process. A launch is one ncu ID; its records follow each other. */
+/** Counts the launches of each kernel name in each process. A launch is one ncu ID with consecutive records. */
 class Launches {
   count = 0;
-  /** Records of launches that the page had before: two pages in one file. */
+  /** Number of records of repeated launches: two pages in one file. */
   repeated = 0;
   private readonly known = new Set<string>();
   private readonly ordinals = new Map<string, number>();
   private id = '';
   private current: Launch | null = null;
 
-  /** Null for a record of a launch that was there before. */
+  /** Null for a record of a repeated launch. */
   of(page: Page, fields: string[]): Launch | null {
     const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
-    // A raw page has one record for a launch.
+    // A raw page has one record per launch.
     if (this.current && id === this.id && page.kind === 'details') return { ...this.current, isNew: false };
     const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
     if (this.known.has(`${page.kind} ${fields[0]} ${key}`)) {
@@ -233,7 +233,7 @@ function issues({ count: launches, repeated }: Launches, rules: number): Issue[]
     {
       code: 'ncu_replayed',
       severity: 'info',
-      text: 'Nsight Compute profiles each kernel by itself, replayed, with caches flushed and, unless --clock-control none was given, clocks locked: durations are not those of the run.',
+      text: 'Nsight Compute replays each kernel alone, with flushed caches and, unless --clock-control none was given, locked clocks: durations differ from those of the run.',
       count: launches,
     },
   ];
@@ -241,7 +241,7 @@ function issues({ count: launches, repeated }: Launches, rules: number): Issue[]
     list.push({
       code: 'ncu_repeated',
       severity: 'warning',
-      text: 'Records of launches that the file had before are left out: it holds a page twice.',
+      text: 'Duplicate records of launches were dropped: the file contains a page twice.',
       count: repeated,
     });
   }
@@ -249,7 +249,7 @@ function issues({ count: launches, repeated }: Launches, rules: number): Issue[]
     list.push({
       code: 'ncu_rules_left_out',
       severity: 'info',
-      text: "NVIDIA's rule texts in the details page are left out; the bound is worked out from the counters by the same logic.",
+      text: "NVIDIA's rule texts in the details page were skipped; the bound is computed from the counters by the same logic.",
       count: rules,
     });
   }

@@ -2,8 +2,8 @@ import { InferscopeError } from '../../model/errors.js';
 import type { Importer } from '../importer.js';
 
 /**
- * A report as Nsight Compute keeps it: "NVR\0", then protocol buffers of a schema that changes with every version.
- * Only the installed ncu reads it: whoever imports turns it into a raw page first (`ncu -i R --csv --page raw`).
+ * A report in Nsight Compute's own format: "NVR\0", then protocol buffers with a schema that changes with every version.
+ * Only the installed ncu reads it: the caller converts it to a raw page first (`ncu -i R --csv --page raw`).
  */
 export const ncuReportImporter = {
   name: 'ncu-rep',
@@ -21,8 +21,8 @@ export const ncuReportImporter = {
     return Promise.reject(
       new InferscopeError('E_TOOL_MISSING', {
         what: `cannot read ${path} without Nsight Compute`,
-        why: 'A .ncu-rep file is read by ncu itself, in the version that wrote it or a newer one, and ncu was not found.',
-        fix: `Where ncu is installed: ncu -i ${path} --csv --page raw > page.csv, then: inferscope import page.csv`,
+        why: 'Only ncu can read a .ncu-rep file (same version or newer), and ncu was not found.',
+        fix: `On a machine with ncu: ncu -i ${path} --csv --page raw > page.csv, then: inferscope import page.csv`,
       }),
     );
   },

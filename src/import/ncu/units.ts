@@ -1,7 +1,7 @@
 /**
- * ncu scales the columns of a page to fit ("us" in one file, "ms" in the next; "Kbyte", "Tbyte/s", "sector/ns").
- * Here every value goes back to its base unit. `--print-units base` does the same and rounds to two decimals, so
- * the scaled page is the more exact one. Prefixes are decimal: 6.016 Kbyte is 6,016 byte on the base page.
+ * ncu scales the columns of a page ("us" in one file, "ms" in the next; "Kbyte", "Tbyte/s", "sector/ns").
+ * Every value is converted to its base unit here. `--print-units base` does the same but rounds to two decimals, so
+ * the scaled page is more exact. Prefixes are decimal: 6.016 Kbyte is 6,016 byte on the base page.
  */
 const scales: Record<string, readonly [base: string, factor: number]> = {
   ns: ['ns', 1],
@@ -16,7 +16,7 @@ const scales: Record<string, readonly [base: string, factor: number]> = {
   ...prefixed('hz', ['hz', 'Khz', 'Mhz', 'Ghz', 'Thz']),
 };
 
-/** Old versions write cycle/nsecond where new ones write Ghz. */
+/** Old versions write cycle/nsecond instead of Ghz. */
 const perSecond: Record<string, number> = {
   s: 1,
   second: 1,
@@ -38,7 +38,7 @@ export interface BaseUnit {
   factor: number;
 }
 
-/** Base unit of a unit of a page, and what to multiply its values with. A unit it does not know stays as it is. */
+/** Base unit and factor for a unit of a page. An unknown unit is returned unchanged. */
 export function baseUnit(unit: string): BaseUnit {
   if (unit === '') return { unit: null, factor: 1 };
   const [count = '', per] = unit.split('/');
@@ -52,11 +52,11 @@ export function baseUnit(unit: string): BaseUnit {
 
 /**
  * A number of a page: thousands commas, an exponent, and the instances that `--print-metric-instances` adds
- * ("12 (1: 4; 2: 8)") left out.
- * @returns null for n/a, "no data", nan; undefined for a text, which is no counter
+ * ("12 (1: 4; 2: 8)") dropped.
+ * @returns null for n/a, "no data", nan; undefined for a text, which is not a counter
  */
 export function counterValue(text: string): number | null | undefined {
-  // Most values are plain; a page of a full set has 2,200 of them a kernel.
+  // Most values are plain; a full-set page has 2,200 per kernel.
   const plain = Number(text);
   if (Number.isFinite(plain) && text !== '') return plain;
   if (/^(n\/a|no data|-?nan|-?inf|\(!\) .*)$/i.test(text)) return null;

@@ -101,13 +101,13 @@ const cases: [string, string, () => string, RegExp][] = [
     'a file of 50 bytes',
     'E_TRACE_FILE',
     () => changed('short.sqlite', (path) => truncateSync(path, 50)),
-    /does not begin/,
+    /no SQLite header/,
   ],
   [
     'text',
     'E_TRACE_FILE',
     () => changed('text.sqlite', (path) => writeFileSync(path, 'x'.repeat(5000))),
-    /does not begin/,
+    /no SQLite header/,
   ],
   ['a missing file', 'E_TRACE_FILE', () => join(folder, 'nosuch.sqlite'), /no such file/],
   [
@@ -117,7 +117,7 @@ const cases: [string, string, () => string, RegExp][] = [
       mkdirSync(join(folder, 'folder.sqlite'));
       return join(folder, 'folder.sqlite');
     },
-    /does not begin|EISDIR/,
+    /no SQLite header|EISDIR/,
   ],
   [
     'another program’s database',
@@ -129,7 +129,7 @@ const cases: [string, string, () => string, RegExp][] = [
       database.close();
       return path;
     },
-    /not one that nsys export wrote/,
+    /not an nsys export/,
   ],
   [
     'a newer schema',
@@ -139,19 +139,19 @@ const cases: [string, string, () => string, RegExp][] = [
         'newer.sqlite',
         "UPDATE META_DATA_EXPORT SET value = '4.1.0' WHERE name = 'EXPORT_SCHEMA_VERSION'",
       ),
-    /4\.1\.0.*knows schemas to 3\.x/,
+    /4\.1\.0.*supports schemas up to 3\.x/,
   ],
   [
     'a page that is its own child',
     'E_TRACE_FILE',
     () => patched('cycle.sqlite', (bytes) => bytes.writeUInt32BE(kernels / page + 1, kernels + 8)),
-    /two places|its own successor|of kind|expected/,
+    /referenced twice|its own successor|expected/,
   ],
   [
     'a pointer past the end',
     'E_TRACE_FILE',
     () => patched('past.sqlite', (bytes) => bytes.writeUInt32BE(0x7fffffff, kernels + 8)),
-    /points to page 2147483647/,
+    /refers to page 2147483647/,
   ],
   [
     'an impossible count of cells',
@@ -163,7 +163,7 @@ const cases: [string, string, () => string, RegExp][] = [
     'a page of another kind',
     'E_TRACE_FILE',
     () => patched('kind.sqlite', (bytes) => bytes.writeUInt8(2, kernels)),
-    /of kind 2/,
+    /has type 2/,
   ],
   [
     'rows that reach past their page',
@@ -176,13 +176,13 @@ const cases: [string, string, () => string, RegExp][] = [
     /row|value/,
   ],
   [
-    'a capture whose kernels all end before they begin',
+    'a capture whose kernels all end before they start',
     'E_TRACE_FILE',
     () => edited('backwards.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1000'),
     /None of its 922 kernels/,
   ],
   [
-    'a kernel table that is another one',
+    'another table in place of the kernel table',
     'E_TRACE_FILE',
     () =>
       edited(
@@ -193,7 +193,7 @@ const cases: [string, string, () => string, RegExp][] = [
     /CUPTI_ACTIVITY_KIND_KERNEL has no column deviceId, streamId, gridX/,
   ],
   [
-    'strings that are another table',
+    'another table in place of the strings',
     'E_TRACE_FILE',
     () =>
       edited(
@@ -203,10 +203,10 @@ const cases: [string, string, () => string, RegExp][] = [
     /StringIds has no column id, value/,
   ],
   [
-    'changes that wait beside it',
+    'uncommitted changes in a -wal file',
     'E_TRACE_FILE',
     () => changed('waiting.sqlite', (path) => writeFileSync(`${path}-wal`, 'frames')),
-    /-wal beside it/,
+    /-wal exists/,
   ],
 ];
 
@@ -215,7 +215,7 @@ test.each(cases)('%s is %s, in three parts', async (_name, code, make, why) => {
   await expect(load(path)).rejects.toEqual(failure(code, why));
 });
 
-test('impossible times and names that are missing are counted, and the rest is read', async () => {
+test('impossible times and missing names are counted, the rest is read', async () => {
   const path = edited(
     'odd.sqlite',
     `UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 5 WHERE rowid <= 3;
@@ -294,7 +294,7 @@ test('a capture with neither kernels nor NVTX is an empty one', async () => {
 
 test('a folder with a cut Parquet file, or without the strings', async () => {
   const tiny = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
-  // A folder of its own each: a file that is replaced while it is still read can end the process.
+  // One folder per case: a file that is replaced while it is still read can end the process.
   const damaged = (name: string, damage: (file: (table: string) => string) => void): string => {
     const copy = join(folder, `${name}.parquetdir`);
     cpSync(`${fixtures}/tiny-nsys.parquetdir`, copy, { recursive: true });
@@ -304,7 +304,7 @@ test('a folder with a cut Parquet file, or without the strings', async () => {
   const kernels = 'CUPTI_ACTIVITY_KIND_KERNEL';
   const cut = damaged('cut', (file) => truncateSync(file(kernels), 3000));
   await expect(load(cut)).rejects.toEqual(
-    failure('E_TRACE_FILE', /CUPTI_ACTIVITY_KIND_KERNEL.parquet is no whole Parquet/),
+    failure('E_TRACE_FILE', /CUPTI_ACTIVITY_KIND_KERNEL.parquet is not a complete Parquet/),
   );
   const foreign = damaged('foreign', (file) => copyFileSync(tiny('NVTX_EVENTS'), file(kernels)));
   await expect(load(foreign)).rejects.toEqual(failure('E_TRACE_FILE', /KERNEL has no column deviceId/));

@@ -1,6 +1,6 @@
 import { InferscopeError, messageOf } from '../../model/errors.js';
 
-/** A file that is not what its name says, or no longer whole. */
+/** A file of the wrong type, or a damaged one. */
 export function damaged(path: string, why: string, cause?: unknown): InferscopeError {
   return new InferscopeError(
     'E_TRACE_FILE',
@@ -13,14 +13,14 @@ export function damaged(path: string, why: string, cause?: unknown): InferscopeE
   );
 }
 
-/** Rows that the file announces and that cannot be had, or that contradict each other. */
+/** Rows that are declared but missing, or that contradict each other. */
 export class UnreadableRows extends Error {}
 
-/** What DuckDB says of data that is not what it should be, in contrast to a lack of memory or disk. */
+/** DuckDB errors caused by bad data, as opposed to a lack of memory or disk. */
 const ofData =
   /^(?:Binder|Conversion|Invalid Input|Invalid|Out of Range|Serialization|IO) Error|TProtocol|[Pp]arquet/;
 
-/** @throws E_TRACE_FILE for what `load` failed with because of the file's content */
+/** @throws E_TRACE_FILE when `load` failed because of the file's content */
 export async function unlessDamaged<T>(path: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

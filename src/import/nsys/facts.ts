@@ -4,15 +4,15 @@ import { secretsOfEnvironment } from '../../model/redaction.js';
 import type { CaptureFacts, Fact } from '../importer.js';
 import type { SqliteValue } from './sqlite-record.js';
 
-/** Major version of the export schema that this reader knows (META_DATA_EXPORT); older ones are read as well. */
+/** Major version of the export schema that this reader supports (META_DATA_EXPORT); older ones are read too. */
 const knownMajor = 3;
 
 /** Rows of a small table; empty when the capture has none. */
 export type ReadTable = (table: string, columns: readonly string[]) => Promise<SqliteValue[][]>;
 
 /**
- * What a capture says about itself. Of META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV only the rows named here are
- * kept: the others are the program's environment, tokens included, which `nsysSecrets` is for.
+ * Facts that a capture records about itself. META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV also hold the program's
+ * environment, tokens included, so only the rows named here are stored (see `nsysSecrets`).
  * @throws E_TRACE_NEWER
  */
 export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
@@ -51,7 +51,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
 }
 
 /**
- * A report holds the program's environment: `PROCESS_0:ENVIRONMENT_VARIABLE` with `HF_TOKEN="…"`, and in reports of
+ * A report contains the program's environment: `PROCESS_0:ENVIRONMENT_VARIABLE` with `HF_TOKEN="…"`, and in reports of
  * 2025 all of it as `A=b;C=d` under DeviceEnvironment.
  */
 export async function nsysSecrets(read: ReadTable): Promise<string[]> {
@@ -73,7 +73,7 @@ function refuseNewer(path: string, schema: string | null, version: string | null
   if (!(major > knownMajor)) return;
   throw new InferscopeError('E_TRACE_NEWER', {
     what: `cannot read the Nsight Systems capture ${path}`,
-    why: `Its schema is ${schema} (nsys ${version ?? 'of unknown version'}), and this inferscope knows schemas to ${knownMajor}.x.`,
+    why: `Its schema is ${schema} (nsys ${version ?? 'of unknown version'}), and this inferscope supports schemas up to ${knownMajor}.x.`,
     fix: 'Update inferscope, or export the report with an older nsys (2025 or 2026).',
   });
 }
@@ -107,7 +107,7 @@ async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
     gpu_name: text(name),
     gpu_count: gpus.length,
     gpu_memory_bytes: size(memory),
-    // nsys counts one edge of the memory clock on no architecture seen: H200 4.81e12, A100 1.555e12 B/s.
+    // nsys's bandwidth counts both edges of the memory clock on all architectures seen: H200 4.81e12, A100 1.555e12 B/s.
     gpu_memory_bandwidth_bytes_per_s: size(bandwidth),
     gpu_sm_count: size(sms),
     gpu_compute_capability: size(major) === null ? null : `${major}.${minor ?? 0}`,
@@ -126,12 +126,12 @@ function text(value: SqliteValue | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
-/** Null where the file has none, or one that no GPU has. */
+/** Null where the file has none or an impossible one. */
 function size(value: SqliteValue | undefined): number | null {
   return (typeof value === 'number' || typeof value === 'bigint') && value > 0 ? Number(value) : null;
 }
 
-/** "Not all CUDA events might have been collected." and the like, in nsys's own words; nothing else of its log. */
+/** "Not all CUDA events might have been collected." and the like, verbatim; nothing else from its log. */
 export async function collectionIssues(read: ReadTable): Promise<Issue[]> {
   const texts = new Set<string>();
   for (const [message] of await read('DIAGNOSTIC_EVENT', ['text'])) {
@@ -141,6 +141,6 @@ export async function collectionIssues(read: ReadTable): Promise<Issue[]> {
   return [...texts].map((message) => ({
     code: 'events_not_collected',
     severity: 'info' as const,
-    text: `Nsight Systems says: ${message}`,
+    text: `Nsight Systems reports: ${message}`,
   }));
 }

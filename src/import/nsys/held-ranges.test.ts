@@ -21,15 +21,15 @@ const events = [
   // start, end, pid, tid, endTid, eventType, textId, domainId, text
   [500, 900, 1, 1, none, 59, none, 0, "'decode'"],
   [100, 400, 1, 1, none, 59, 5, 0, none], // 'prefill' by its id, and out of order
-  [100, 900, 1, 1, none, 59, none, 0, "'whole'"], // begins with it and holds it
-  [150, none, 1, 2, none, 70, none, none, "'decode'"], // nobody closed it
+  [100, 900, 1, 1, none, 59, none, 0, "'whole'"], // starts with it and contains it
+  [150, none, 1, 2, none, 70, none, none, "'decode'"], // never closed
   [160, 170, 1, 1, 2, 60, none, 3, "'forward'"], // of a process, in a domain
   [10, none, 1, 1, none, 75, none, 3, "'torch'"], // that domain
   [10, none, 2, 1, none, 75, none, 3, "'other'"], // the same number in another process
   [200, 300, 2, 1, none, 59, none, 3, none], // without a name
   [200, 300, 2, 1, none, 59, 6, 3, none],
   [120, none, 1, 1, none, 34, none, 0, "'a mark'"],
-  [700, 600, 1, 1, none, 59, none, 0, "'ends before it begins'"],
+  [700, 600, 1, 1, none, 59, none, 0, "'ends before it starts'"],
   ['9007199254740993', none, 1, 1, none, 34, none, 0, "'no time'"],
   [none, 5, 1, 1, none, 59, none, 0, "'no begin'"],
 ];
@@ -61,7 +61,7 @@ async function namesOf(workbench: Workbench): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-test('ranges in memory are those of the table of ranges, in the order of the file', async () => {
+test('ranges in memory equal the table of ranges, in file order', async () => {
   const inMemory = await withEvents(async (workbench) => {
     const read = await readRanges(workbench, tables, 1_000);
     await createTexts(workbench, tables, 'nsys_range_texts');

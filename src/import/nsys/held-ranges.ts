@@ -6,20 +6,20 @@ import type { NsysTables } from './tables.js';
 import { latest } from './trace.js';
 import { domainCreate, noEvents, pushPop, rangeNames, startEnd } from './trace-ranges.js';
 
-/** Ranges as they were read; what their combinations stand for is in nsys_range_texts. */
+/** Ranges as read; the texts of their combinations are in nsys_range_texts. */
 export interface RangeRows {
   rows: number;
   start_ns: Float64Array;
   end_ns: Float64Array;
   shape: Int32Array;
-  /** Keys of combinations to their codes. */
+  /** Maps keys of combinations to codes. */
   codes: ShapeCodes;
   combinations: number;
-  /** Events of any type that cannot be. */
+  /** Events of any type with impossible times. */
   unsound: number;
 }
 
-/** 53 bits, which a double holds: as of other events (parquetdir.ts). */
+/** 53 bits, which fit a double, as for other events (parquetdir.ts). */
 const key = 'hash(pid, tid, "eventType", "textId", "domainId", text) >> 11';
 const named = `"eventType" IN (${[...pushPop, ...startEnd, domainCreate].join(', ')})`;
 const ranges = `"eventType" IN (${[...pushPop, ...startEnd].join(', ')})`;
@@ -33,7 +33,7 @@ export async function readRanges(
   { rows, strings }: NsysTables,
   offset_ns: number,
 ): Promise<RangeRows> {
-  // Keys are made of the few that are distinct: as one more column to tell apart they cost a third.
+  // Keys are computed from the distinct combinations: distinguishing one more column per row would cost a third more.
   const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${named}`;
   const names = rangeNames(
     `(SELECT ${key} AS shape, * FROM (${combinations}))`,
@@ -62,7 +62,7 @@ export async function readRanges(
     seen += batch.rows;
   }
   if (seen === capacity) return read;
-  // Of rows that cannot be read a scan says nothing, but a query does.
+  // A scan skips unreadable rows silently; a query fails with the reason.
   await workbench.query(`SELECT max(COLUMNS(*)) FROM (${each})`);
   throw new UnreadableRows(`Only ${seen} of ${capacity} NVTX events could be read.`);
 }
@@ -92,8 +92,8 @@ function take(read: RangeRows, columns: Columns, count: number, offset_ns: numbe
 }
 
 /**
- * Puts what combinations stand for to the ranges; nsys_range_texts is dropped. Needs trace_names.
- * @param rank SQL, of a pid
+ * Resolves the combinations of the ranges and drops nsys_range_texts. Needs trace_names.
+ * @param rank SQL for a pid
  */
 export async function finishRanges(workbench: Workbench, read: RangeRows, rank: string): Promise<HeldRanges> {
   const { rows, codes, combinations } = read;

@@ -48,7 +48,7 @@ test.each(captures)(
       resolution_ns: 1,
       error_bound_ns: 0,
     });
-    // nvtx_kern_sum counts a kernel in every range around its launch, so the ranges above are walked.
+    // nvtx_kern_sum counts a kernel in every range around its launch, so all enclosing ranges are visited.
     const ours = await database.query(`WITH RECURSIVE up AS (
       SELECT k.name AS kernel, k.dur_ns, k.stage_id FROM kernels k WHERE attributed_by = 'api' AND class <> 'graph'
       UNION ALL SELECT kernel, dur_ns, s.parent_id FROM up JOIN stages s USING (stage_id) WHERE s.parent_id IS NOT NULL)
@@ -76,7 +76,7 @@ test.each(captures)(
   },
 );
 
-test('facts: tool, machine and command, and nothing of the environment', async () => {
+test('facts: tool, machine and command, but no environment', async () => {
   const { workbench, abandon } = await createSession({ kind: 'import', label: 'facts', home });
   const read = [
     await nsysSqliteImporter.facts(`${fixtures}/tiny-nsys.sqlite`),
@@ -109,7 +109,7 @@ test('facts: tool, machine and command, and nothing of the environment', async (
   }
 });
 
-test('a report without a kernel says so; those with kernels, or whole graphs, do not', async () => {
+test('a report without kernels has an issue; one with kernels or whole graphs has none', async () => {
   const source = `${fixtures}/tiny-nsys.parquetdir`;
   const bare = join(folder, 'bare.parquetdir');
   cpSync(source, bare, { recursive: true, filter: (path) => !/KIND_(KERNEL|GRAPH_TRACE)/.test(path) });

@@ -20,12 +20,12 @@ import { dropTraceTables } from '../trace-tables.js';
 import { createTrace } from './trace.js';
 import { holdTrace } from './trace-held.js';
 
-/** Of the time an import takes; the rest is attribution's. */
+/** Share of the import time; the rest is attribution's. */
 const readShare = 0.4;
 
-/** Of a sqlite file: 13 M events, which take 60 bytes each while they are held. */
+/** Limit for a sqlite file: 13 M events, 60 bytes each in memory. */
 const heldBytes = 768 * 2 ** 20;
-/** Events of a parquetdir. */
+/** Limit on events of a parquetdir. */
 const heldEvents = 13_000_000;
 
 /** `nsys export --type sqlite`. */
@@ -51,7 +51,7 @@ export const nsysSqliteImporter = {
     ),
 } satisfies Importer;
 
-/** `nsys export --type parquetdir`: a folder with a Parquet file a table. */
+/** `nsys export --type parquetdir`: a folder with one Parquet file per table. */
 export const nsysParquetdirImporter: Importer = {
   name: 'nsys-parquetdir',
   sniff: (names) => /^StringIds\.parquet$/m.test(names),
@@ -67,7 +67,7 @@ export const nsysParquetdirImporter: Importer = {
     }),
 };
 
-/** A report as nsys writes it, which only nsys can read: it is exported (src/capture/tools) and the export is read. */
+/** An nsys report, which only nsys can read: it is exported (src/capture/tools) and the export is read. */
 export const nsysRepImporter: Importer = {
   name: 'nsys-rep',
   sniff: (_head, fileName) => fileName.endsWith('.nsys-rep') || fileName.endsWith('.qdrep'),
@@ -77,9 +77,9 @@ export const nsysRepImporter: Importer = {
 
 function notExported(path: string): InferscopeError {
   return new InferscopeError('E_TOOL_MISSING', {
-    what: `cannot read ${path} as it is`,
-    why: 'Only nsys itself reads its reports, and it was not found on this machine.',
-    fix: `Where nsys is installed: nsys export --type parquetdir ${path}; then import the folder it makes.`,
+    what: `cannot read ${path} without nsys`,
+    why: 'Only nsys can read its reports, and nsys was not found.',
+    fix: `On a machine with nsys: nsys export --type parquetdir ${path}; then import the folder that it writes.`,
   });
 }
 
@@ -105,7 +105,7 @@ async function finish(
     ? { ...(await createTrace(workbench, tables, offset_ns)), held: null }
     : await holdTrace(workbench, tables, offset_ns, context.signal);
   if (kernels.read > 0 && kernels.kept === 0)
-    throw damaged(path, `None of its ${kernels.read} kernels has a begin and an end that can be.`);
+    throw damaged(path, `None of its ${kernels.read} kernels has valid start and end times.`);
   const issues = [...found, ...lost];
   const { progress } = context;
   const attributed = await attribute(
@@ -118,14 +118,14 @@ async function finish(
   );
   await dropTraceTables(workbench);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
-    const text = 'nsys recorded no kernel: no process that it could follow launched one.';
+    const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });
   }
   return {
     clock: {
       name: 'Nsight Systems session, ns',
       resolution_ns: 1,
-      // Alone it is the session's own clock; beside others, how well nsys knows the wall clock is not written down.
+      // Alone it is the session's own clock; with other captures, nsys's error to the wall clock is unknown.
       error_bound_ns: zero === null || zero === own ? 0 : null,
     },
     issues: [...issues, ...attributed.issues],
@@ -141,7 +141,7 @@ async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>
       'EXPORT_META_DATA',
     ];
     if (!file.tables.has('StringIds') || !known.some((table) => file.tables.has(table)))
-      throw damaged(path, 'It is a SQLite database, but not one that nsys export wrote: the tables differ.');
+      throw damaged(path, 'It is a SQLite database, but not an nsys export: the tables differ.');
     for (const { table, columns } of identifying)
       checkColumns(path, table, columns, file.tables.get(table)?.columns);
     return await use(file);

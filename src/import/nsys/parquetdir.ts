@@ -24,7 +24,7 @@ function parquetTable(folder: string, table: string): string | null {
   return existsSync(path) && statSync(path).size > 0 ? `read_parquet('${path.replaceAll("'", "''")}')` : null;
 }
 
-/** @throws E_TRACE_FILE when it is no folder of an nsys export */
+/** @throws E_TRACE_FILE when it is not a folder of an nsys export */
 function checkParquetdir(folder: string): void {
   let files: string[];
   try {
@@ -35,12 +35,12 @@ function checkParquetdir(folder: string): void {
   if (!files.some((name) => name.endsWith('.parquet')))
     throw damaged(folder, 'The folder has no Parquet files.');
   if (!files.includes('StringIds.parquet'))
-    throw damaged(folder, 'The folder has no StringIds.parquet, which every export of nsys has.');
+    throw damaged(folder, 'The folder has no StringIds.parquet, which every nsys export has.');
 }
 
 /**
- * Small tables of the folder.
- * @throws E_TRACE_FILE when it is no folder of an nsys export; when a table is read that is cut off
+ * Reads small tables of the folder.
+ * @throws E_TRACE_FILE when it is not a folder of an nsys export, or when a table that is cut off is read
  */
 export function parquetReader(folder: string, workbench: Workbench): ReadTable {
   checkParquetdir(folder);
@@ -48,7 +48,7 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
     const source = parquetTable(folder, table);
     if (!source) return [];
     const types = await columnsOf(workbench, folder, table, source);
-    // As text, for times since 1970 are beyond 2^53.
+    // As text, because times since 1970 exceed 2^53.
     const list = columns.map((name, at) =>
       types.has(name) ? `CAST("${name}" AS VARCHAR) AS c${at}` : `NULL AS c${at}`,
     );
@@ -66,8 +66,8 @@ function valueOf(text: string | null, type: string | undefined): SqliteValue {
 }
 
 /**
- * The tables where they are: nothing is copied.
- * @throws E_TRACE_FILE when a file is cut off or no Parquet
+ * The tables in place: nothing is copied.
+ * @throws E_TRACE_FILE when a file is cut off or not Parquet
  */
 export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
   checkParquetdir(folder);
@@ -89,7 +89,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
     }
     const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${source}`);
     counts[kind] = found!.n;
-    // 53 bits, which a double holds, over a table's few thousand combinations: two of them meet once in 10^9 captures.
+    // 53 bits, which fit a double, over a table's few thousand combinations: one collision in 10^9 captures.
     const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
     const key = `hash(${present.join(', ') || '0'}) >> 11 AS shape`;
     rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
@@ -107,11 +107,11 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
       workbench.scanFiles({ sql: `SELECT * FROM ${rows[kind]}`, rows: counts[kind], input }, takeEvents),
     counts,
     combine: async (kind, firstRows) => {
-      // A filter on rows that are written out is asked before any other column is read.
+      // A filter on literal rows is evaluated before other columns are read.
       const where = firstRows ? ` WHERE file_row_number IN (${firstRows.join(', ') || 'NULL'})` : '';
       await workbench.run(combinations[kind]!(where));
     },
-    // An id that is there twice must not double the kernels that have it.
+    // A duplicate id must not double the kernels that use it.
     strings: `(SELECT CAST(id AS BIGINT) AS id, left(CAST(first(value) AS VARCHAR), ${longestName}) AS value FROM ${strings} GROUP BY ALL)`,
     drop: async () => {
       for (const table of Object.values(shapes))
@@ -144,7 +144,7 @@ async function unlessCut<T>(folder: string, table: string, read: () => Promise<T
     return await read();
   } catch (error) {
     const [first] = messageOf(error).split('\n');
-    throw damaged(folder, `${table}.parquet is no whole Parquet file (${first}).`, error);
+    throw damaged(folder, `${table}.parquet is not a complete Parquet file (${first}).`, error);
   }
 }
 

@@ -8,7 +8,7 @@ import { nsysSqliteImporter } from './importers.js';
 
 const fixture = 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite';
 
-test('of several processes on GPUs each has the rank of its device; a launcher has none', async () => {
+test('each of several GPU processes has the rank of its device; a launcher has none', async () => {
   const path = join(testFolder(), 'two.sqlite');
   copyFileSync(fixture, path);
   const database = new Database(path);

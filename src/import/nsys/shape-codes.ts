@@ -1,4 +1,4 @@
-/** Keys of combinations (integers to 2^53) to their codes: a Map boxes and hashes each double it is asked for. */
+/** Maps keys of combinations (integers to 2^53) to codes; a Map would box and hash each double. */
 export interface ShapeCodes {
   set(key: number, code: number): void;
   /** −1: not set. */

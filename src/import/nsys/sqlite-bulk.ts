@@ -6,23 +6,23 @@ import { createShapes, type Shapes } from './sqlite-shapes.js';
 import { longestName } from '../trace-tables.js';
 import { cursor, halves, readHalves, readNumber, serialSize, varint } from './sqlite-record.js';
 
-/** Which columns of an nsys table are read, and how. A column the table does not have stays null. */
+/** The columns of an nsys table to read, and how. A missing column stays null. */
 export interface BulkTable {
   table: string;
-  /** Columns that differ from row to row. */
+  /** Columns that differ per row. */
   each: readonly string[];
-  /** Columns that are the same in many rows: kept once, each row has the code of its combination. */
+  /** Columns that are equal in many rows: stored once per combination, with a code per row. */
   shape: readonly string[];
-  /** Text column, given as codes. */
+  /** Text column, as codes. */
   text?: string;
 }
 
 export interface DecodedBatch {
   rows: number;
   columns: Columns;
-  /** Combinations not met before by this decoder, in the order of their codes, and the first of these codes. */
+  /** Combinations new to this decoder, in code order, and the first of these codes. */
   shapes: { first: number; rows: number; columns: Columns };
-  /** Texts not met before by this decoder, in the order of their codes. */
+  /** Texts new to this decoder, in code order. */
   texts: string[];
 }
 
@@ -32,7 +32,7 @@ export interface Decoder {
 }
 
 /**
- * globalPid and globalTid hold more than a double does: 8 bits of hardware id, 8 of the virtual machine, 24 of the
+ * globalPid and globalTid do not fit a double: 8 bits of hardware id, 8 of the virtual machine, 24 of the
  * pid and 24 of the tid. They are read as two columns, `<name>Pid` and `<name>Tid`.
  */
 export const globalColumns: Record<string, readonly [string, string]> = {
@@ -51,7 +51,7 @@ const number = 1;
 const global = 2;
 const text = 3;
 
-/** Reads all rows of pages into columns. One decoder a table and thread: codes of shapes and texts are its own. */
+/** Reads all rows of pages into columns. One decoder per table and thread, each with its own codes of shapes and texts. */
 export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   const table = file.tables.get(spec.table);
   if (!table) throw new Error(`${spec.table} is not in ${file.path}`);
@@ -72,7 +72,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   let texts: string[] = [];
   const row = new Float64Array(names.length);
 
-  /** One record into `row`. */
+  /** Reads one record into `row`. */
   function parse(bytes: Buffer, view: DataView, at: number, end: number): void {
     row.fill(Number.NaN);
     const headerEnd = at + varint(bytes, at);
@@ -129,7 +129,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
           const begin = cursor.next;
           if (length <= file.usable - 35) {
             if (begin + length > base + file.usable)
-              throw damaged(file.path, `A row of ${spec.table} reaches over the end of page ${pages[p]}.`);
+              throw damaged(file.path, `A row of ${spec.table} extends beyond the end of page ${pages[p]}.`);
             parse(bytes, view, begin, begin + length);
           } else {
             const whole = Buffer.from(readCell(file, page, cell).payload);
@@ -150,7 +150,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   };
 }
 
-/** Pages one after the other in memory, neighbours in the file with one read, and the rows on them. */
+/** Pages in memory, with one read for consecutive pages, and their rows. */
 function readPages(file: SqliteFile, pages: Uint32Array): { bytes: Buffer; view: DataView; rows: number } {
   const { pageSize } = file;
   const bytes = Buffer.allocUnsafeSlow(pages.length * pageSize);

@@ -5,18 +5,18 @@ import { columnsOf, type TableColumns } from './sqlite-columns.js';
 import { cursor, readRecord, type SqliteValue, varint } from './sqlite-record.js';
 
 /**
- * A reader of SQLite's file format of our own (https://sqlite.org/fileformat2.html), for reading whole tables: a
- * binding hands over rows as JavaScript objects, 2 µs each, which is most of the time an import may take.
- * sqlite-file.test.ts compares it with SQLite itself, value by value.
+ * Our own reader of SQLite's file format (https://sqlite.org/fileformat2.html) for reading whole tables: a binding returns
+ * rows as JavaScript objects, 2 µs each, which is most of an import's time budget.
+ * sqlite-file.test.ts compares it with SQLite, value by value.
  */
 export interface SqliteFile {
   path: string;
   fd: number;
   pageSize: number;
-  /** Page size less what extensions reserve at its end. */
+  /** Page size minus the bytes that extensions reserve at its end. */
   usable: number;
   pages: number;
-  /** Bytes behind the pages that its header counts. */
+  /** Bytes after the pages that the header counts. */
   trailing: number;
   tables: Map<string, SqliteTable>;
   close(): void;
@@ -31,7 +31,7 @@ const magic = 'SQLite format 3\0';
 const interiorTable = 0x05;
 const leafTable = 0x0d;
 
-/** @throws E_TRACE_FILE when it is no SQLite file, cut off, damaged, or has changes waiting in a file beside it */
+/** @throws E_TRACE_FILE when it is not a SQLite file, is cut off or damaged, or has uncommitted changes in a -wal or -journal file */
 export function openSqlite(path: string): SqliteFile {
   let fd: number;
   try {
@@ -57,22 +57,19 @@ function describe(path: string, fd: number): SqliteFile {
   if (size === 0) throw damaged(path, 'The file is empty.');
   const bytes = fstatSync(fd).isFile() ? readSync(fd, head, 0, 100, 0) : 0;
   if (bytes < 100 || head.toString('latin1', 0, 16) !== magic)
-    throw damaged(path, 'It does not begin as a SQLite file does.');
+    throw damaged(path, 'It has no SQLite header.');
   const pageSize = head.readUInt16BE(16) === 1 ? 65536 : head.readUInt16BE(16);
   const usable = pageSize - head[20]!;
   if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0 || usable < 480)
     throw damaged(path, `Its header gives a page size of ${pageSize} bytes.`);
   if (head.readUInt32BE(56) > 1) throw damaged(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
-  // The page count in the header counts only when the version beside it is that of the last change.
+  // The page count in the header is valid only when the version next to it is that of the last change.
   const stated = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
   if (stated * pageSize > size)
     throw damaged(path, `The file is cut off: ${size} bytes, and its header says ${stated * pageSize}.`);
   for (const suffix of ['-wal', '-journal']) {
     if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      throw damaged(
-        path,
-        `There is ${path}${suffix} beside it: changes that a program had not finished writing into the file.`,
-      );
+      throw damaged(path, `${path}${suffix} exists: it has changes that are not yet in the database file.`);
   }
   const pages = Math.floor(size / pageSize);
   const file: SqliteFile = {
@@ -97,14 +94,14 @@ function describe(path: string, fd: number): SqliteFile {
 /** One page. @throws E_TRACE_FILE when there is no such page */
 export function readPage(file: SqliteFile, page: number): Buffer {
   if (!(page >= 1 && page <= file.pages))
-    throw damaged(file.path, `It points to page ${page}, and it has ${file.pages}.`);
+    throw damaged(file.path, `It refers to page ${page}, but has only ${file.pages} pages.`);
   const buffer = Buffer.allocUnsafe(file.pageSize);
   if (readSync(file.fd, buffer, 0, file.pageSize, (page - 1) * file.pageSize) < file.pageSize)
     throw damaged(file.path, `Page ${page} is cut off.`);
   return buffer;
 }
 
-/** Where the b-tree header of a page begins: the file's own header precedes it on page 1. */
+/** Start of the b-tree header of a page: on page 1 it follows the file header. */
 export function pageStart(page: number): number {
   return page === 1 ? 100 : 0;
 }
@@ -113,7 +110,7 @@ export function pageStart(page: number): number {
 export function leafPages(file: SqliteFile, root: number): Uint32Array {
   const leaves: number[] = [];
   const seen = new Set<number>();
-  // The depth of a tree of 2^32 pages is far below this.
+  // The depth of a tree of 2^32 pages is far below this limit.
   const visit = (page: number, depth: number): void => {
     if (seen.has(page) || depth > 40) throw damaged(file.path, `Page ${page} is its own successor.`);
     seen.add(page);
@@ -124,7 +121,7 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
       return;
     }
     if (bytes[start] !== interiorTable)
-      throw damaged(file.path, `Page ${page} is of kind ${bytes[start]}, where a table's page was expected.`);
+      throw damaged(file.path, `Page ${page} has type ${bytes[start]}, but a table page was expected.`);
     const cells = bytes.readUInt16BE(start + 3);
     if (start + 12 + cells * 2 > file.usable) throw damaged(file.path, `Page ${page} has ${cells} cells.`);
     const children: number[] = [];
@@ -135,11 +132,11 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
     }
     children.push(bytes.readUInt32BE(start + 8));
     if (leavesBelow(file, children[0]!)) {
-      // Their kind is checked where they are read: reading every leaf twice would double the work.
+      // Their type is checked when they are read: reading every leaf twice would double the work.
       for (const child of children) {
         if (!(child >= 1 && child <= file.pages))
-          throw damaged(file.path, `It points to page ${child}, and it has ${file.pages}.`);
-        if (seen.has(child)) throw damaged(file.path, `Page ${child} belongs to two places.`);
+          throw damaged(file.path, `It refers to page ${child}, but has only ${file.pages} pages.`);
+        if (seen.has(child)) throw damaged(file.path, `Page ${child} is referenced twice.`);
         seen.add(child);
         leaves.push(child);
       }
@@ -149,7 +146,7 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
   return Uint32Array.from(leaves);
 }
 
-/** All leaves of a b-tree are at one depth. */
+/** All leaves of a b-tree have the same depth. */
 function leavesBelow(file: SqliteFile, page: number): boolean {
   return readPage(file, page)[pageStart(page)] === leafTable;
 }
@@ -159,14 +156,14 @@ export interface Cell {
   payload: Uint8Array;
 }
 
-/** The cell at `at` of a leaf page, put together from its overflow pages where it has any. */
+/** The cell at `at` of a leaf page, including its overflow pages. */
 export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
   const length = varint(page, at);
   const rowid = varint(page, cursor.next);
   const begin = cursor.next;
   const { usable } = file;
   if (length <= usable - 35) {
-    if (begin + length > usable) throw damaged(file.path, 'A row reaches over the end of its page.');
+    if (begin + length > usable) throw damaged(file.path, 'A row extends beyond the end of its page.');
     return { rowid, payload: page.subarray(begin, begin + length) };
   }
   const least = Math.floor(((usable - 12) * 32) / 255) - 23;
@@ -187,12 +184,12 @@ export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
   return { rowid, payload };
 }
 
-/** Cells of a leaf page. @throws E_TRACE_FILE when it is no leaf or its cells cannot be */
+/** Cells of a leaf page. @throws E_TRACE_FILE when it is not a leaf or its cells are invalid */
 export function cellCount(file: SqliteFile, bytes: Buffer, page: number): number {
   const start = pageStart(page);
   const cells = bytes.readUInt16BE(start + 3);
   if (bytes[start] !== leafTable || start + 8 + cells * 2 > file.usable)
-    throw damaged(file.path, `Page ${page} is not the page of a table's rows that it should be.`);
+    throw damaged(file.path, `Page ${page} is not a table leaf page, as expected.`);
   return cells;
 }
 
@@ -214,7 +211,7 @@ function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<
   }
 }
 
-/** Rows of a small table, the wanted columns in the wanted order; null where the table has no such column. */
+/** Rows of a small table, the requested columns in the requested order; null where the table lacks the column. */
 export function* readRows(
   file: SqliteFile,
   name: string,

@@ -5,7 +5,7 @@ import { bulkTables, type Kind } from './tables.js';
 import { createDecoder, type DecodedBatch, type Decoder } from './sqlite-bulk.js';
 import { openSqlite, type SqliteFile } from './sqlite-file.js';
 
-/** Something that decodes pages, one request after the other: this thread or a worker. */
+/** Decodes pages, one request after the other: this thread or a worker. */
 export interface Lane {
   decode(kind: Kind, pages: Uint32Array): Promise<DecodedBatch>;
   close(): Promise<void>;
@@ -13,7 +13,7 @@ export interface Lane {
 
 type Reply = { batch: DecodedBatch } | { error: { code: ErrorCode; parts: ErrorParts } } | { fault: string };
 
-/** Decodes on this thread: starting a worker takes longer than reading a small file. */
+/** Decodes on this thread: for a small file, starting a worker takes longer. */
 export function ownLane(file: SqliteFile): Lane {
   const decode = decoders(file);
   return {
@@ -38,13 +38,13 @@ export function workerLane(path: string, entry = childEntry('nsys-worker')): Lan
     for (const { reject } of waiting.splice(0)) reject(error);
   };
   worker.on('error', fail);
-  worker.on('exit', () => fail(new Error('the worker that reads the capture ended early')));
+  worker.on('exit', () => fail(new Error('the worker that reads the capture exited early')));
   return {
     decode(kind, pages) {
       if (ended !== null) return Promise.reject(ended as Error);
       return new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });
-        // A window's postMessage wants an origin; a worker's has none.
+        // A window's postMessage needs an origin; a worker's has none.
         // oxlint-disable-next-line unicorn/require-post-message-target-origin
         worker.postMessage({ kind, pages });
       });
@@ -56,7 +56,7 @@ export function workerLane(path: string, entry = childEntry('nsys-worker')): Lan
   };
 }
 
-/** The body of the worker. */
+/** Body of the worker. */
 export function answerRequests(): void {
   const port = parentPort!;
   const file = openSqlite(String(workerData));
@@ -80,7 +80,7 @@ function decoders(file: SqliteFile): (kind: Kind, pages: Uint32Array) => Decoded
   return (kind, pages) => (made[kind] ??= createDecoder(file, bulkTables[kind])).decode(pages);
 }
 
-/** Handed over, not copied. */
+/** Transferred, not copied. */
 function buffersOf({ columns, shapes }: DecodedBatch): ArrayBuffer[] {
   return [...Object.values(columns), ...Object.values(shapes.columns)].map(
     ({ buffer }) => buffer as ArrayBuffer,

@@ -61,7 +61,7 @@ const read = (path: string, options: LoadOptions) =>
     }
   });
 
-test('two workers, each with codes of its own, read what one thread reads', async () => {
+test('two workers with separate codes read the same as one thread', async () => {
   const alone = await read(fixture, { lanes: (file: SqliteFile) => [ownLane(file)] });
   const two = await read(fixture, {
     lanes: ({ path }) => [workerLane(path, entry), workerLane(path, entry)],
@@ -71,7 +71,7 @@ test('two workers, each with codes of its own, read what one thread reads', asyn
   expect(own).toEqual(alone);
 });
 
-test('damage that a worker meets is told as on this thread', async () => {
+test('damage found by a worker is reported as on this thread', async () => {
   const path = join(folder, 'damaged.sqlite');
   copyFileSync(fixture, path);
   const file = openSqlite(path);
@@ -83,7 +83,7 @@ test('damage that a worker meets is told as on this thread', async () => {
   file.close();
 });
 
-test('Ctrl-C ends the reading', async () => {
+test('Ctrl-C stops the reading', async () => {
   await expect(read(fixture, { signal: AbortSignal.abort() })).rejects.toMatchObject({
     code: 'E_INTERRUPTED',
   });

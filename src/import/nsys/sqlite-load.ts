@@ -7,15 +7,15 @@ import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
 
-/** Bytes a request to a lane is for: small enough that a few of them in flight do not count. */
+/** Bytes per request to a lane: small enough that a few in flight do not matter. */
 const requestBytes = 2 ** 20;
-/** Below this one thread is done before a worker has started. */
+/** Below this size one thread finishes before a worker has started. */
 const workersFromBytes = 24 * 2 ** 20;
-/** Each lane's codes of shapes and texts are its own; so far apart that they cannot meet. */
+/** Offset between the lanes' codes of shapes and texts, large enough that they cannot overlap. */
 const laneCodes = 2 ** 32;
 
 export interface LoadOptions {
-  /** Threads to read with; two, or this one alone when the file is small. */
+  /** Threads to read with: two, or only this one when the file is small. */
   lanes?: (file: SqliteFile) => Lane[];
   /** Keep the events in memory instead of in tables of the workbench. */
   hold?: boolean;
@@ -63,10 +63,10 @@ export async function loadSqlite(
 }
 
 interface Writers {
-  /** Null where they are held. */
+  /** Null when they are in memory. */
   rows: BulkWriter | null;
   shapes: BulkWriter | null;
-  /** By the number of their request, which is the order they have in the file. */
+  /** By request number, which is file order. */
   held: (Batch | undefined)[] | null;
 }
 
@@ -94,7 +94,7 @@ async function createTables(
   return writers;
 }
 
-/** Keeps every lane two requests ahead. @returns the texts met by each lane, in the order of their codes */
+/** Keeps every lane two requests ahead. @returns the texts of each lane, in code order */
 async function readAll(
   requests: Request[],
   lanes: Lane[],
@@ -136,8 +136,8 @@ function store(
 }
 
 /**
- * Strings that could be a name. The program's whole environment is one value of StringIds, its lines parted by NUL,
- * and no name holds a NUL.
+ * Strings that can be a name. StringIds has the program's whole environment as one value, with NUL between its lines; a
+ * name never contains NUL.
  */
 async function createStrings(file: SqliteFile, workbench: Workbench): Promise<void> {
   const ids: number[] = [];
@@ -209,7 +209,7 @@ function relations(
   };
 }
 
-/** Each batch is let go of once it has been taken. */
+/** Each batch is released once it has been taken. */
 // oxlint-disable-next-line require-await
 async function takeHeld(batches: (Batch | undefined)[], target: EventTarget): Promise<EventsRead> {
   const { take, taken } = takeEvents(target);

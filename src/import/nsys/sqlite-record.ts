@@ -1,21 +1,21 @@
 /**
  * Records of SQLite's file format (https://sqlite.org/fileformat2.html, section 2): a header of varints, its own
- * length first, then one serial type a column; the values follow in the same order.
+ * length first, then one serial type per column; the values follow in the same order.
  */
 
 export type SqliteValue = number | bigint | string | null;
 
-/** Bytes of a value by serial type below 12; 10 and 11 are reserved. */
+/** Bytes per value by serial type below 12; 10 and 11 are reserved. */
 const sizes = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
 
 export function serialSize(type: number): number {
   return type < 12 ? sizes[type]! : (type - (type % 2 ? 13 : 12)) / 2;
 }
 
-/** Read position of the last varint. A field, as an object for each varint would cost more than the varint. */
+/** Read position after the last varint. A field, because an object per varint would cost more than the varint. */
 export const cursor = { next: 0 };
 
-/** Varint at `at`; `cursor.next` is set behind it. Values over 2^53 lose their low bits (lengths never are). */
+/** Varint at `at`; `cursor.next` is set after it. Values over 2^53 lose their low bits (lengths are always smaller). */
 export function varint(bytes: Uint8Array, at: number): number {
   let byte = bytes[at]!;
   if (byte < 0x80) {
@@ -35,7 +35,7 @@ export function varint(bytes: Uint8Array, at: number): number {
   return value * 256 + bytes[at + 8]!;
 }
 
-/** The low and the high half of an integer of serial type 1 to 6, 8 or 9: 64 bits are more than a double holds. */
+/** The low and the high half of an integer of serial type 1 to 6, 8 or 9: 64 bits do not fit a double. */
 export const halves = { high: 0, low: 0 };
 
 export function readHalves(bytes: Uint8Array, view: DataView, at: number, type: number): void {
@@ -52,7 +52,7 @@ export function readHalves(bytes: Uint8Array, view: DataView, at: number, type: 
   }
 }
 
-/** A numeric value as a double, exact to 2^53; NaN for null and for anything that is no number. */
+/** A numeric value as a double, exact to 2^53; NaN for null and for anything that is not a number. */
 export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: number): number {
   switch (type) {
     case 1:
@@ -78,7 +78,7 @@ export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: 
   }
 }
 
-/** All values of one record. Blobs are given as null: nothing here asks for one. @throws RangeError when it is cut */
+/** All values of one record. Blobs are returned as null, since none is needed. @throws RangeError when it is truncated */
 export function readRecord(payload: Uint8Array): SqliteValue[] {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const headerEnd = varint(payload, 0);

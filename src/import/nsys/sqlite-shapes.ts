@@ -1,14 +1,14 @@
 import type { Columns } from '../../model/workbench.js';
 
-/** Combinations of values, numbered in the order they are met. */
+/** Combinations of values, numbered in order of first occurrence. */
 export interface Shapes {
   /** Code of the combination in the first values of `row`. */
   code(row: Float64Array): number;
-  /** Those met since the last call, as columns. */
+  /** New ones since the last call, as columns. */
   takeNew(): { first: number; rows: number; columns: Columns };
 }
 
-/** Open addressing over one flat array: a Map would need a string or an object for every row. */
+/** Open addressing over one flat array: a Map would need a string or an object per row. */
 export function createShapes(names: readonly string[]): Shapes {
   const width = names.length;
   let values = new Float64Array(256 * width);
@@ -28,7 +28,7 @@ export function createShapes(names: readonly string[]): Shapes {
     return h ^ (h >>> 13);
   }
 
-  /** NaN, that is null, equals NaN here. */
+  /** NaN (null) equals NaN here. */
   function same(row: Float64Array, code: number): boolean {
     for (let i = 0; i < width; i++) {
       const a = row[i]!;

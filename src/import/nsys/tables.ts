@@ -2,7 +2,7 @@ import { damaged } from './damage.js';
 import type { BulkTable } from './sqlite-bulk.js';
 import type { EventsRead, EventTarget } from './take-events.js';
 
-/** The tables with a row an event, and the columns wanted of them; what changes from row to row is listed first. */
+/** The event tables and the required columns of each; columns that change per row come first. */
 export const bulkTables = {
   kernel: {
     table: 'CUPTI_ACTIVITY_KIND_KERNEL',
@@ -64,7 +64,7 @@ export const bulkTables = {
   },
 } as const satisfies Record<string, BulkTable>;
 
-/** Columns that every export of nsys has in a table: one without them is another table, or damaged. */
+/** Columns that every nsys export has in a table: without them it is another table, or damaged. */
 export const identifying: readonly { table: string; columns: readonly string[] }[] = [
   { table: bulkTables.kernel.table, columns: ['start', 'end', 'deviceId', 'streamId', 'gridX'] },
   { table: bulkTables.graph.table, columns: ['start', 'end', 'deviceId', 'graphId'] },
@@ -75,7 +75,7 @@ export const identifying: readonly { table: string; columns: readonly string[] }
   { table: 'StringIds', columns: ['id', 'value'] },
 ];
 
-/** @param present of the table; undefined: the capture has none. @throws E_TRACE_FILE */
+/** @param present columns of the table; undefined: the capture lacks the table. @throws E_TRACE_FILE */
 export function checkColumns(
   path: string,
   table: string,
@@ -86,7 +86,7 @@ export function checkColumns(
   if (lacking.length === 0) return;
   throw damaged(
     path,
-    `${table} has no column ${lacking.join(', ')}: it is damaged, or another table under this name.`,
+    `${table} has no column ${lacking.join(', ')}: it is damaged, or a different table with this name.`,
   );
 }
 
@@ -96,29 +96,29 @@ export const kinds = Object.keys(bulkTables) as Kind[];
 export const eventKinds = kinds.filter((kind): kind is EventKind => kind !== 'nvtx');
 
 /**
- * A capture's raw rows as the second half (trace.ts) sees them, whatever the file was: SQL whose columns have nsys's
- * own names, with null for what this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
- * `endTid`). Of nvtx there are whole rows, `text` as text.
+ * A capture's raw rows for the second half (trace.ts), independent of the file format: SQL with nsys's
+ * own column names, with null for values that this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
+ * `endTid`). nvtx has whole rows, with `text` as text.
  */
 export interface NsysTables {
   /**
-   * The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows, or, but
-   * for nvtx, when they are in memory.
+   * The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows, or (except for
+   * nvtx) when they are in memory.
    */
   rows: Record<Kind, string | null>;
   /** `shape` and the columns of bulkTables[].shape, which many rows share. */
   shapes: Record<Kind, string | null>;
   /**
-   * Makes what `shapes` of a kind names, where reading has not.
-   * @param firstRows of each combination, from 0, when the kind's rows were read; null: they are looked for in the file
+   * Creates the table that `shapes` names for a kind, unless reading has already created it.
+   * @param firstRows first row per combination, from 0, when the kind's rows were read; null: search the file
    */
   combine(kind: EventKind, firstRows: readonly number[] | null): Promise<void>;
   /** (id BIGINT, value VARCHAR). */
   strings: string;
-  /** Puts the rows of a kind into arrays, in the order of the file. Once. */
+  /** Writes the rows of a kind into arrays, in file order. Call once. */
   read(kind: EventKind, target: EventTarget): Promise<EventsRead>;
-  /** How many these are where they are in memory or in a Parquet file, whose footer tells; else 0. */
+  /** Number of rows where known: in memory, or from a Parquet footer; else 0. */
   counts: Record<EventKind, number>;
-  /** Removes what they read from. */
+  /** Removes their source tables. */
   drop(): Promise<void>;
 }

@@ -6,14 +6,14 @@ import { takeEvents } from './take-events.js';
 const column = (...values: number[]) => Float64Array.from(values);
 const limit_ns = 2 ** 53;
 
-test('two kinds go one after the other into the same arrays; unsound rows are counted and left out', () => {
+test('two kinds go into the same arrays in sequence; invalid rows are counted and dropped', () => {
   const into = eventArrays(7, true);
   const first = takeEvents({ into, first_row: 0, first_code: 0, offset_ns: 100, limit_ns });
   first.take({
     rows: 3,
     columns: {
       start: column(10, 20, 30),
-      // The second ends before it begins.
+      // The second ends before it starts.
       end: column(15, 19, 30),
       correlationId: column(1, 2, Number.NaN),
       shape: column(2 ** 52, 7, 2 ** 52),

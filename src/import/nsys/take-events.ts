@@ -4,36 +4,36 @@ import { UnreadableRows } from './damage.js';
 import { mostCopyBytes } from '../trace-tables.js';
 import { shapeCodes } from './shape-codes.js';
 
-/** Where the rows of one kind go. */
+/** Destination of the rows of one kind. */
 export interface EventTarget {
   into: EventArrays;
-  /** The row that the first one goes to. */
+  /** Destination row of the first row. */
   first_row: number;
-  /** The code of the first combination: codes are numbered through all kinds of a table. */
+  /** Code of the first combination: codes are numbered across all kinds of a table. */
   first_code: number;
-  /** Added to every time. */
+  /** Added to all times. */
   offset_ns: number;
-  /** A row with a time of this size or more is unsound. */
+  /** A row with a time of this size or more is invalid. */
   limit_ns: number;
 }
 
-/** What has been read of one kind. */
+/** Rows of one kind that have been read. */
 export interface EventsRead {
-  /** Rows in the arrays, one after the other from `first_row` on. */
+  /** Rows in the arrays, consecutive from `first_row`. */
   rows: number;
-  /** Rows left out: they end before they begin, or at no time of a capture. */
+  /** Dropped rows: they end before they start, or have an impossible time. */
   unsound: number;
-  /** Copies of a size that cannot be, which have none. */
+  /** Copies with an impossible size, stored without one. */
   oversized: number;
-  /** None of the rows in the arrays begins before the one before it. */
+  /** The rows in the arrays are sorted by start. */
   sorted: boolean;
-  /** Of each combination, in the order of their codes: what it is known by, its first row, and its rows (unsound ones count). */
+  /** Per combination, in code order: its key, first row, and number of rows (invalid ones included). */
   keys: Float64Array;
   first_rows: Float64Array;
   counts: Float64Array;
 }
 
-/** Takes rows of start, end, correlationId, shape (the key of a combination) and, of copies, bytes. */
+/** Takes rows of start, end, correlationId, shape (the key of a combination) and, for copies, bytes. */
 export function takeEvents({
   into,
   first_row,
@@ -64,7 +64,7 @@ export function takeEvents({
 
   return {
     take({ rows, columns }: Batch) {
-      if (row + rows > capacity) throw new UnreadableRows('A table has more rows than its file says.');
+      if (row + rows > capacity) throw new UnreadableRows('A table has more rows than its file declares.');
       const [start, end, id] = [columns['start']!, columns['end']!, columns['correlationId']!];
       const key = columns['shape']!;
       const bytes = columns['bytes'];
@@ -82,7 +82,7 @@ export function takeEvents({
         latest_ns = from;
         into.start_ns[row] = from + offset_ns;
         into.dur_ns[row] = to - from;
-        // A double holds no larger one: the row has none then, and counts among the orphans.
+        // Larger ids do not fit a double: the row then has no id and becomes an orphan.
         into.correlation[row] = Math.abs(id[r]!) < 2 ** 53 ? id[r]! : Number.NaN;
         into.shape[row] = code;
         if (into.bytes) {

@@ -19,7 +19,7 @@ function imported(path: string, hold: boolean): Promise<Imported> {
   return importedBy(async ({ workbench }, context) => {
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
     const tables = file ? await loadSqlite(file, workbench, { hold }) : await openParquetdir(path, workbench);
-    // An offset, as a capture beside others has.
+    // An offset, as for a capture imported with others.
     const { issues, held } = hold
       ? await holdTrace(workbench, tables, 12_345)
       : { ...(await createTrace(workbench, tables, 12_345)), held: null };
@@ -43,20 +43,15 @@ async function everything({ database, issues }: Imported): Promise<Record<string
   return rows;
 }
 
-test.each(captures)(
-  '%s: the same tables whether it is held in memory or attributed in tables',
-  async (name) => {
-    const path = `${fixtures}/${name}`;
-    expect(await everything(await imported(path, true))).toEqual(
-      await everything(await imported(path, false)),
-    );
-  },
-);
+test.each(captures)('%s: the same tables from memory and from tables', async (name) => {
+  const path = `${fixtures}/${name}`;
+  expect(await everything(await imported(path, true))).toEqual(await everything(await imported(path, false)));
+});
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-held-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a capture out of order, with impossible rows, graphs beside kernels and a column absent: the same', async () => {
+test('a capture out of order, with impossible rows, graphs together with kernels and a missing column: the same', async () => {
   const path = join(folder, 'odd.parquetdir');
   cpSync(`${fixtures}/tiny-nsys.parquetdir`, path, { recursive: true });
   const table = (name: string) => join(path, `CUPTI_ACTIVITY_KIND_${name}.parquet`);
@@ -90,7 +85,7 @@ test('a capture out of order, with impossible rows, graphs beside kernels and a 
   });
 });
 
-test('kernels twice, kernels an hour early and copies of 2^62 bytes are left out: the same, and what is left', async () => {
+test('duplicate kernels, kernels an hour early and copies of 2^62 bytes are dropped: the same, with the rest', async () => {
   const path = join(folder, 'impossible.sqlite');
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
   const database = new Database(path);

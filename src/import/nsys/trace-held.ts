@@ -13,8 +13,8 @@ import { unlessAborted } from './unless-aborted.js';
 import type { HeldEvents } from '../attribution/held/held-events.js';
 
 /**
- * As createTrace, but ranges, kernels, copies and calls come in memory; of the trace tables only operators (none) and
- * names are made. Combinations are numbered as they are met.
+ * As createTrace, but ranges, kernels, copies and calls stay in memory; only the trace tables of operators (empty) and
+ * names are created. Combinations are numbered in order of occurrence.
  * @throws E_INTERRUPTED while rows are read
  */
 export async function holdTrace(
@@ -63,17 +63,17 @@ interface Losses {
   oversized: number;
 }
 
-/** All kinds of rows of one trace table. */
+/** All row kinds of one trace table. */
 interface TableRows {
   table: TraceTable;
   arrays: EventArrays;
   rows: number;
   sorted: boolean;
-  /** One after the other; the combinations of each have the codes from `first_code` on. */
+  /** Consecutive; the codes of each kind's combinations start at `first_code`. */
   kinds: (EventsRead & { kind: EventKind; first_code: number })[];
 }
 
-/** Together: a thread may read each of the large ones. */
+/** In parallel: a thread may read each of the large ones. */
 async function readTables(tables: NsysTables, offset_ns: number, losses: Losses) {
   const [trace_kernels, trace_copies, trace_api] = await Promise.all([
     readTable(tables, 'trace_kernels', offset_ns, losses),
@@ -108,7 +108,7 @@ async function readTable(
   return found;
 }
 
-/** Puts what the combinations stand for to the rows. */
+/** Resolves the combinations of the rows. */
 async function finish(
   workbench: Workbench,
   tables: NsysTables,
@@ -134,7 +134,7 @@ async function finish(
       for (const name of names) shapes[name]![first_code + code] = shape[name] ?? Number.NaN;
     }
     if (known < keys.length)
-      throw new UnreadableRows(`${keys.length - known} combinations of ${kind} cannot be read again.`);
+      throw new UnreadableRows(`${keys.length - known} combinations of ${kind} could not be read again.`);
     for (const key of await unnamedShapes(workbench, tables, kind))
       losses.unnamed += counts[codes.get(key) ?? -1] ?? 0;
   }

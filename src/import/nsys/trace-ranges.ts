@@ -6,18 +6,18 @@ export const pushPop = [59, 70];
 export const startEnd = [60, 71];
 export const domainCreate = 75;
 
-/** NVTX_EVENTS of a capture without. */
+/** NVTX_EVENTS of a capture without events. */
 export const noEvents = `(SELECT NULL::DOUBLE AS start, NULL::DOUBLE AS "end", NULL::DOUBLE AS pid, NULL::DOUBLE AS tid,
   NULL::DOUBLE AS "endTid", NULL::DOUBLE AS "eventType", NULL::DOUBLE AS "textId", NULL::DOUBLE AS "domainId",
   NULL AS text WHERE false)`;
 
 /**
  * SQL for the ranges among `events`, rows of NVTX_EVENTS, with `text` and `process_wide` after `columns`. Marks and
- * registrations are no ranges. A range of a domain other than the default one is named `domain:name`, as nsys stats
+ * registrations are not ranges. A range of a domain other than the default one is named `domain:name`, as nsys stats
  * names it.
  */
 export function rangeNames(events: string, strings: string, columns: string, where = 'true'): string {
-  // textId is nsys's own, text is inline: a row has one of them.
+  // textId is nsys's own, text is inline: a row has one of the two.
   return `WITH events AS (SELECT e.* EXCLUDE (text), coalesce(s.value, e.text) AS text
       FROM ${events} e LEFT JOIN (SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0))) s ON s.id = e."textId"),
     domains AS (SELECT pid, "domainId", any_value(text) AS domain FROM events
@@ -29,7 +29,7 @@ export function rangeNames(events: string, strings: string, columns: string, whe
     WHERE "eventType" IN (${[...pushPop, ...startEnd].join(', ')}) AND ${where}`;
 }
 
-/** Creates trace_ranges_text: trace_ranges with its names as `text` and without its ranks. */
+/** Creates trace_ranges_text: trace_ranges with names as `text` and without ranks. */
 export async function createRanges(
   workbench: Workbench,
   { rows, strings }: NsysTables,

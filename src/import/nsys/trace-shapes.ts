@@ -62,7 +62,7 @@ export async function createNames(workbench: Workbench, tables: NsysTables, rank
   await workbench.run('DROP TABLE trace_ranges_text');
 }
 
-/** SQL for the process of activities that do not name theirs: the one that made all API calls, where there is but one. */
+/** SQL for the process of activities without one: the process that made all API calls, if there is exactly one. */
 async function onlyProcess(workbench: Workbench, { api }: NsysTables['shapes']): Promise<string> {
   if (!api) return 'NULL';
   const found = await workbench.query<{ pid: number }>(
@@ -71,7 +71,7 @@ async function onlyProcess(workbench: Workbench, { api }: NsysTables['shapes']):
   return found.length === 1 ? String(found[0]!.pid) : 'NULL';
 }
 
-/** nsys_<kind>_trace: for each shape what its rows have in the trace table. @returns the columns besides `shape` */
+/** nsys_<kind>_trace: per shape, the values of its rows in the trace table. @returns the columns besides `shape` */
 export async function createWideShapes(
   workbench: Workbench,
   { shapes }: NsysTables,
@@ -102,7 +102,7 @@ export async function createWideShapes(
   return given.map((column) => /(\w+)$/.exec(column)![1]!);
 }
 
-/** As createWideShapes, in narrow types, which all rows of the kind will have. */
+/** As createWideShapes, with narrow types for all rows of the kind. */
 export async function createShapes(
   workbench: Workbench,
   tables: NsysTables,
@@ -120,7 +120,7 @@ export async function createShapes(
   }
 }
 
-/** Removes what createNames and createShapes made but trace_names. */
+/** Removes everything that createNames and createShapes created, except trace_names. */
 export async function dropShapes(workbench: Workbench): Promise<void> {
   for (const kind of eventKinds) await workbench.run(`DROP TABLE IF EXISTS nsys_${kind}_trace`);
   await workbench.run('DROP TABLE nsys_texts');

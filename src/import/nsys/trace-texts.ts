@@ -1,7 +1,7 @@
 import { noName } from '../trace-tables.js';
 import type { NsysTables } from './tables.js';
 
-/** cudaMemcpyKind as CUPTI has it (ENUM_CUDA_MEMCPY_OPER); arrays count as device memory, 11 to 13 are unified memory. */
+/** cudaMemcpyKind as in CUPTI (ENUM_CUDA_MEMCPY_OPER); arrays count as device memory, 11 to 13 are unified memory. */
 const copyKinds: Record<number, string> = {
   1: 'HtoD',
   2: 'DtoH',
@@ -32,7 +32,7 @@ const memoryKinds: Record<number, string> = {
 /** eventClass of an API row. */
 const apiKinds: Record<number, string> = { 0: 'runtime', 1: 'driver' };
 
-/** SQL for the texts of the rows of a shape. */
+/** SQL for the texts of a shape's rows. */
 export interface Texts {
   kind: string;
   from: string;
@@ -40,8 +40,8 @@ export interface Texts {
 }
 
 /**
- * The texts of each kind of event, by its shapes. Of StringIds only what kernels and API calls refer to is read, and
- * no value with a NUL in it: it holds the program's whole environment as one value, its lines parted by NUL.
+ * The texts of each kind of event, by shape. From StringIds only the strings of kernels and API calls are read, and no
+ * value with a NUL: the program's whole environment is one value, with NUL between its lines.
  */
 export function eventTexts({ shapes, strings }: NsysTables): Texts[] {
   const string = `(SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0)))`;

@@ -7,22 +7,22 @@ import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
 import { eventKinds, type NsysTables } from './tables.js';
 
-/** Times of a trace are exact as doubles only to here; more is no time of a capture. */
+/** Times are exact as doubles up to this limit; a capture has no larger ones. */
 export const latest = 2 ** 53;
 const sound = `"end" >= start AND start > -${latest} AND "end" < ${latest}`;
 
-/** Rows of kernels and of whole graphs, those of the file and those with possible times. */
+/** Rows of kernels and whole graphs: in the file, and with valid times. */
 export interface KernelRows {
   read: number;
   kept: number;
 }
 
 /**
- * Makes the trace tables from nsys's own, which are used up. What rows have in common is put together once for each
- * shape, and each column gets the narrowest type that holds it: a row of the largest tables takes a third of the
- * memory of one of doubles.
- * @param offset_ns added to every time
- * @returns what was left out or is missing, counted
+ * Creates the trace tables from nsys's own, which it drops. Values that rows share are combined once per
+ * shape, and each column gets the narrowest type that fits: a row of the largest tables takes a third of the
+ * memory of a row of doubles.
+ * @param offset_ns added to all times
+ * @returns counts of dropped and missing values
  */
 export async function createTrace(
   workbench: Workbench,
@@ -70,7 +70,7 @@ export async function createTrace(
 }
 
 /**
- * SQL for the rank of a row's process: with one process on GPUs 0; of several by the order of their first devices, as
+ * SQL for the rank of a row's process: 0 with one process on GPUs; with several by the order of their first devices, as
  * launchers place ranks. Processes without GPU work have none.
  */
 export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
@@ -84,7 +84,7 @@ export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Prom
   return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
 }
 
-/** Rows that cannot be, of the kinds given. */
+/** Rows with impossible times, of the given kinds. */
 export async function unsoundRows(workbench: Workbench, rows: Partial<NsysTables['rows']>): Promise<number> {
   let count = 0;
   for (const [kind, part] of Object.entries(rows)) {
@@ -100,7 +100,7 @@ export async function unsoundRows(workbench: Workbench, rows: Partial<NsysTables
 
 export function impossibleTimes(count: number): Issue[] {
   if (count === 0) return [];
-  const text = said`${count} events end before they begin, or have times that no capture has; they are left out.`;
+  const text = said`${count} events end before they start or have impossible times; they were dropped.`;
   return [{ code: 'impossible_times', severity: 'warning', ...text, count }];
 }
 
@@ -118,13 +118,13 @@ async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promis
   return count;
 }
 
-/** What a row of a kind is named by. */
+/** The columns that name a row, per kind. */
 export const named = [
   ['kernel', ['demangledName', 'shortName']],
   ['api', ['nameId']],
 ] as const;
 
-/** SQL for a combination none of whose names the file holds. */
+/** SQL for a combination without any name in the file. */
 export function unnamed(ids: readonly string[], strings: string): string {
   return ids.map((id) => `(${id} IN (SELECT id FROM ${strings})) IS NOT TRUE`).join(' AND ');
 }

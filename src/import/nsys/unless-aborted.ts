@@ -1,6 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 
-/** What the work gives. @throws E_INTERRUPTED as soon as the signal says so; the work may go on then */
+/** Result of the work. @throws E_INTERRUPTED as soon as the signal aborts; the work may continue in the background */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   let stop = (): void => {};
@@ -19,7 +19,7 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
 export function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'the import was interrupted',
-    why: 'Ctrl-C or a signal ended it.',
-    fix: 'Run it again; nothing of it was kept.',
+    why: 'Ctrl-C or a signal stopped it.',
+    fix: 'Run it again; nothing was imported.',
   });
 }

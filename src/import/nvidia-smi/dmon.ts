@@ -14,8 +14,8 @@ import {
 } from './samples.js';
 
 /**
- * `nvidia-smi dmon`, with any -s set, with or without -o D, T: whitespace columns under two header lines that come
- * again every page, "-" where there is no value, one line a GPU and sample:
+ * `nvidia-smi dmon`, with any -s set, with or without -o D, T: whitespace-separated columns under two header lines that repeat
+ * on every page, "-" for missing values, one line per GPU and sample:
  * ```
  * #Date        Time         gpu    pwr  gtemp  mtemp     sm    mem …
  * #YYYYMMDD    HH:MM:SS     Idx      W      C      C      %      % …
@@ -78,10 +78,10 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
     const values = metrics.flatMap((name, i): [Metric, string][] => (name ? [[name, fields[i]!]] : []));
     yield { time, gpu, values };
   }
-  if (!header) throw noSamples(path, 'It has no header line that begins with "#" and names gpu.');
+  if (!header) throw noSamples(path, 'It has no header line that starts with "#" and names gpu.');
 }
 
-/** Dates where the log has them; with -o T alone the time since the first line, over midnight too. */
+/** Dates where the log has them; with only -o T the time since the first line, also over midnight. */
 function dayClock(): (date: string, time: string, round: number) => SampleTime {
   let first: bigint | null = null;
   let last: bigint | null = null;

@@ -65,7 +65,7 @@ describe('dmon', () => {
     expect(zero).toBe(start + 9_000_000_000n);
   });
 
-  test('every column of -s pucvmet has a row a sample; without times one second a sample, and said', async () => {
+  test('every column of -s pucvmet has one row per sample; without times one second per sample, with an issue', async () => {
     const { rows, memory, of, issues } = await load(
       nvidiaSmiDmonImporter,
       fixture('nvidia-smi-dmon-all.txt'),
@@ -78,7 +78,7 @@ describe('dmon', () => {
     expect(issues).toEqual([expect.objectContaining({ code: 'telemetry_undated', severity: 'warning' })]);
   });
 
-  test('two GPUs, "-", headers again, midnight, a line cut off', async () => {
+  test('two GPUs, "-", repeated headers, midnight, a truncated line', async () => {
     const { rows, of, issues } = await load(
       nvidiaSmiDmonImporter,
       written(
@@ -152,7 +152,7 @@ describe('--query-gpu', () => {
     expect(issues.map(({ code }) => code)).toEqual(['telemetry_missing', 'telemetry_undated']);
   });
 
-  test('GPUs that only the order of lines tells apart', async () => {
+  test('GPUs that only the line order distinguishes', async () => {
     const at = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
     const { of } = await load(
       nvidiaSmiQueryImporter,
@@ -163,7 +163,7 @@ describe('--query-gpu', () => {
   });
 });
 
-test('each sniffer takes its own', () => {
+test('each sniffer takes its own format', () => {
   const heads = ['nvidia-smi-dmon-TD.txt', 'nvidia-smi-dmon-all.txt', 'nvidia-smi-query.csv'].map((name) =>
     readFileSync(fixture(name), 'latin1'),
   );
@@ -183,14 +183,14 @@ test('unknown columns keep their name, with the unit', () => {
   });
 });
 
-test('a header alone is an error', async () => {
+test('a header without lines is an error', async () => {
   const dmon = '# gpu    pwr\n# Idx      W\n';
   await expect(load(nvidiaSmiDmonImporter, written(dmon))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   const query = 'timestamp, power.draw [W]\n';
   await expect(load(nvidiaSmiQueryImporter, written(query))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
-test('values that no GPU has are left out and counted', async () => {
+test('impossible values are dropped and counted', async () => {
   const dmon =
     '# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n  0    -79    -31    101   1980\n  0     80     31     50   9e9\n  0 99999999     31     60   345\n';
   const { of, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
@@ -200,7 +200,7 @@ test('values that no GPU has are left out and counted', async () => {
   expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 4 });
 });
 
-test('texts among numbers, and lines older than one before them, are counted', async () => {
+test('texts among numbers, and lines older than an earlier line are counted', async () => {
   const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
   const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
   const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');

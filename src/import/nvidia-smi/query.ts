@@ -13,8 +13,8 @@ import {
 } from './samples.js';
 
 /**
- * `nvidia-smi --query-gpu=… --format=csv` with any fields, repeated by -l or -lms; one line a GPU and sample. Units
- * stand in the header, and behind each value unless `nounits` was given:
+ * `nvidia-smi --query-gpu=… --format=csv` with any fields, repeated by -l or -lms; one line per GPU and sample. Units
+ * are in the header, and after each value unless `nounits` was given:
  * ```
  * timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]
  * 2026/11/21 04:55:39.073, 0, NVIDIA H200, 0 %, 0 MiB, 79.46 W
@@ -24,7 +24,7 @@ export const nvidiaSmiQueryImporter = {
   name: 'nvidia-smi-query',
   sniff(firstBytes) {
     const header = firstBytes.split('\n', 1)[0]!.trim();
-    // A name, then its unit. Each text is looked at once: 64 KiB of brackets must not take seconds.
+    // A name, then its unit. Linear time: 64 KiB of brackets must not take seconds.
     const fields = header
       .split(',')
       .map((field) => /^([a-z][\w.]*)(?:\s+\[[^\][]*\])?$/.exec(field.trim())?.[1]);
@@ -73,7 +73,7 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     const fields = line.trim().split(/,\s*/);
     if (fields[0] === '') continue;
     const headings = fields.map((field) => /^([a-z][\w.]*)(?:\s*\[(.*)\])?$/.exec(field));
-    // Logs that were appended to have a header again.
+    // Logs that were appended to repeat the header.
     if (
       headings.every((heading) => heading !== null) &&
       headings.some((heading) => queryField.test(heading![1]!))
@@ -90,7 +90,7 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     const texts = new Map(names.map((name, i) => [name, fields[i]!]));
     const stamp = texts.get('timestamp') ?? '';
     const device = deviceFields.map((name) => texts.get(name)).find((text) => text !== undefined);
-    // Without any field that tells GPUs apart: the order of the lines with one timestamp.
+    // Without a field that identifies GPUs: the order of the lines with one timestamp.
     const key = device ?? String([...seen].filter((one) => one.startsWith(`${stamp} `)).length);
     if (round < 0 || seen.has(`${stamp} ${key}`) || !sameRound(seen, stamp)) {
       round++;
@@ -107,17 +107,17 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     yield { time: { realtime_ns, since_first_ns }, gpu: devices.get(key)!, values, texts };
   }
   if (names.length === 0)
-    throw noSamples(path, 'Its first line is no header of --query-gpu (was noheader given?).');
+    throw noSamples(path, 'Its first line is not a --query-gpu header (was noheader given?).');
 }
 
-/** GPUs of one sample have the same timestamp, or ones a few ms apart; a field that names them ends the doubt. */
+/** GPUs of one sample have timestamps at most a few ms apart; a field that names the GPU is unambiguous. */
 function sameRound(seen: Set<string>, stamp: string): boolean {
   return stamp === '' || [...seen].some((one) => one.startsWith(`${stamp} `));
 }
 
 const deviceFields = ['index', 'uuid', 'gpu_uuid', 'pci.bus_id', 'gpu_bus_id', 'serial'];
 
-/** What names the device or the moment is no metric. */
+/** Fields that name the device or the time are not metrics. */
 const notMetrics =
   /^(timestamp|index|count|name|gpu_name|uuid|gpu_uuid|serial|gpu_serial|driver_version|vbios_version|pci\.|gpu_bus_id|inforom|driver_model|compute_mode|mig\.mode|accounting\.mode|persistence_mode|compute_cap)/;
 
@@ -128,7 +128,7 @@ function fieldMetric(name: string, unit: string): Metric | null {
 
 const mebibyte = 2 ** 20;
 
-/** Fields of `nvidia-smi --help-query-gpu` that the NVML sampler reads too, under its names. */
+/** Fields of `nvidia-smi --help-query-gpu` that the NVML sampler also reads, under its names. */
 const known: Record<string, Metric> = {
   'utilization.gpu': metric('utilization_percent'),
   'utilization.memory': metric('memory_utilization_percent'),

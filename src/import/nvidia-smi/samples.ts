@@ -7,21 +7,21 @@ import type { ImportContext, ImportOutcome } from '../importer.js';
 
 const mebibyte = 2 ** 20;
 
-/** A metric of `telemetry`: its name (the same ones the NVML sampler writes) and what to multiply the value with. */
+/** A metric of `telemetry`: its name (the same ones the NVML sampler writes) and its factor. */
 export interface Metric {
   name: string;
   factor: number;
 }
 
-/** The one metric that goes to the table `memory` (kind used), where the NVML sampler puts it too. */
+/** The one metric that goes to the table `memory` (kind used), as from the NVML sampler. */
 export const memoryUsed = 'memory_used_bytes';
 
 export const metric = (name: string, factor = 1): Metric => ({ name, factor });
 
-/** A metric the tables of known ones lack keeps the source's name, with the unit in it: "fan.speed", "%" -> fan_speed_percent. */
+/** An unknown metric keeps the source's name, with the unit appended: "fan.speed", "%" -> fan_speed_percent. */
 export function metricOf(source: string, unit: string): Metric {
   const name = source.toLowerCase().replace(/\W+/g, '_');
-  // nvidia-smi says MB and means 2^20 (its memory.total of an 80 GiB card is 81920 MiB, dmon's fb counts the same).
+  // nvidia-smi's MB is 2^20 bytes (its memory.total of an 80 GiB card is 81920 MiB, dmon's fb counts the same).
   if (/^mi?b$/i.test(unit)) return metric(`${name}_bytes`, mebibyte);
   const suffix = suffixes[unit.toLowerCase()] ?? unit.toLowerCase().replace(/\W+/g, '_');
   return metric(suffix === '' || name.endsWith(`_${suffix}`) ? name : `${name}_${suffix}`);
@@ -38,7 +38,7 @@ const suffixes: Record<string, string> = {
   errs: 'errors',
 };
 
-/** What stands where there is no value. */
+/** Markers of missing values. */
 const noValue = /^(?:-|\[?(?:N\/A|Not Supported|Not Available|Unknown Error|Requested.*|GPU.*)\]?|)$/i;
 
 /** "79.46 W", "0 %", "0x0000000000000001", "Active", "P0". Null for "-", "[N/A]", "[Not Supported]" and texts. */
@@ -50,7 +50,7 @@ export function sampleValue(text: string): number | null {
   return match ? Number(match[1]) : null;
 }
 
-/** Largest values by the unit in a metric's name; a bit mask has 64 bits. */
+/** Largest plausible values by the unit in a metric's name; a bit mask has 64 bits. */
 const largest: [unit: RegExp, most: number][] = [
   [/_w$/, 1e6],
   [/_c$/, 1e3],
@@ -59,14 +59,14 @@ const largest: [unit: RegExp, most: number][] = [
   [/_mb_per_s$/, 1e9],
 ];
 
-/** Shares end at 100 %; only temperatures may be below 0. Power violations are shares of a time and may round up. */
+/** Percentages end at 100; only temperatures may be negative. Power violations are shares of a time and may round up. */
 function possible(name: string, value: number): boolean {
   if (value < (name.endsWith('_c') ? -273.15 : 0)) return false;
   if (name.endsWith('utilization_percent')) return value <= 100;
   return value <= (largest.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
 }
 
-/** Wall clock of a local time. The file has no zone: this machine's is taken. */
+/** Wall clock of a local time. The file has no time zone: this machine's is used. */
 export function localTimeNs(date: string, time: string): bigint | null {
   const day = /^(\d{4})\D?(\d\d)\D?(\d\d)$/.exec(date);
   const clock = /^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?$/.exec(time);
@@ -84,7 +84,7 @@ export interface SampleTime {
   since_first_ns: number;
 }
 
-/** Writes samples, and knows at the end what was missing. */
+/** Writes samples, and reports at the end what was missing. */
 class Samples {
   private readonly missing = new Map<string, number>();
   private readonly unreadable = new Map<string, number>();
@@ -100,7 +100,7 @@ class Samples {
     private readonly context: ImportContext,
   ) {}
 
-  /** Session time: by wall clock where log and session have one, else the log begins with the session. */
+  /** Session time: by wall clock where log and session have one, else the log starts with the session. */
   sessionTime({ realtime_ns, since_first_ns }: SampleTime): number {
     const zero = this.context.zero.realtime_ns;
     if (realtime_ns === null) return since_first_ns;
@@ -108,7 +108,7 @@ class Samples {
     return Number(realtime_ns - (zero ?? this.firstRealtime));
   }
 
-  /** A line of a log; the lines of a GPU follow one another in time. */
+  /** A line of a log; the lines of a GPU are in time order. */
   line(t_ns: number, gpu: number): void {
     const newest = this.newest.get(gpu) ?? t_ns;
     if (t_ns < newest) this.older++;
@@ -149,48 +149,48 @@ class Samples {
     const all = new Set([...this.missing.keys(), ...this.unreadable.keys()]);
     const never = [...all].filter((key) => !this.present.has(key));
     if (never.length > 0) {
-      info('telemetry_missing', `nvidia-smi had no value at all for: ${never.join(', ')}.`, never.length);
+      info('telemetry_missing', `nvidia-smi reported no values for: ${never.join(', ')}.`, never.length);
     }
     const leftOut = (code: string, what: string, counts: ReadonlyMap<string, number>) => {
       const count = [...counts.values()].reduce((sum, n) => sum + n, 0);
       const where = [...counts].map(([key, n]) => `${key} (${n})`).join(', ');
       if (count > 0)
-        issues.push({ code, severity: 'warning', text: `${what} were left out: ${where}.`, count });
+        issues.push({ code, severity: 'warning', text: `${what} were dropped: ${where}.`, count });
     };
     leftOut(
       'telemetry_impossible',
-      'Values that no GPU has (negative, over 100 %, or beyond any power, clock or size)',
+      'Impossible values (negative, over 100 %, or beyond any power, clock or size)',
       this.impossible,
     );
-    // A column of names or modes has no number anywhere.
+    // A column of names or modes has no numbers at all.
     const mixed = [...this.unreadable].filter(([key]) => this.present.has(key));
-    leftOut('telemetry_unreadable', 'Texts where other lines have a number', new Map(mixed));
+    leftOut('telemetry_unreadable', 'Texts in columns of numbers', new Map(mixed));
     if (this.older > 0) {
       issues.push({
         code: 'telemetry_out_of_order',
         severity: 'warning',
-        text: `${this.older} lines are older than one before them: several logs were joined, one twice, or the clock was set back. Their samples are kept.`,
+        text: `${this.older} lines are older than an earlier line: logs were joined or duplicated, or the clock was set back. Their samples were kept.`,
         count: this.older,
       });
     }
     if (left.local) {
       info(
         'telemetry_local_time',
-        'nvidia-smi writes local time without its zone; the zone of the importing machine was taken.',
+        'nvidia-smi writes local time without a time zone; the zone of this machine was used.',
       );
     }
     if (left.undated) {
       issues.push({
         code: 'telemetry_undated',
         severity: 'warning',
-        text: 'The log has no date and time: it was laid from the beginning of the session, one second a sample. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
+        text: 'The log has no date and time: it was placed at the start of the session, one second per sample. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
       });
     }
     if (left.cutOff > 0) {
       issues.push({
         code: 'telemetry_cut_off',
         severity: 'warning',
-        text: 'Lines with too few columns were left out (the last one of a recording that was stopped).',
+        text: 'Lines with too few columns were skipped (the last line of a stopped recording).',
         count: left.cutOff,
       });
     }
@@ -205,7 +205,7 @@ export async function* smiLines(path: string, signal?: AbortSignal): AsyncGenera
       throw new InferscopeError('E_INTERRUPTED', {
         what: `the import of ${path} was interrupted`,
         why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was kept of it.',
+        fix: 'Run it again; nothing was imported.',
       });
     }
     yield line;
@@ -214,13 +214,13 @@ export async function* smiLines(path: string, signal?: AbortSignal): AsyncGenera
 
 export function noSamples(path: string, why: string): InferscopeError {
   return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} holds no sample of nvidia-smi`,
+    what: `${path} contains no nvidia-smi samples`,
     why,
     fix: 'Record with: nvidia-smi dmon -o DT -s pucvmet > FILE, or nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -lms 200 > FILE',
   });
 }
 
-/** One line of a log: a GPU at a moment. */
+/** One line of a log: one GPU at one time. */
 export interface GpuSample {
   time: SampleTime;
   gpu: number;
@@ -230,7 +230,7 @@ export interface GpuSample {
 type ReadSamples = (path: string, cutOff: () => void, signal?: AbortSignal) => AsyncIterable<GpuSample>;
 
 /**
- * Puts every sample of a log into the tables; the clock's error is its resolution where lines carry a date.
+ * Writes all samples of a log into the tables; the clock's error is its resolution where lines have a date.
  * @throws E_TRACE_FILE when there is none
  */
 export async function loadSamples(
@@ -249,7 +249,7 @@ export async function loadSamples(
     samples.line(t_ns, gpu);
     for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
   }
-  if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
+  if (samples.rows === 0) throw noSamples(path, 'There are no lines with values below its header.');
   const error_bound_ns = dated ? clock.resolution_ns : null;
   return samples.outcome({ ...clock, error_bound_ns }, { cutOff, undated: !dated, local: dated });
 }

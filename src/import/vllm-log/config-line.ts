@@ -23,7 +23,7 @@ export function configSettings(text: string, from: number): Map<string, { value:
     } else if (char === "'" || char === '"') quote = char;
     else if ('([{'.includes(char)) depth++;
     else if (')]}'.includes(char)) {
-      // The bracket that ends the list itself (0.4 to 0.6 close one that was never opened).
+      // The bracket that ends the list (0.4 to 0.6 close one that was never opened).
       if (depth === 0) {
         close(i);
         return settings;

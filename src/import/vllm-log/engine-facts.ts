@@ -2,14 +2,14 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { argumentSetting, configSettings } from './config-line.js';
 import { excerpt, type LogLine } from './lines.js';
 
-/** What belongs to the engine, not to one of its GPUs. */
+/** Facts of the engine, as opposed to one of its GPUs. */
 export type EngineFacts = Omit<VllmLogFacts, 'ranks' | 'starts' | 'reason' | 'checkpoint' | 'failure'>;
 type Field = keyof EngineFacts;
 type ValueOf<F extends Field> = NonNullable<EngineFacts[F]>['value'];
 
 /** The line with an engine's configuration; group 1 is V0 or V1 (absent before 0.7), group 2 the version. */
 export const configLine = /Initializing an? (?:(V[01]) )?LLM engine(?: \(v?([^)]*)\))? with config: /;
-/** Lines with the arguments, printed before an engine starts. */
+/** Lines with the arguments, printed before the engine starts. */
 export const argumentsLine =
   /\bargs: (?:Namespace\(|\{)|(?:^|\s)Namespace\(|vLLM API server version (?<version>\S+)/;
 
@@ -20,7 +20,7 @@ const word = (text: string) => (text === '' || text === 'None' ? undefined : tex
 const counted = (text: string) => integer(text.replaceAll(',', ''));
 const typeName = (text: string) => word(text.replace(/^torch\./, ''));
 
-/** Reads a value as vLLM prints it; undefined where it tells nothing. */
+/** Parses a value as vLLM prints it; undefined if it carries no information. */
 const readers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
   version: (text) => (text === 'dev' ? undefined : word(text)),
   engine: (text) => (text === 'V0' || text === 'V1' ? text : undefined),
@@ -62,7 +62,7 @@ const configNames: Record<string, Field> = {
   enable_prefix_caching: 'enable_prefix_caching',
 };
 
-/** Arguments of the command line that the configuration line does not repeat, or that hold where it is missing. */
+/** Arguments of the command line that the configuration line does not repeat, or that apply where it is missing. */
 const argumentNames: Field[] = [
   'gpu_memory_utilization',
   'block_size',
@@ -75,7 +75,7 @@ const argumentNames: Field[] = [
   'kv_cache_dtype',
 ];
 
-/** Lines of their own. `sure` replaces what the configuration or the arguments said: the engine decided it so. */
+/** Separate lines. `sure` values are the engine's decision and replace those of the configuration or the arguments. */
 const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' }[] = [
   { field: 'gpu_memory_utilization', pattern: /x gpu_memory_utilization \(([\d.]+)\)/, sure: true },
   { field: 'gpu_memory_utilization', pattern: /GiB gpu_memory_utilization=([\d.]+)/, sure: true },
@@ -84,7 +84,7 @@ const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' 
     pattern: /[Dd]esired GPU memory utilization (?:is )?\(([\d.]+),/,
     sure: true,
   },
-  // The advice about CUDA graphs has the argument with four digits.
+  // The advice about CUDA graphs prints the argument with four digits.
   {
     field: 'gpu_memory_utilization',
     pattern: /The current --gpu-memory-utilization=([\d.]+) is/,

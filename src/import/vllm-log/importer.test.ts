@@ -37,7 +37,7 @@ async function load(path: string, redact?: (text: string) => string) {
   return { memory, metrics, telemetry, issues, clock };
 }
 
-test('its own logs of every generation are recognised, by what they say', async () => {
+test('logs of every generation are recognised by content', async () => {
   for (const name of [
     'v0.4.2-opt-125m',
     'v0.6.4-h200',
@@ -68,7 +68,7 @@ test('sizes in bytes with their line, and when it was printed; numbers by name',
   expect(value('vllm.kv_cache_tokens')).toMatchObject({ value: 136_080, unit: 'tokens', label: 'engine' });
   expect(value('vllm.max_concurrency')).toMatchObject({
     value: 3.32,
-    definition: 'requests of 40960 tokens that fit at once',
+    definition: 'requests of 40960 tokens that fit concurrently',
   });
   expect(value('vllm.weights')).toMatchObject({ unit: 'GiB', label: 'rank 0', defined_as_ours: false });
   expect(issues).toEqual([]);
@@ -81,7 +81,7 @@ test('sizes in bytes with their line, and when it was printed; numbers by name',
   });
 });
 
-test('lines that are passed over tell nothing: the same facts as of the whole text', async () => {
+test('skipped lines carry no information: same facts as from the whole text', async () => {
   for (const name of readdirSync('test/fixtures/vllm-logs').filter((one) => one.endsWith('.log'))) {
     const path = `test/fixtures/vllm-logs/${name}`;
     const { lines } = await readLog(path);
@@ -101,7 +101,7 @@ test('four ranks: each on its GPU', async () => {
   expect(metrics.find(({ name }) => name === 'vllm.activation_peak')!.definition).toContain('CUDA graphs');
 });
 
-test('what a server writes of itself while it runs', async () => {
+test('statistics of a running server', async () => {
   const { telemetry } = await load(
     written(
       [
@@ -149,15 +149,15 @@ test('keys of clients, which a server prints with its arguments, are secrets', a
   expect(await of('INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key=None)')).toEqual([]);
 });
 
-describe('logs of no use', () => {
-  test('nothing of memory', async () => {
+describe('unusable logs', () => {
+  test('no memory figures', async () => {
     const log = readFileSync(fixture('v0.4.2-opt-125m'), 'utf8').split('\n')[0]!;
     await expect(load(written(log))).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringContaining('VLLM_LOGGING_LEVEL') },
     });
   });
-  test('an engine that gave up is imported, and says so', async () => {
+  test('a failed engine start is imported with its reason', async () => {
     const { issues, memory } = await load(fixture('v0.7.3-negative'));
     expect(issues).toContainEqual(
       expect.objectContaining({
@@ -173,7 +173,7 @@ describe('logs of no use', () => {
   });
 });
 
-test('a server on a CPU: what it wrote of itself every ten seconds', async () => {
+test('a server on a CPU: its statistics every ten seconds', async () => {
   const { telemetry, memory } = await load(fixture('v0.32.0-cpu-server'));
   const of = (metric: string) => telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
   expect(of('requests_waiting')).toEqual([4, 0, 0, 0, 0, 0]);

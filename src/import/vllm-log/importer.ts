@@ -8,23 +8,23 @@ import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from 
 import { parseVllmLines } from './parse.js';
 import { type ReadLog, readLog } from './read-log.js';
 
-/** Sizes of a rank: the `kind` of the table `memory`, and what it means. */
+/** Sizes of a rank: the `kind` in the table `memory`, and its meaning. */
 const sizes = {
   weights: 'loaded weights of the rank',
   non_torch: 'allocated outside PyTorch',
-  activation_peak: 'most that activations took while the engine was profiled',
-  torch_peak: 'weights and activations together, at their most',
-  consumed: 'weights and what is outside PyTorch together',
+  activation_peak: 'peak of activations while the engine was profiled',
+  torch_peak: 'peak of weights and activations together',
+  consumed: 'weights and memory outside PyTorch together',
   kv_cache: 'KV cache of the rank',
   cuda_graphs: 'CUDA graphs, after capture',
-  cuda_graphs_estimate: 'set aside for CUDA graphs before',
+  cuda_graphs_estimate: 'reserved for CUDA graphs before capture',
   device_total: 'memory of the GPU; of the memory node where vLLM computes on a CPU',
   device_free_at_start: 'free on the GPU when the engine started',
   device_used_at_start: 'in use on the GPU when the engine started',
   budget: 'share of the GPU that the engine may take (utilisation × total)',
 } satisfies Partial<Record<keyof VllmRankFacts, string>>;
 
-// A file is asked for its facts and then loaded at once: it is read once for both.
+// Facts and load read the same file in succession: it is parsed once for both.
 let last: { key: string; log: ReadLog } | null = null;
 async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
   const found = await stat(path).catch(() => null);
@@ -34,8 +34,8 @@ async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
 }
 
 /**
- * The log of a vLLM engine or server: sizes of every rank into `memory` and `metrics`, what a server wrote of itself while it
- * ran into `telemetry`.
+ * The log of a vLLM engine or server: sizes of every rank into `memory` and `metrics`, a running server's statistics into
+ * `telemetry`.
  */
 export const vllmLogImporter = {
   name: 'vllm-log',
@@ -54,7 +54,7 @@ export const vllmLogImporter = {
       purpose: 'results',
     };
   },
-  /** A server prints its arguments, keys of clients among them. */
+  /** A server prints its arguments, including client keys. */
   async secrets(path): Promise<string[]> {
     const { lines } = await opened(path);
     const keys = /'?(?:api_key|hf_token|ssl_keyfile_password)'?(?:=|: )(\[[^\]]*\]|'[^']*'|[^\s,)}]+)/g;
@@ -96,7 +96,7 @@ export const vllmLogImporter = {
 } satisfies Importer;
 
 function softwareOf(facts: VllmLogFacts): Record<string, Fact> {
-  const told = {
+  const reported = {
     vllm: facts.version,
     vllm_engine: facts.engine,
     vllm_model: facts.model,
@@ -109,7 +109,7 @@ function softwareOf(facts: VllmLogFacts): Record<string, Fact> {
     vllm_quantization: facts.quantization,
   };
   return Object.fromEntries(
-    Object.entries(told).flatMap(([name, fact]) => (fact === null ? [] : [[name, fact.value ?? 'none']])),
+    Object.entries(reported).flatMap(([name, fact]) => (fact === null ? [] : [[name, fact.value ?? 'none']])),
   );
 }
 
@@ -141,7 +141,7 @@ function rankMetrics(rank: VllmRankFacts, at: number): Metric[] {
       unit: 'GiB',
       definition:
         kind === 'activation_peak' && rank.activation_includes_graphs
-          ? `${sizes[kind]}, with what is set aside for CUDA graphs`
+          ? `${sizes[kind]}, including the reserve for CUDA graphs`
           : sizes[kind],
       source: line,
     })),
@@ -162,7 +162,7 @@ function engineMetrics(facts: VllmLogFacts): Metric[] {
     ...one(
       'vllm.max_concurrency',
       'requests',
-      `requests of ${most?.value.tokens} tokens that fit at once`,
+      `requests of ${most?.value.tokens} tokens that fit concurrently`,
       most && { ...most, value: most.value.requests },
     ),
     ...one('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),
@@ -177,23 +177,19 @@ function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[
     add(
       'vllm_starts',
       'info',
-      `The log holds ${facts.starts} starts of an engine; the last one that says anything of memory was taken.`,
+      `The log contains ${facts.starts} engine starts; the last one with memory figures was used.`,
     );
-  if (facts.failure) add('vllm_refused', 'error', `vLLM gave up: ${facts.failure.value}`);
+  if (facts.failure) add('vllm_refused', 'error', `vLLM failed: ${facts.failure.value}`);
   if (facts.ranks.some(({ rank_source }) => rank_source === 'order'))
-    add(
-      'vllm_rank_order',
-      'info',
-      'The lines do not name ranks: processes are numbered as they were started.',
-    );
+    add('vllm_rank_order', 'info', 'The lines do not name ranks: processes were numbered in start order.');
   if (facts.reason !== null) add('vllm_no_memory', 'warning', facts.reason);
   return issues;
 }
 
 function nothing(path: string, why: string): InferscopeError {
   return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} says nothing of memory`,
+    what: `${path} contains no memory figures`,
     why,
-    fix: 'Keep the whole log, from the start of the engine on: vllm serve … 2>&1 | tee vllm.log',
+    fix: 'Keep the whole log, from the start of the engine: vllm serve … 2>&1 | tee vllm.log',
   });
 }

@@ -1,20 +1,20 @@
 /** A line of a log, as a terminal would show it. */
 export interface LogLine {
   text: string;
-  /** From 1, counting carriage returns as ends of lines. */
+  /** From 1, counting carriage returns as line ends. */
   number: number;
 }
 
-/** Colours and cursor movements; also as log viewers print them: "^[[0;36m". */
+/** Colours and cursor movements, also in the form of log viewers: "^[[0;36m". */
 // eslint-disable-next-line no-control-regex
 const escapes = /(?:\u001b|\^\[)\[[0-9;?]*[A-Za-z]/g;
 
-/** As a terminal without colours shows it. */
+/** The text as a terminal without colours shows it. */
 export function cleaned(text: string): string {
   return text.includes('[') ? text.replace(escapes, '') : text;
 }
 
-/** Lines without colours. A progress bar's carriage returns end lines, so that what follows a bar stands alone. */
+/** Lines without colours. A progress bar's carriage returns end lines, so that the text after a bar is a line of its own. */
 export function logLines(text: string): LogLine[] {
   return text
     .split(/\r\n|\n|\r/)
@@ -24,7 +24,7 @@ export function logLines(text: string): LogLine[] {
 
 const shown = 280;
 
-/** A line as evidence: what lies far from the match is cut, long lines hold whole configurations. */
+/** A line as evidence, truncated around the match: long lines contain whole configurations. */
 export function excerpt(text: string, at: number, length: number): string {
   const line = text.trimEnd();
   if (line.length <= shown) return line.trim();

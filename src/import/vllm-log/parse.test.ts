@@ -63,7 +63,7 @@ describe('one process', () => {
     });
     expect(log.ranks.map(sizes)).toEqual([{ kv_cache: 1, device_total: 23.54 }]);
     expect(log.ranks[0]).toMatchObject({ rank: 0, rank_source: 'single', process: 'Worker', pid: 13_199 });
-    // By hand: K and V of 4 layers, 2 KV heads of 64, 2 bytes are 2048 bytes a token.
+    // By hand: K and V of 4 layers, 2 KV heads of 64, 2 bytes are 2048 bytes per token.
     expect(log.kv_cache_tokens!.value * 2 * 4 * 2 * 64 * 2).toBe(2 ** 30);
   });
 
@@ -111,7 +111,7 @@ describe('one process', () => {
       device_free_at_start: 139.29,
     });
     expect(rank).toMatchObject({ process: 'EngineCore', pid: 1916, graph_capture_seconds: { value: 6 } });
-    // By hand: K and V of 28 layers, 4 KV heads of 128, 2 bytes are 57,344 bytes a token.
+    // By hand: K and V of 28 layers, 4 KV heads of 128, 2 bytes are 57,344 bytes per token.
     expect((2_043_280 * 2 * 28 * 4 * 128 * 2) / 2 ** 30).toBeCloseTo(109.12, 2);
     // Graphs are captured after the cache has been made and are beyond the budget.
     expect(Math.abs(125.82 - 14.32 - 2.15 - 0.22 - 109.12)).toBeLessThan(0.02);
@@ -138,7 +138,7 @@ describe('one process', () => {
     expect(139.8 * log.gpu_memory_utilization!.value - 1.86 - 0.44 - 0.22).toBeCloseTo(67.38, 2);
   });
 
-  test('0.5.4: of two starts in one log the last', () => {
+  test('0.5.4: the last of two starts in one log', () => {
     const log = parsed('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({
       starts: 2,
@@ -186,7 +186,7 @@ describe('one process', () => {
       cuda_graphs: 0.17,
     });
     expect(log.init_seconds!.value).toBe(56.26);
-    // Qwen2.5-1.5B: 28 layers × 2 × 2 heads × 128 × 2 bytes = 28,672 bytes a token, 16 tokens a block.
+    // Qwen2.5-1.5B: 28 layers × 2 × 2 heads × 128 × 2 bytes = 28,672 bytes per token, 16 tokens per block.
     const [low, high] = [2.355, 2.365].map((size) => Math.floor((size * 2 ** 30) / (28_672 * 16)));
     expect(log.kv_cache_blocks!.value).toBeGreaterThanOrEqual(low!);
     expect(log.kv_cache_blocks!.value).toBeLessThanOrEqual(high!);
@@ -245,7 +245,7 @@ describe('one process', () => {
 });
 
 describe('several ranks', () => {
-  test('V0, two stages: the main process is rank 0, each with sizes of its own', () => {
+  test('V0, two stages: the main process is rank 0, each with its own sizes', () => {
     const log = parsed('v0.8.5-v0-pipeline-of-2');
     expect(log.ranks.map(({ rank, rank_source, pid }) => [rank, rank_source, pid])).toEqual([
       [0, 'order', null],
@@ -312,7 +312,7 @@ describe('several ranks', () => {
     ]);
   });
 
-  test('2026: weights and what is outside PyTorch in one figure', () => {
+  test('2026: weights and memory outside PyTorch in one figure', () => {
     const log = parsed('2026-four-ranks-qwen3-235b-fp8');
     expect(log.ranks.map(({ rank }) => rank)).toEqual([0, 1, 2, 3]);
     for (const rank of log.ranks) {
@@ -335,7 +335,7 @@ describe('several ranks', () => {
 
   const esc = String.fromCodePoint(27);
 
-  test('colours, progress bars that end in carriage returns, ranks that run into each other', () => {
+  test('colours, progress bars that end in carriage returns, interleaved ranks', () => {
     const worker = (rank: number) => `${esc}[1;36m(Worker_TP${rank}_EP${rank} pid=${400 + rank})${esc}[0;0m `;
     const bar = (n: number) =>
       `Loading safetensors checkpoint shards:  ${n}0% Completed | ${n}/10 [00:0${n}<?]\r`;

@@ -6,15 +6,15 @@ import { processAt } from './process.js';
 import { bytesOf, rankFacts } from './rank-facts.js';
 
 /**
- * What the log of a vLLM engine says about its memory: per rank, in bytes, each figure with its line. Reads the logs of
- * every version from 0.4 on, V0 and V1, with colours, progress bars and ranks that run into each other. Of several
- * starts in one log the last one that says anything of memory counts. Pure.
+ * Memory figures from the log of a vLLM engine: per rank, in bytes, each figure with its line. Reads logs of every version
+ * from 0.4 on, V0 and V1, with colours, progress bars and interleaved ranks. If a log has several starts, the last one with
+ * memory figures is used. Pure.
  */
 export function parseVllmLog(text: string): VllmLogFacts {
   return parseVllmLines(logLines(text));
 }
 
-/** The same of lines that were read one by one; those that tell nothing may be left out. */
+/** The same for lines that were read one by one; irrelevant lines may be omitted. */
 export function parseVllmLines(lines: LogLine[]): VllmLogFacts {
   const starts = engineStarts(lines);
   const read = starts.map(startFacts);
@@ -25,7 +25,7 @@ export function parseVllmLines(lines: LogLine[]): VllmLogFacts {
 function startFacts(lines: LogLine[]): VllmLogFacts {
   const engine = engineFacts(lines);
   const ranks = rankFacts(lines, engine.tensor_parallel_size?.value ?? 1);
-  const told = ranks.length > 0 || engine.kv_cache_tokens !== null || engine.kv_cache_blocks !== null;
+  const reported = ranks.length > 0 || engine.kv_cache_tokens !== null || engine.kv_cache_blocks !== null;
   const checkpoint = firstMatch(lines, [/Checkpoint size: (\d+(?:\.\d+)?) GiB/]);
   const failure = firstMatch(lines, failurePatterns);
   return {
@@ -38,24 +38,24 @@ function startFacts(lines: LogLine[]): VllmLogFacts {
     },
     ranks,
     starts: 1,
-    reason: told ? null : silence(lines, engine.engine !== null),
+    reason: reported ? null : silence(lines, engine.engine !== null),
   };
 }
 
 function silence(lines: LogLine[], started: boolean): string {
   if (lines.length === 0) return 'The log is empty.';
   if (started) {
-    return 'vLLM started, but printed nothing of its memory: it ended before the model was loaded, or VLLM_LOGGING_LEVEL hides its INFO lines.';
+    return 'vLLM started but printed no memory figures: it exited before the model was loaded, or VLLM_LOGGING_LEVEL hides its INFO lines.';
   }
   const known = lines.some(({ text }) => /\bvllm\b|EngineCore|VllmWorker/i.test(text));
   return known
-    ? 'The log mentions vLLM, but has neither the line in which an engine starts nor one about its memory.'
-    : 'No line of it is one that vLLM prints.';
+    ? 'The log mentions vLLM, but has neither an engine start line nor memory figures.'
+    : 'It contains no vLLM log lines.';
 }
 
 /**
- * Cuts a log into engine starts: a container that restarts appends to its log, a script starts one engine after the
- * other. Engines of one data-parallel start print the same line, each from a process of its own.
+ * Splits a log into engine starts: a container that restarts appends to its log, a script starts engines in succession.
+ * Engines of one data-parallel start print the same line, each from its own process.
  */
 function engineStarts(lines: LogLine[]): LogLine[][] {
   const starts: LogLine[][] = [[]];

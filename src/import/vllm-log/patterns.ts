@@ -45,7 +45,7 @@ export const sizePatterns: { field: ByteField; pattern: RegExp; unit?: 'bytes' }
   { field: 'kv_cache', pattern: new RegExp(`reserved for KV Cache is ${number}${gib}`, 'g') },
   // 0.9 on
   { field: 'kv_cache', pattern: new RegExp(`Available KV cache memory: ${number}${gib}`, 'g') },
-  // Builds for CPUs; the node of main memory stands where the GPU does. Explicitly set (1.0/23.54) GiB for KV cache on node 0.
+  // Builds for CPUs; the main memory node replaces the GPU. Explicitly set (1.0/23.54) GiB for KV cache on node 0.
   // Auto set (8.1/23.54) GiB for KV cache on node 0, with 9.42 GiB requested memory for the worker. 1.3 GiB memory was consumed by …
   {
     field: 'kv_cache',
@@ -97,7 +97,7 @@ export const secondPatterns: { field: 'load_seconds' | 'graph_capture_seconds'; 
   { field: 'graph_capture_seconds', pattern: /Graph capturing finished in (\d+(?:\.\d+)?) secs?/g },
 ];
 
-/** A line in which vLLM gives up for lack of memory. */
+/** A line in which vLLM fails for lack of memory. */
 export const failurePatterns: RegExp[] = [
   /No available memory for the cache blocks[^\n]*/,
   /max seq len \(\d+\) is larger than the maximum number of tokens that can be stored in KV cache \(\d+\)[^\n]*/,

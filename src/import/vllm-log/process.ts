@@ -1,12 +1,12 @@
-/** Who wrote a line. vLLM puts it in front: nothing, `(Worker_TP0_EP0 pid=770)`, `(VllmWorker rank=3 pid=53006)`, … */
+/** The process that wrote a line. vLLM prefixes lines with nothing, `(Worker_TP0_EP0 pid=770)`, `(VllmWorker rank=3 pid=53006)`, … */
 export interface LogProcess {
-  /** Without rank= and pid=; '' where the line names nobody. */
+  /** Without rank= and pid=; '' where the line has no name. */
   name: string;
   pid: number | null;
-  /** Of the tensor/pipeline group, where the prefix tells. */
+  /** Rank in the tensor/pipeline group, if the prefix has it. */
   rank: number | null;
   data_parallel_rank: number;
-  /** The engine's own process: in it runs the worker too when there is one GPU. */
+  /** The engine's own process, which with one GPU also runs the worker. */
   core: boolean;
 }
 
@@ -16,7 +16,7 @@ const prefix =
 const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
 
 /**
- * The process that wrote what stands at `at`: the last one named before it. Lines of several ranks run into each other,
+ * The process that wrote the text at `at`: the last one named before it. Lines of several ranks are interleaved,
  * and container runtimes put names and times before the prefix.
  */
 export function processAt(text: string, at: number): LogProcess {
@@ -36,8 +36,8 @@ export function processAt(text: string, at: number): LogProcess {
 }
 
 /**
- * Rank of Worker_TP1, Worker_PP1_TP0, Worker_DP2_TP1_EP9: the tensor group is inner, as vLLM numbers ranks. Null without
- * either in the name.
+ * Rank of Worker_TP1, Worker_PP1_TP0, Worker_DP2_TP1_EP9: the tensor group is innermost, as in vLLM. Null if the name has
+ * neither.
  */
 export function groupRank(process: LogProcess, tensorParallelSize: number): number | null {
   if (process.rank !== null) return process.rank;

@@ -3,7 +3,7 @@ import { excerpt, type LogLine } from './lines.js';
 import { secondPatterns, sizePatterns } from './patterns.js';
 import { groupRank, type LogProcess, processAt } from './process.js';
 
-/** What each worker process printed, by rank. */
+/** Figures that each worker process printed, by rank. */
 export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRankFacts[] {
   const workers = new Map<string, { process: LogProcess; facts: VllmRankFacts }>();
   const workerAt = (text: string, at: number) => {
@@ -34,7 +34,7 @@ export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRan
   return numbered([...workers.values()], tensorParallelSize);
 }
 
-/** A size in a line that belongs to no rank in particular. */
+/** A size in a line that belongs to no particular rank. */
 export function bytesOf(line: LogLine, match: RegExpMatchArray, unit?: 'bytes'): VllmLogBytes {
   const text = match[1]!;
   if (unit === 'bytes') return { value: Number(text), rounding_bytes: 0, ...evidence(line, match) };
@@ -51,7 +51,7 @@ function evidence(line: LogLine, match: RegExpMatchArray): { line: string; line_
   return { line: excerpt(line.text, match.index ?? 0, match[0].length), line_number: line.number };
 }
 
-/** The later line, unless the earlier one says the same with more digits. */
+/** The later line, unless the earlier one has the same value with more digits. */
 function better(known: VllmLogBytes | null, found: VllmLogBytes): VllmLogBytes {
   if (!known || known.rounding_bytes >= found.rounding_bytes) return found;
   return Math.abs(known.value - found.value) <= known.rounding_bytes + found.rounding_bytes ? known : found;
@@ -83,7 +83,7 @@ function noFacts(process: LogProcess): VllmRankFacts {
 }
 
 /**
- * Ranks from prefixes where they have them. Else vLLM up to V0's end: the main process is rank 0 and the workers were
+ * Ranks from prefixes if present. Otherwise (vLLM up to the end of V0) the main process is rank 0 and the workers were
  * started in the order of their process ids.
  */
 function numbered(
@@ -103,8 +103,8 @@ function numbered(
     );
     return ordered
       .map(({ process, facts }, i): VllmRankFacts => {
-        const told = groupRank(process, tensorParallelSize);
-        if (told !== null) return { ...facts, rank: told, rank_source: 'log' };
+        const reported = groupRank(process, tensorParallelSize);
+        if (reported !== null) return { ...facts, rank: reported, rank_source: 'log' };
         return { ...facts, rank: i, rank_source: group.length === 1 ? 'single' : 'order' };
       })
       .sort((a, b) => a.rank - b.rank);

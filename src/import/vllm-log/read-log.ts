@@ -4,16 +4,16 @@ import { cleaned, type LogLine } from './lines.js';
 import { logClock, serverStats, type ServerStats } from './server-stats.js';
 
 /**
- * What a line needs to have for any pattern to look at it: logs of servers hold millions of others, which name tokens,
- * seconds and blocks as well.
+ * Text that a line must contain for any pattern to match: server logs have millions of other lines, which also name tokens,
+ * seconds and blocks.
  */
 const telling =
   /\d ?Gi?B\b|LLM engine|\bargs: |Namespace\(|API server version|# \w+ blocks: |num_gpu_blocks is: |GPU KV cache size|batched_tokens=\d|tokens per request|block size to|max model len|KV cache|OutOfMemoryError|gpu_memory_utilization|gpu-memory-utilization|init engine/;
 
-/** A log, less what tells nothing. */
+/** A log without irrelevant lines. */
 export interface ReadLog {
   lines: LogLine[];
-  /** Seconds since the first time of the log, by line number; of `lines` only. */
+  /** Seconds since the first time of the log, by line number; for `lines` only. */
   seconds: Map<number, number>;
   stats: (ServerStats & { seconds: number })[];
 }
@@ -28,8 +28,8 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
     number++;
     const line = { text: cleaned(raw), number };
     const seconds = clock(line);
-    const told = serverStats(line);
-    if (told) log.stats.push({ ...told, seconds });
+    const reported = serverStats(line);
+    if (reported) log.stats.push({ ...reported, seconds });
     else if (telling.test(line.text)) {
       log.lines.push(line);
       log.seconds.set(number, seconds);
@@ -46,7 +46,7 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
       throw new InferscopeError('E_INTERRUPTED', {
         what: `the import of ${path} was interrupted`,
         why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was kept of it.',
+        fix: 'Run it again; nothing was imported.',
       });
     }
     throw new InferscopeError(

@@ -1,7 +1,7 @@
 import type { LogLine } from './lines.js';
 import { processAt } from './process.js';
 
-/** What a running server writes every ten seconds, under the names that the load generator's sampler uses. */
+/** Statistics that a running server logs every ten seconds, under the names of the load generator's sampler. */
 export interface ServerStats {
   /** server, or server1 … of further data-parallel engines. */
   scope: string;
@@ -35,8 +35,8 @@ export function serverStats({ text }: LogLine): ServerStats | null {
 }
 
 /**
- * Seconds since the first time of a log: lines have month, day and time of day ("INFO 09-03 03:38:47"), and no year.
- * Lines without take the time of the one before.
+ * Seconds since the first time of a log: lines have month, day and time ("INFO 09-03 03:38:47"), and no year.
+ * Lines without a time take that of the previous line.
  */
 export function logClock(): (line: LogLine) => number {
   let first: number | null = null;
@@ -55,7 +55,7 @@ export function logClock(): (line: LogLine) => number {
         number,
       ];
       before = match[0];
-      // A leap year, so that 02-29 exists; a log over New Year begins again in the next one.
+      // A leap year, so that 02-29 exists; a log over New Year starts again in the next one.
       const at = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
       first ??= at;
       now = at - first < -180 * 86_400 ? at - first + 366 * 86_400 : at - first;

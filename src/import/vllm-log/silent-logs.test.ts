@@ -8,9 +8,9 @@ const parsed = (name: string) => parseVllmLog(text(name));
 describe('logs that say nothing of memory', () => {
   test.each([
     ['', 'The log is empty.'],
-    ['hello\nworld', 'No line of it is one that vLLM prints.'],
+    ['hello\nworld', 'It contains no vLLM log lines.'],
     ['INFO 09-03 [api_server.py:1] vLLM API server version 0.22.0', /mentions vLLM/],
-    [text('v0.4.2-opt-125m').split('\n')[0]!, /started, but printed nothing/],
+    [text('v0.4.2-opt-125m').split('\n')[0]!, /started but printed no memory/],
   ])('%#', (log, reason) => {
     const facts = parseVllmLog(log);
     expect(facts.ranks).toEqual([]);

@@ -16,7 +16,7 @@ export interface KernelsInput extends ActivitiesInput {
   labels: ShapeLabels;
 }
 
-/** What the capture itself says of kernels. */
+/** Columns that come from the capture's kernel rows. */
 export function kernelColumns({ events, names, labels }: KernelsInput): HeldColumns {
   const { shapes } = events;
   const ofShape = ofShapes(events.shape);
@@ -35,11 +35,11 @@ export function kernelColumns({ events, names, labels }: KernelsInput): HeldColu
   };
 }
 
-/** Null where a 32-bit integer does not hold the value, as a cast in SQL gives it. */
+/** Null where the value does not fit a 32-bit integer, as an SQL cast gives. */
 const within32Bits = (values: Float64Array | undefined) =>
   values?.map((value) => (Math.abs(value) < 2 ** 31 ? value : Number.NaN));
 
-/** What the capture itself says of copies. */
+/** Columns that come from the capture's copy rows. */
 export function copyColumns({ events, names }: ActivitiesInput): HeldColumns {
   const { shapes } = events;
   const ofShape = ofShapes(events.shape);
@@ -74,7 +74,7 @@ export interface LaunchesInput {
   calls: HeldEvents;
 }
 
-/** What the calls say that launched kernels or copies. */
+/** Columns that come from the API calls that launched kernels or copies. */
 export function launchColumns({ activities: { call, place }, calls }: LaunchesInput): HeldColumns {
   return {
     tid: ofShapesAt(call, calls.shape, calls.shapes['tid']),
@@ -85,7 +85,7 @@ export function launchColumns({ activities: { call, place }, calls }: LaunchesIn
   };
 }
 
-/** @param exclusive null: each activity's own duration */
+/** @param exclusive null: every activity has its full duration */
 export function exclusiveColumns({
   exclusive,
   events,

@@ -19,7 +19,7 @@ import { leaveOut } from './leave-out.js';
 import { stageWork } from './stage-work.js';
 import type { HeldEvents } from './held-events.js';
 
-/** As `attribute`, by the same rules, for a capture that is held. Needs the table trace_names. */
+/** As `attribute`, with the same rules, for a capture held in memory. Needs the table trace_names. */
 export async function attributeHeld(
   workbench: Workbench,
   context: ImportContext,
@@ -40,7 +40,7 @@ export async function attributeHeld(
     kernels: await open(workbench, context, 'kernels', real.kernels.events.rows),
     copies: await open(workbench, context, 'copies', real.copies.events.rows),
   };
-  // Another thread encodes what the capture says while this one finds what belongs to what.
+  // Another thread encodes the capture's own columns while this one attributes.
   tables.calls.add(part('apiCalls', { calls, names }));
   tables.kernels.add(part('kernels', { events: real.kernels.events, names, labels }));
   tables.copies.add(part('copies', { events: real.copies.events, names }));

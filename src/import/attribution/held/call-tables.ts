@@ -1,19 +1,19 @@
 import type { HeldEvents } from './held-events.js';
 
-/** The calls of one process by their ids. */
+/** The calls of one process by correlation id. */
 export interface CallTable {
   least: number;
   most: number;
   count: number;
   /** Row + 1 of the call with id `least` + index, 0 when there is none; empty when ids are too far apart. */
   dense: Int32Array;
-  /** The same by id, where `dense` is empty. */
+  /** The same by id, used when `dense` is empty. */
   sparse: Map<number, number>;
-  /** Calls that have the id of another one. */
+  /** Calls with the correlation id of another call. */
   shared: number;
 }
 
-/** Ids are counted up by CUPTI: a table over all of them is small unless a damaged file makes them up. */
+/** CUPTI counts ids up: a table over all of them is small unless a damaged file has random ids. */
 const sparseFactor = 16;
 
 /** By pid. */
@@ -59,12 +59,12 @@ export function emptyTable(): CallTable {
   };
 }
 
-/** An id that another call has already, or one of a table that is not dense. */
+/** An id that another call already has, or one outside a dense table. */
 function put(table: CallTable, { start_ns, dur_ns }: HeldEvents, id: number, row: number): void {
   const known = callOf(table, id);
   if (known >= 0) {
     table.shared++;
-    // Rows are in order of start: only of two that begin together the later one may be the outer one.
+    // Rows are sorted by start: the later row can be the outer call only when both start together.
     if (start_ns[row] !== start_ns[known] || dur_ns[row]! <= dur_ns[known]!) return;
   }
   if (table.dense.length > 0) table.dense[id - table.least] = row + 1;

@@ -1,12 +1,12 @@
 import type { CodeSource, HeldColumn, NumberSource } from '../../../model/workbench.js';
 
-// Loops over typed arrays: a call a value costs more than all the rest.
+// Loops over typed arrays: one function call per value would cost more than the rest.
 
 export function direct(values: Float64Array): HeldColumn {
   return { source: { numbers: (from, count) => values.subarray(from, from + count) } };
 }
 
-/** `values` by an index of each row; −1 is null. */
+/** `values` by an index per row; −1 is null. */
 export function gathered(index: Int32Array, values: Float64Array): HeldColumn {
   const scratch = floats();
   return {
@@ -36,7 +36,7 @@ export function computed(value: (row: number) => number): HeldColumn {
   };
 }
 
-/** A text of few: `code` is an index into them, negative for none. */
+/** A text column with few distinct values: `code` is an index into them, negative for null. */
 export function worded(texts: readonly string[], code: (row: number) => number): HeldColumn {
   const scratch = ints();
   return {
@@ -52,8 +52,8 @@ export function worded(texts: readonly string[], code: (row: number) => number):
 }
 
 /**
- * Columns that one pass over the rows makes together.
- * @param fill writes `count` rows of each from `from` on
+ * Columns filled together in one pass over the rows.
+ * @param fill writes `count` rows of each column, starting at row `from`
  */
 export function together(
   columns: number,
@@ -74,7 +74,7 @@ export function together(
   }));
 }
 
-/** Numbers that are codes; NaN is none. */
+/** Numbers that are codes; NaN is null. */
 export function asCodes({ numbers }: NumberSource): CodeSource {
   const scratch = ints();
   return {
@@ -90,7 +90,7 @@ export function asCodes({ numbers }: NumberSource): CodeSource {
   };
 }
 
-/** Columns of the combinations of a table's rows, whose code is one source for all of them. */
+/** Columns of the combinations of a table's rows, with one source of codes for all of them. */
 export function ofShapes(
   shape: Int32Array,
 ): (values: Float64Array | undefined, texts?: readonly string[]) => HeldColumn {
@@ -101,7 +101,7 @@ export function ofShapes(
   };
 }
 
-/** A value of the combination of another row: `of` tells which row, −1 none. */
+/** A value from the combination of another row: `of` gives that row, −1 for null. */
 export function ofShapesAt(of: Int32Array, shape: Int32Array, values: Float64Array | undefined): HeldColumn {
   const scratch = ints();
   const source: CodeSource = {
@@ -117,7 +117,7 @@ export function ofShapesAt(of: Int32Array, shape: Int32Array, values: Float64Arr
   return { source, values: values ?? new Float64Array() };
 }
 
-/** The one value that all combinations have; undefined when they differ. */
+/** The value that all combinations share; undefined when they differ. */
 export function sameInAll(
   values: Float64Array | undefined,
   texts?: readonly string[],
@@ -129,7 +129,7 @@ export function sameInAll(
   return texts ? texts[first]! : first;
 }
 
-/** An array of the length that is asked for, the same again unless it is too short. */
+/** An array of at least the requested length; reused when long enough. */
 function floats(): (count: number) => Float64Array {
   let own = new Float64Array();
   return (count) => {

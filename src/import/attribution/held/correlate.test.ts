@@ -18,7 +18,7 @@ test.each([1, 1e9])('ids belong to their process, the outer of two calls counts;
   const calls = events([
     [0, 10, 5, 1 * apart],
     [1, 20, 5, 1 * apart],
-    // A runtime call and the driver call inside it; then two that begin together.
+    // A runtime call and the driver call inside it; then two that start together.
     [0, 30, 9, 2 * apart],
     [0, 31, 5, 2 * apart],
     [0, 40, 2, 3 * apart],
@@ -40,7 +40,7 @@ test.each([1, 1e9])('ids belong to their process, the outer of two calls counts;
   expect(found.shared).toBe(2);
 });
 
-test('ids left out, before the first and after the last, in any order', () => {
+test('missing ids, before the first and after the last, in any order', () => {
   const own = [3, 4, 7, 8, 9, 40, 41, 500];
   const calls = events(
     own.map((id, row) => [1, row, 1, id]),

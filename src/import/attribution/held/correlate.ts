@@ -6,13 +6,13 @@ export interface Correlated {
   /** Row of the call that launched it; −1: none. */
   kernels: Int32Array;
   copies: Int32Array;
-  /** Calls that have the id of another one, which counts. */
+  /** Calls with the correlation id of an earlier call; the earlier one is used. */
   shared: number;
 }
 
 /**
- * Activities find their call by (pid, correlation): an id alone is unique only within a process. A runtime call and the
- * driver call inside it may share one: the outer one, which began first, counts.
+ * Activities find their call by (pid, correlation): an id is unique only within a process. A runtime call and the driver
+ * call inside it may share an id: the outer one, which started first, is used.
  */
 export function correlate(calls: HeldEvents, kernels: HeldEvents, copies: HeldEvents): Correlated {
   const tables = callTables(calls);

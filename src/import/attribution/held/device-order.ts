@@ -1,13 +1,13 @@
 import type { HeldEvents } from './held-events.js';
 
-/** A device of a rank. */
+/** One device of a rank. */
 export interface DeviceOfRank {
-  /** Of each combination whether it is this device's. */
+  /** For each combination, whether it belongs to this device. */
   kernels: Uint8Array;
   copies: Uint8Array;
 }
 
-/** The devices of all ranks, by rank and number; what is missing counts as −1. */
+/** The devices of all ranks, by rank and number; missing values are −1. */
 export function devicesOfRanks(kernels: HeldEvents, copies: HeldEvents): DeviceOfRank[] {
   const ofKernel = deviceKeys(kernels);
   const ofCopy = deviceKeys(copies);
@@ -29,14 +29,14 @@ function deviceKeys({ shapes }: HeldEvents): { rank: number; device: number; key
   });
 }
 
-/** Where the rows end that begin together with row `from`. */
+/** End of the rows that start at the same time as row `from`. */
 export function endOfEqualStarts({ rows, start_ns: start }: HeldEvents, from: number): number {
   let to = from + 1;
   while (to < rows && start[to] === start[from]) to++;
   return to;
 }
 
-/** Kernels that begin together: compute first, then communication. */
+/** Order of kernels that start together: compute first, then communication. */
 export function byPriority(
   { shape }: HeldEvents,
   mine: Uint8Array,

@@ -62,7 +62,7 @@ export function gapColumns(input: GapsInput): HeldColumns {
   };
 }
 
-/** One value when kernels and copies all have the same. */
+/** A single value when all kernels and copies share it. */
 function shapeColumn(
   name: string,
   kernels: HeldEvents,

@@ -32,8 +32,8 @@ const names = [
 const nameOf = (text: string) => names.indexOf(text);
 
 /**
- * Whatever can meet: two processes with threads of their own, ranges that nest (also in their own kind), overlap, stay open or belong to the
- * process, calls across their ends, ids used twice, two devices and streams that overlap and begin together, graphs, orphans.
+ * All combinations: two processes with their own threads, ranges that nest (also in their own kind), overlap, stay open or belong to the
+ * process, calls across their ends, ids used twice, two devices and streams that overlap and start together, graphs, orphans.
  */
 function randomCapture(seed: number): Capture {
   let state = seed;
@@ -72,7 +72,7 @@ function randomCapture(seed: number): Capture {
   }
   const kernels: Row[] = [];
   const copies: Row[] = [];
-  // Runs of what follows one another, in which now and then something overlaps.
+  // Sequences of activities with occasional overlap.
   const clock = [0, 0, 0];
   for (const call of calls) {
     if (call['name'] !== nameOf('cudaLaunchKernel')) continue;
@@ -116,7 +116,7 @@ function randomCapture(seed: number): Capture {
         });
     }
   }
-  // As profilers write them: of rows that begin together the order of the file counts.
+  // As profilers write them: rows that start together stay in file order.
   const byStart = (rows: Row[]) => rows.toSorted((a, b) => a['start_ns']! - b['start_ns']!);
   return {
     trace_ranges: ranges,
@@ -139,7 +139,7 @@ async function fillTables(workbench: Workbench, capture: Capture): Promise<void>
   await workbench.createNames('trace_names', names);
 }
 
-/** Each row is a combination of its own but for those that are the same in all of `of`. */
+/** Each row is its own combination, except rows that agree in all of `of`. */
 function combined(rows: readonly Row[], of: readonly string[]) {
   const codes = new Map<string, number>();
   const firsts: Row[] = [];
@@ -187,7 +187,7 @@ function held(capture: Capture): HeldTrace {
   };
 }
 
-test('whatever overlaps, held events are attributed as those in tables', async () => {
+test('for any overlap, events in memory are attributed like those in tables', async () => {
   const seeds = [1, 300];
   const issues: Record<string, Issue[]> = {};
   const { database } = await importedBy(async ({ workbench }, context) => {

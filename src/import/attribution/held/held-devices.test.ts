@@ -73,7 +73,7 @@ function swept(input: {
   };
 }
 
-test('an overlap begins and ends in the middle of activities that follow one another', () => {
+test('an overlap starts and ends in the middle of sequential activities', () => {
   const { exclusive, gaps } = swept({
     kernels: [
       [0, 10, 1],
@@ -94,7 +94,7 @@ test('an overlap begins and ends in the middle of activities that follow one ano
   ]);
 });
 
-test('devices are swept each on its own, in their order', () => {
+test('each device is swept separately, in order', () => {
   const { exclusive, gaps } = swept({
     kernels: [
       [0, 10, 11],
@@ -111,7 +111,7 @@ test('devices are swept each on its own, in their order', () => {
   ]);
 });
 
-test('what begins together: compute, communication, then copies, in the order of their table', () => {
+test('activities that start together: compute, communication, then copies, in table order', () => {
   const { exclusive, copies, gaps } = swept({
     kernels: [
       [0, 2, 1],
@@ -127,11 +127,11 @@ test('what begins together: compute, communication, then copies, in the order of
   expect(exclusive).toEqual([2, 2, 6]);
   // The first copy has the odd nanosecond.
   expect(copies).toEqual([1, 1]);
-  // The device was idle until compute began.
+  // The device was idle until compute started.
   expect(gaps).toEqual([[2, 2, 0]]);
 });
 
-test('a gap knows its call: nodes of a graph and orphans have none, a wait counts until the call', () => {
+test('a gap has its call: graph nodes and orphans have none, a wait counts until the call', () => {
   const { gaps, inGraph, launches, nodes } = swept({
     kernels: [
       [0, 10, 1, 1],
@@ -163,7 +163,7 @@ test('a gap knows its call: nodes of a graph and orphans have none, a wait count
   expect([launches, nodes]).toEqual([2, 1]);
 });
 
-test('nothing, and copies alone', () => {
+test('no activities, and only copies', () => {
   expect(swept({ kernels: [] }).gaps).toEqual([]);
   expect(
     swept({

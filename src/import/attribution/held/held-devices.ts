@@ -8,18 +8,18 @@ import type { Launched } from './launched.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
-/** Idle intervals, each until its activity begins. */
+/** Idle intervals, each until its activity starts. */
 export interface HeldGaps {
   count: number;
   /** Kernels by row, copies as −1 − row. */
   activity: Int32Array;
   idle_ns: Float64Array;
-  /** For how much of the time before its call the launching thread waited. */
+  /** How much of the time before its call the launching thread spent in synchronizing calls. */
   waiting_ns: Float64Array;
   inGraph: Uint8Array;
 }
 
-/** Exclusive times; null: all have their duration. */
+/** Exclusive times; null: all equal the duration. */
 export interface ExclusiveTimes {
   kernels: Float64Array | null;
   copies: Float64Array | null;
@@ -35,7 +35,7 @@ interface Sweep {
   calls: HeldEvents;
   kernels: Launched;
   copies: Launched;
-  /** Of each combination: of kernels their priority, of calls the waiting of their thread. */
+  /** Per combination: for kernels their priority, for calls the waiting time of their thread. */
   priority: Uint8Array;
   waiting: readonly (Waiting | undefined)[];
   streams: { kernels: Int32Array; copies: Int32Array };
@@ -72,8 +72,9 @@ export function sweepHeldDevices(
 }
 
 /**
- * The rules of deviceSweep. What runs alone, nearly everything, has its duration for itself, and is only looked at for the
- * gap before it; deviceSweep itself is asked from the first activity that begins while another runs until all have ended.
+ * The rules of deviceSweep, with a fast path: an activity that runs alone (nearly all do) has its full duration, and only
+ * the gap before it is examined. deviceSweep takes over from the first activity that starts while another runs until all
+ * have ended.
  */
 function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
   const { kernels, copies, exclusive } = sweep;
@@ -104,7 +105,7 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
   const copyShape = copies.events.shape;
   const ofKernels = device.kernels;
   const ofCopies = device.copies;
-  // What is next of each table; and kernels that begin together, whose order is not that of the rows.
+  // The next row of each table, and the order of kernels that start together (not the order of the rows).
   let kernel = 0;
   let copy = 0;
   let copyNext = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
@@ -152,14 +153,14 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
   if (sharing) shared.finish();
 }
 
-/** Writes the gap between two activities, with what is known of the launch that ended it. */
+/** Writes the gap between two activities, with the launch that ended it. */
 function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
   const { activity: activityOf, idle_ns: idleOf, waiting_ns: waitingOf, inGraph: inGraphOf } = gaps;
   const kernelGraphs = graphShapes(kernels.events);
   const copyGraphs = graphShapes(copies.events);
   const graphs = kernelGraphs.includes(1) || copyGraphs.includes(1);
-  /** Of a node of a graph the id of its launch, else NaN. */
+  /** For a graph node the id of its launch, else NaN. */
   const graphOf = (activity: number): number => {
     const isCopy = activity < 0;
     const row = isCopy ? -1 - activity : activity;
@@ -178,7 +179,7 @@ function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
     const end = call < 0 ? Number.NaN : begin + callDur[call]!;
     const ofThread = call < 0 ? undefined : waiting[callShape[call]!];
     const waited = samples.take(inGraph, isKernel, begin, end, ofThread, fromNs, toNs);
-    // Zeros are there already, and a page nobody writes takes no memory.
+    // Fresh arrays are zero, and a page that is never written takes no memory.
     if (inGraph) inGraphOf[at] = 1;
     if (waited > 0) waitingOf[at] = waited;
   };
@@ -190,7 +191,7 @@ function sharedCopy(values: Float64Array): Float64Array {
   return copy;
 }
 
-/** Of each combination whether it is a node of a graph. */
+/** For each combination, whether it is a graph node. */
 function graphShapes({ shapes }: HeldEvents): Uint8Array {
   const nodes = shapes['graph_node'];
   return Uint8Array.from(shapes['pid'] ?? [], (_, code) =>
@@ -198,7 +199,7 @@ function graphShapes({ shapes }: HeldEvents): Uint8Array {
   );
 }
 
-/** Of each combination of calls, the waiting of its thread. */
+/** For each combination of calls, the waiting time of its thread. */
 function threadWaits(host: Host, { shapes }: HeldEvents) {
   return Array.from(
     shapes['pid'] ?? [],
@@ -206,7 +207,7 @@ function threadWaits(host: Host, { shapes }: HeldEvents) {
   );
 }
 
-/** A stream is one of its process and context. */
+/** A stream belongs to its process and context. */
 function streamNumbers(kernels: HeldEvents, copies: HeldEvents) {
   const numbers = new Map<string, number>();
   const of = ({ shapes }: HeldEvents) =>

@@ -1,8 +1,8 @@
 import type { Columns } from '../../../model/workbench.js';
 
 /**
- * Events of one trace table (../../trace-tables.ts) in memory, in order of start: what differs from row to row, and
- * the rest once for each combination (`shapes`, columns by code; NaN is null). 28 bytes a row.
+ * Events of one trace table (../../trace-tables.ts) in memory, sorted by start: the values that differ per row, and the
+ * rest once per combination (`shapes`, columns by code; NaN is null). 28 bytes per row.
  */
 export interface HeldEvents {
   rows: number;
@@ -11,7 +11,7 @@ export interface HeldEvents {
   /** NaN: none. */
   correlation: Float64Array;
   shape: Int32Array;
-  /** Of copies. */
+  /** Copies only. */
   bytes: Float64Array | null;
   shapes: Columns;
 }

@@ -24,19 +24,19 @@ import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
 export interface HeldHost {
-  /** Knows how long each thread waited when. */
+  /** Knows when and how long each thread waited. */
   host: Host;
   counts: HostCounts;
   stages: HeldStages;
-  /** Of each call. */
+  /** One entry per call. */
   places: Places;
 }
 
 /**
- * As sweepHost, of ranges and calls in memory, without operators. Nearly every call lies in the range its thread
- * opened last: such calls are placed by two numbers a thread, and only the others by looking at its stack.
- * @param stage of a code of a name
- * @param synchronizing codes of synchronising calls
+ * As sweepHost, for ranges and calls in memory, without operators. Nearly every call lies in the range that its thread
+ * opened last: such calls are placed by two numbers per thread, the others by searching the thread's stack.
+ * @param stage by the code of a name
+ * @param synchronizing codes of synchronizing calls
  */
 export function sweepHeldHost(
   ranges: HeldRanges,
@@ -58,7 +58,7 @@ export function sweepHeldHost(
   const owners = rangeOwners(host, ranges, numberOf);
   const ofCalls = callThreads(host, calls, synchronizing, numberOf);
   const byNumber = [...threads.keys()];
-  // Of each thread the end and the place of the range on top of its stack.
+  // For each thread, the end and the place of the range on top of its stack.
   const topEnd = new Float64Array(byNumber.length).fill(Number.NEGATIVE_INFINITY);
   const topPlace = new Int32Array(byNumber.length);
   const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
@@ -102,7 +102,7 @@ export function sweepHeldHost(
   const { rows, start_ns: start, dur_ns: dur, shape } = calls;
   const { thread: threadOfCode, waits } = ofCalls;
   const places = sharedInts(rows);
-  /** Places calls from row `from` on that begin before `until`. @returns the row after them */
+  /** Places calls from row `from` that start before `until`. @returns the row after them */
   function placeCalls(from: number, until: number): number {
     let i = from;
     for (; i < rows; i++) {
@@ -120,7 +120,7 @@ export function sweepHeldHost(
   let call = 0;
   for (let next = 0; next < ranges.rows; next++) {
     const row = order ? order[next]! : next;
-    // At one instant what encloses comes first.
+    // At equal start times the enclosing range comes first.
     call = placeCalls(call, ranges.start_ns[row]!);
     open(row);
   }
@@ -129,7 +129,7 @@ export function sweepHeldHost(
   return { host, counts, stages, places };
 }
 
-/** What the names of combinations say that all their stages have. */
+/** What the names of combinations say about all their stages. */
 function labelColumns(labels: readonly StageName[]): Columns {
   const of = (value: (label: StageName) => number | null) =>
     Float64Array.from(labels, (label) => value(label) ?? Number.NaN);
@@ -161,7 +161,7 @@ interface Owner {
   name: number;
 }
 
-/** Whose the ranges of each combination are. */
+/** The thread or process that owns the ranges of each combination. */
 function rangeOwners(host: Host, { shapes }: HeldRanges, numberOf: (thread: Thread) => number): Owner[] {
   return Array.from(shapes['pid']!, (pid, code) => {
     const tid = shapes['tid']![code]!;
@@ -176,7 +176,7 @@ function rangeOwners(host: Host, { shapes }: HeldRanges, numberOf: (thread: Thre
   });
 }
 
-/** Of each combination of calls the number of its thread, and whether it waits. */
+/** For each combination of calls the number of its thread, and whether it waits. */
 function callThreads(
   host: Host,
   { shapes }: HeldEvents,

@@ -4,7 +4,7 @@ import { apiCallColumns, callStageColumns } from './api-call-columns.js';
 import { gapColumns } from './gap-columns.js';
 import { stageColumns } from './stage-columns.js';
 
-/** What the tables of a held capture are made of, here and on the threads that encode them. */
+/** The inputs of a held capture's tables, on this thread and on the threads that encode them. */
 export const heldParts = {
   apiCalls: apiCallColumns,
   callStages: callStageColumns,

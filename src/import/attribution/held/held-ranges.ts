@@ -1,18 +1,18 @@
 import type { Columns } from '../../../model/workbench.js';
 import type { HeldEvents } from './held-events.js';
 
-/** Ranges in memory, in the order of the file: times of each, and the rest once for each combination (NaN is null). */
+/** Ranges in memory, in the order of the file: times per range, the rest once per combination (NaN is null). */
 export interface HeldRanges {
   rows: number;
   start_ns: Float64Array;
-  /** NaN: nobody closed it. */
+  /** NaN: never closed. */
   end_ns: Float64Array;
   shape: Int32Array;
   /** pid, tid, rank, name, process_wide by code; each combination has a row. */
   shapes: Columns;
 }
 
-/** A range nobody closed ends with the last event of its thread. @returns how many these were */
+/** A range that was never closed ends with the last event of its thread. @returns the number of such ranges */
 export function closeRanges(ranges: HeldRanges, calls: HeldEvents): number {
   const { rows, start_ns: start, end_ns: end, shape } = ranges;
   const unclosed: number[] = [];
@@ -43,7 +43,7 @@ export function closeRanges(ranges: HeldRanges, calls: HeldEvents): number {
   return unclosed.length;
 }
 
-/** Rows by start, of those that begin together the longest first, then as in the file; null when they are so. */
+/** Row order by start, then longest first, then as in the file; null when already sorted. */
 export function rangeOrder({ rows, start_ns: start, end_ns: end }: HeldRanges): Uint32Array | null {
   let sorted = true;
   for (let i = 1; i < rows && sorted; i++)

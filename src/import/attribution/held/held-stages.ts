@@ -2,7 +2,7 @@ import type { Columns } from '../../../model/workbench.js';
 import { applyFolds, type FoldedStages } from '../nested-stages.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 
-/** What differs from stage to stage. */
+/** Values that differ per stage. */
 const ownColumns = [
   'parent_id',
   'phase_id',
@@ -13,15 +13,15 @@ const ownColumns = [
   'warmup',
 ] as const;
 
-/** What the name says of all stages of a combination, until stages are folded. */
+/** What the name says about all stages of a combination, before folding. */
 const labelColumns = ['kind', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 export type LabelColumn = (typeof labelColumns)[number];
 
-/** Stages as the host sweep makes them, row n is stage n + 1: what differs, and the rest once for each combination. */
+/** Stages in the order of the host sweep (row n is stage n + 1): values per stage, and the rest once per combination. */
 export interface HeldStages {
   rows: number;
   own: Record<(typeof ownColumns)[number], Float64Array>;
-  /** The columns of labels of each stage, where some are folded. */
+  /** The label columns of each stage, where some are folded. */
   folded: Record<LabelColumn, Float64Array> | null;
   shape: Int32Array;
   /** pid, tid, rank, name, kind, batch_size, new_tokens, context_tokens_sum by code. */
@@ -37,7 +37,7 @@ export function heldStages(ranges: number, shapes: Columns): HeldStages {
 export const stageNumbers = ({ rows }: HeldStages): Float64Array =>
   Float64Array.from({ length: rows }, (_, row) => row + 1);
 
-/** Writes what foldStages found into the stages. */
+/** Writes the results of foldStages into the stages. */
 export function foldHeld(stages: HeldStages, found: FoldedStages): void {
   if (found.phases.size === 0) return;
   const { rows, own, shape, shapes } = stages;

@@ -4,7 +4,7 @@ import { sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
 /**
- * A capture small enough to be held: attribution over arrays takes a fifth of the time that it takes over tables.
+ * A capture small enough to hold in memory: attribution over arrays takes a fifth of the time of attribution over tables.
  * Names are in trace_names; there are no operators.
  */
 export interface HeldTrace {
@@ -14,7 +14,7 @@ export interface HeldTrace {
   calls: HeldEvents;
 }
 
-/** What differs from row to row, as arrays in shared memory, which another thread may fill. */
+/** Values that differ per row, in shared arrays that another thread may fill. */
 export type EventArrays = Pick<HeldEvents, 'start_ns' | 'dur_ns' | 'correlation' | 'shape' | 'bytes'>;
 
 /** @param rows at most */
@@ -28,7 +28,7 @@ export function eventArrays(rows: number, withBytes: boolean): EventArrays {
   };
 }
 
-/** The first `rows` of the arrays. @param sorted they are known to be in order of start; else they are sorted */
+/** The first `rows` of the arrays. @param sorted whether they are known to be sorted by start; otherwise they are sorted here */
 export function heldEvents(arrays: EventArrays, rows: number, sorted: boolean, shapes: Columns): HeldEvents {
   const { start_ns, dur_ns, correlation, shape, bytes } = arrays;
   if (sorted)
@@ -53,7 +53,7 @@ export function heldEvents(arrays: EventArrays, rows: number, sorted: boolean, s
   };
 }
 
-/** Of equal ones the first stays first. */
+/** Stable for equal keys. */
 function startOrder(start: Float64Array): Uint32Array {
   return Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]! || a - b);
 }

@@ -3,17 +3,17 @@ import { priorities } from '../device-sweep.js';
 import { labelNames } from '../kernel-labels.js';
 import type { HeldEvents } from './held-events.js';
 
-/** Of each combination of kernels: codes for the kernels' columns; NaN is null. */
+/** For each combination of kernels, codes for the kernel columns; NaN is null. */
 export interface ShapeLabels {
   class: Float64Array;
   tile: Float64Array;
   dtype: Float64Array;
   priority: Uint8Array;
-  /** Of `tile` and `dtype`. */
+  /** For `tile` and `dtype`. */
   texts: string[];
 }
 
-/** The class is that of kernelClassSql without operators: a whole graph has its own, whatever its name. */
+/** Same class as kernelClassSql without operators: a whole graph always has the class graph. */
 export function labelShapes({ shapes }: HeldEvents, names: readonly string[]): ShapeLabels {
   const ofName = shapes['name'] ?? new Float64Array();
   const opaque = shapes['opaque_graph'] ?? new Float64Array();

@@ -11,11 +11,11 @@ export interface Launched {
   events: HeldEvents;
   /** Row of the call; −1: an orphan. */
   call: Int32Array;
-  /** As Places, for each activity. */
+  /** As Places, per activity. */
   place: Int32Array;
 }
 
-/** Orphans get the stage that is open when they begin. */
+/** Orphans get the stage that is open when they start. */
 export async function launched(
   stages: HeldStages,
   { events, call }: Pick<Launched, 'events' | 'call'>,

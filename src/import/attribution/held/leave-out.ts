@@ -2,13 +2,13 @@ import { type ImpossibleCounts, isNoDevice, judgeLead } from '../impossible.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
-/** Of activities that begin together, as many are compared with each. */
+/** Activities that start together are compared with at most this many others. */
 const comparedRows = 64;
 
 /**
- * By the rules of ../impossible.ts, in one pass over kernels or copies.
+ * Applies the rules of ../impossible.ts in one pass over kernels or copies.
  * @param call row of the call that launched each; −1: none
- * @returns both without what is left out; the same arrays where nothing is
+ * @returns both without the dropped rows; the same arrays when nothing is dropped
  */
 export function leaveOut(
   events: HeldEvents,
@@ -40,7 +40,7 @@ export function leaveOut(
   return out === null ? { events, call } : without(events, call, out);
 }
 
-/** Whether one of the rows from `from` on, all of which begin with row `at`, is the same in everything. */
+/** Whether one of the rows from `from` on, all starting together with row `at`, is identical. */
 function isRepeated({ dur_ns, shape, correlation, bytes }: HeldEvents, at: number, from: number): boolean {
   for (let i = at - 1; i >= from; i--) {
     if (

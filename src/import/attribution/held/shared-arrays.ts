@@ -1,4 +1,4 @@
-/** Arrays in memory that threads share: handed to a thread they are not copied. Zero at first. */
+/** Arrays in shared memory: passing them to a thread does not copy. Initially zero. */
 export const sharedFloats = (length: number): Float64Array<SharedArrayBuffer> =>
   new Float64Array(new SharedArrayBuffer(length * Float64Array.BYTES_PER_ELEMENT));
 

@@ -3,17 +3,17 @@ import type { DeviceCounts } from '../issues.js';
 import type { Launched } from './launched.js';
 import { sharedFloats } from './shared-arrays.js';
 
-/** Of stage n in row n − 1; NaN: no device work. */
+/** Row n − 1 is stage n; NaN: no device work. */
 export interface StageWork {
-  /** The busiest, of equal ones the lowest. */
+  /** The busiest device; the lowest number on a tie. */
   device: Float64Array;
   device_start_ns: Float64Array;
   device_end_ns: Float64Array;
 }
 
 /**
- * Device work of each stage, of ranges inside it included; and what became of all activities, counted.
- * @param parents of stage n in row n − 1; NaN: none
+ * Device work per stage, nested ranges included, and counts of how activities were attributed.
+ * @param parents row n − 1 is the parent of stage n; NaN: none
  */
 export function stageWork(
   parents: Float64Array,
@@ -25,12 +25,12 @@ export function stageWork(
     .sort((a, b) => a - b);
   const first = new Float64Array(stages + 1).fill(Number.POSITIVE_INFINITY);
   const last = new Float64Array(stages + 1).fill(Number.NEGATIVE_INFINITY);
-  // What has no device is summed where nobody looks. −1: no work, not even of no length.
+  // Activities without a device are summed into an unused slot. −1: no work, not even of zero length.
   const busy = [...devices, Number.NaN].map(() => new Float64Array(stages + 1).fill(-1));
   const counts: DeviceCounts = { activities: 0, opaque: 0, by_process: 0, by_thread: 0, unstaged: 0 };
   for (const part of parts) addWork(part, devices, { first, last, busy }, counts);
   busy.pop();
-  // A range that holds another began before it and has the lower number.
+  // A nested range starts after its parent and has a higher number.
   for (let stage = stages; stage > 0; stage--) {
     const parent = parents[stage - 1]!;
     if (Number.isNaN(parent)) continue;
@@ -60,11 +60,11 @@ export function stageWork(
 interface OwnWork {
   first: Float64Array;
   last: Float64Array;
-  /** By device, and one for those without. */
+  /** One slot per device, and one for activities without a device. */
   busy: readonly Float64Array[];
 }
 
-/** Activities of one stage mostly come one after the other: they are summed before they are put down. */
+/** Activities of one stage are mostly consecutive: they are summed before they are written. */
 function addWork(
   { events, place }: Launched,
   devices: readonly number[],
@@ -95,7 +95,7 @@ function addWork(
     }
     const stage = Math.floor(at / attributions.length);
     byWay[at % attributions.length]! += i - begin;
-    // Rows are in order of start.
+    // Rows are sorted by start.
     if (start[begin]! < first[stage]!) first[stage] = start[begin]!;
     if (end > last[stage]!) last[stage] = end;
     busy[device]![stage] = Math.max(0, busy[device]![stage]!) + time;
