@@ -25,14 +25,14 @@ export function rankOf(facts: ReadonlyMap<string, unknown>): number {
 const mostOfDevice = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
 type DeviceField = keyof typeof mostOfDevice;
 
-/** A field of a device; null where it is absent or cannot be. */
+/** A field of a device; null where it is absent or impossible. */
 function deviceField(device: Record<string, unknown>, field: DeviceField): number | null {
   const value = device[field];
   const possible = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostOfDevice[field];
   return possible ? Number(value) : null;
 }
 
-/** Devices without a name, or with a size that cannot be; 1 where there is no list of them. */
+/** Devices without a name, or with an impossible size; 1 without a list of devices. */
 export function oddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
   if (!Array.isArray(devices)) return 1;

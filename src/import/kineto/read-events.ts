@@ -21,7 +21,7 @@ export interface Reading {
   /** Values of the outermost object's keys, filled while reading. */
   facts: Map<string, unknown>;
   take(batch: Batch, lane: number): void;
-  /** A second list of events begins. */
+  /** A second list of events starts. */
   eventsAgain(): void;
   /** Text after the end of the trace, in bytes. */
   trailing(bytes: number): void;

@@ -4,7 +4,7 @@ import { longestName } from '../trace-tables.js';
 import { kinetoImporter } from './importer.js';
 import { events, file, fill, kernel, tiny } from './test-trace.js';
 
-describe('a trace that is wrong without being broken', () => {
+describe('valid traces with wrong content', () => {
   type Event = Record<string, unknown> & { args: Record<string, unknown> };
   const changed = (change: (events: Event[]) => void, after = '') => {
     const trace = events(tiny);
@@ -15,7 +15,7 @@ describe('a trace that is wrong without being broken', () => {
   const issuesOf = async (path: string) =>
     Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
 
-  test('names, sizes and shapes that cannot be, and text after its end, are counted', async () => {
+  test('invalid names, sizes and shapes, and text after the end, are counted', async () => {
     const path = changed((list) => {
       for (const [i, kernel] of of(list, 'kernel').slice(0, 3).entries()) kernel['name'] = [null, 42, {}][i];
       for (const copy of of(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
@@ -55,7 +55,7 @@ describe('a trace that is wrong without being broken', () => {
     await expect(fill(file(`${begin}[]}`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
-  test('devices that are texts, and descriptions of devices that cannot be, are counted', async () => {
+  test('devices given as texts and impossible device properties are counted', async () => {
     const texts = changed((list) => {
       for (const kernel of of(list, 'kernel').slice(0, 5)) kernel.args['device'] = 'cuda:0';
       of(list, 'kernel')[5]!.args['device'] = null;
@@ -94,7 +94,7 @@ describe('a trace that is wrong without being broken', () => {
     ).toEqual([{ n: 2, letters: longestName }]);
   });
 
-  test('no kernel with a duration that can be is an error, and so is not an empty trace', async () => {
+  test('a trace without any valid kernel duration is an error', async () => {
     const path = changed((list) => {
       for (const kernel of of(list, 'kernel')) kernel['dur'] = -5.5;
     });
