@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { describe, expect, test } from 'vitest';
 import { checkClaims } from './check-claims.js';
 import { valuesOf } from './values.js';
@@ -202,6 +203,24 @@ describe('a long text is checked in time proportional to its length', () => {
   ])('%s', (_, text, count) => {
     const { claims } = checkClaims(text, cited, '', new Set(['q1']));
     if (count !== null) expect(claims.length).toBe(count);
+  });
+
+  test.each<[string, (n: number) => string]>([
+    ['numbers of one sentence', (n) => Array.from({ length: n }, (_, i) => `${i}.${i} ms`).join(' ')],
+    ['numbers of a line each', (n) => Array.from({ length: n }, (_, i) => `${i}.${i} ms [q${i}]`).join('\n')],
+    ['numbers in code', (n) => '`12 ms` '.repeat(n)],
+    ['numbers in words', (n) => `${'one '.repeat(8 * n)}two`],
+  ])('twice the text takes less than three times as long: %s', (_, text) => {
+    const least = (n: number) => {
+      const took = Array.from({ length: 5 }, () => {
+        const before = process.cpuUsage();
+        checkClaims(text(n), cited, '', new Set(['q1']));
+        return process.cpuUsage(before).user;
+      });
+      return Math.min(...took);
+    };
+    least(1000);
+    expect(least(8000) / least(4000)).toBeLessThan(3);
   });
 
   test('against many values', () => {
