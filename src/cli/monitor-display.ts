@@ -2,7 +2,7 @@ import process from 'node:process';
 import type { DeviceNow } from '../capture/run/device-sampler.js';
 import type { HostNow } from '../capture/monitor/watch.js';
 import { throttleReasons } from '../model/throttle-reasons.js';
-import { terminalWidth } from './output.js';
+import { print, terminalWidth } from './output.js';
 import { terminalBlocks } from '../render/terminal/view.js';
 import { plainText } from '../render/value.js';
 import { withPlainSpaces } from '../render/terminal/text.js';
@@ -49,7 +49,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
       remember('host cpu', host.cpuPercent);
       const state: LiveState = { title, seconds, gpus, host, history };
       if (!live) {
-        process.stdout.write(`${withPlainSpaces(plainText(liveLine(state)))}\n`);
+        print(withPlainSpaces(plainText(liveLine(state))));
         return;
       }
       const rows = process.stdout.rows || 24;
@@ -59,7 +59,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
         .slice(0, rows - 2);
       clear();
       if (drawn === 0) process.stdout.write('\u001b[?25l');
-      process.stdout.write(`${lines.join('\n')}\n`);
+      print(lines.join('\n'));
       drawn = lines.length;
     },
     end() {

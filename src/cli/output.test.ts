@@ -1,6 +1,8 @@
 import process from 'node:process';
 import { afterEach, expect, test, vi } from 'vitest';
-import { printData } from './output.js';
+import { InferscopeError } from '../model/errors.js';
+import { print, printData, reportError, talk, warn } from './output.js';
+import { startProgress } from './progress.js';
 
 // Before colours are decided.
 vi.hoisted(() => vi.stubEnv('FORCE_COLOR', '1'));
@@ -22,4 +24,30 @@ test.each([
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
   printData('name\n\u001b[31mred\u202e\u001b[2J\n');
   expect(written.join('')).toBe(expected);
+});
+
+/** A title for a terminal, a colour, a cleared screen, and marks that reorder a line. */
+const hostile = 'a\u001b]0;title\u0007b\u001b[31mred\u001b[2J\u202egnp.exe\u2066\u200f\u009b2J';
+const steering = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\u001b(?!\[\d+m)/u;
+
+test.each<[string, () => void]>([
+  ['a result', () => print(hostile)],
+  ['a note', () => talk(hostile)],
+  ['a warning', () => warn(hostile)],
+  ['progress', () => startProgress(false).update(hostile)],
+  ['a step that is done', () => startProgress(false).done(hostile, hostile)],
+  [
+    'an error in three parts',
+    () => reportError(new InferscopeError('E_USAGE', { what: hostile, why: hostile, fix: hostile }), true),
+  ],
+  ['an error of our own', () => reportError(new Error(hostile), true)],
+])('%s steers no terminal and reorders no line', (_, show) => {
+  expect(hostile).toMatch(steering);
+  const written: string[] = [];
+  const take = (text: unknown) => written.push(String(text)) > 0;
+  vi.spyOn(process.stdout, 'write').mockImplementation(take);
+  vi.spyOn(process.stderr, 'write').mockImplementation(take);
+  show();
+  expect(written.join('')).toContain('gnp.exe');
+  expect(written.join('')).not.toMatch(steering);
 });

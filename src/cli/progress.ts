@@ -30,7 +30,7 @@ export function startProgress(quiet: boolean): Progress {
         clear();
         process.stderr.write(clip(inert(`  ${step} ${detail}`)));
         open = true;
-      } else if (step !== lastStep) process.stderr.write(`  ${step} …\n`);
+      } else if (step !== lastStep) process.stderr.write(`  ${inert(step)} …\n`);
       lastStep = step;
     },
     done(step, detail = '') {
