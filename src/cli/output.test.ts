@@ -28,6 +28,7 @@ test.each([
 
 /** A title for a terminal, a colour, a cleared screen, and marks that reorder a line. */
 const hostile = 'a\u001b]0;title\u0007b\u001b[31mred\u001b[2J\u202egnp.exe\u2066\u200f\u009b2J';
+// eslint-disable-next-line no-control-regex
 const steering = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\u001b(?!\[\d+m)/u;
 
 test.each<[string, () => void]>([
