@@ -15,8 +15,8 @@ import { configuredModel } from './analyze-settings.js';
 import { talk, terminalWidth, warn } from './output.js';
 
 /**
- * What a configured model makes of the findings of a session that was just made, as text for the terminal; null without
- * a model, and, with a warning, when it fails: `run` and `import` have done their work by then.
+ * Asks the configured model for a narrative of a new session's findings, as terminal text. Null without a model, and
+ * null with a warning when the model fails: `run` and `import` are complete at this point.
  */
 export async function narrativeText(
   session: Session,
@@ -28,7 +28,7 @@ export async function narrativeText(
     if (settings === null) return null;
     if (!mayAskUnasked(settings)) {
       talk(
-        `no narrative: ${settings.baseUrl} comes from this project's inferscope.yaml; inferscope analyze asks it, INFERSCOPE_AI_URL makes it yours`,
+        `no narrative: ${settings.baseUrl} comes from this project's inferscope.yaml; inferscope analyze asks it; set INFERSCOPE_AI_URL to use it here too`,
       );
       return null;
     }
@@ -44,7 +44,7 @@ export async function narrativeLines(result: AnalyzeResult): Promise<string> {
   return terminalBlocks(answerBlocks(result), terminalWidth());
 }
 
-/** The model for `session compare --ai`; null, with a warning that says what to set, where none is configured. */
+/** The model for `session compare --ai`; null with a warning that says what to set when none is configured. */
 export async function comparisonModel(): Promise<ModelSettings | null> {
   const settings = await configuredModel();
   if (settings === null) warn(`no narrative: no model is configured; ${howToSet}`);

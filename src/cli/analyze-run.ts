@@ -39,8 +39,7 @@ export async function analyzeCommand(selector: string, typed: AnalyzeOptions): P
     const { storedAnswer } = await import('../ask/stored/stored-answer.js');
     const result = await storedAnswer(session, options.question ?? null);
     await show(document('analyze', analyzeVersion, result), options);
-    if (options.deeper)
-      talk('--deeper is for a model, and none is configured: see inferscope analyze --help');
+    if (options.deeper) talk('--deeper needs a model, and none is configured: see inferscope analyze --help');
     return;
   }
   if (options.dryRun) return dryRun(session, settings, options);
@@ -48,22 +47,22 @@ export async function analyzeCommand(selector: string, typed: AnalyzeOptions): P
   await show(document('analyze', analyzeVersion, result), options);
 }
 
-/** @throws E_USAGE for what only a model can do */
+/** @throws E_USAGE for options that need a model */
 function requireNoModelOptions({ dryRun: dry, continue: goOn }: AnalyzeOptions): void {
   if (!dry && !goOn) return;
-  throw noModel(dry ? '--dry-run has nothing to show' : '--continue has nobody to talk to');
+  throw noModel(dry ? '--dry-run needs a model' : '--continue needs a model');
 }
 
 function noModel(what: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${what}: no model is configured`,
-    why: 'Neither the environment nor inferscope.yaml names one.',
+    why: 'Neither the environment nor inferscope.yaml names a model.',
     fix: howToSet,
   });
 }
 
 export const howToSet =
-  'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for a server of your own, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
+  'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for your own server, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
 async function prepared(session: Session, options: AnalyzeOptions) {
   const [{ openingData, defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
@@ -126,9 +125,9 @@ async function asked(
   try {
     await keepTurn(session, turn, options.continue === true);
   } catch (error) {
-    // A store that may only be read: the answer is given all the same.
+    // The store may be read-only; the answer is shown anyway.
     if (!(error instanceof InferscopeError)) throw error;
-    warn(`the conversation was not kept: ${error.parts.what}`);
+    warn(`the conversation was not saved: ${error.parts.what}`);
   }
   return {
     session: { id: session.id, name: session.user.name, title: session.manifest.title },
@@ -163,7 +162,7 @@ async function dryRun(session: Session, settings: ModelSettings, options: Analyz
   talk('nothing was sent');
 }
 
-/** @throws E_USAGE when there is no such query, or it is none of SQL */
+/** @throws E_USAGE when there is no such query, or it is not SQL */
 async function printQuery(
   session: Session,
   settings: ModelSettings | null,
@@ -184,8 +183,8 @@ async function printQuery(
     .map(({ id }) => id.slice(1));
   throw new InferscopeError('E_USAGE', {
     what: found ? `[q${n}] is not SQL but ${found.tool}` : `there is no [q${n}]`,
-    why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer rests on no SQL.',
-    fix: 'Type --sql with one of these behind the same command; --json has all of them.',
+    why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer uses no SQL.',
+    fix: 'Add --sql with one of these to the same command; --json has all of them.',
   });
 }
 

@@ -40,7 +40,7 @@ test.each([
   ['ai: {modell: x}', 'model'],
   ['ai: {model: x, timeout: soon}', '120s'],
   ['ai: {model: x, provider: other}', 'anthropic'],
-])('%s is refused', async (text, expected) => {
+])('%s is rejected', async (text, expected) => {
   userFile(text);
   const error: unknown = await configuredModel().catch((one: unknown) => one);
   expect(error).toMatchObject({ code: 'E_CONFIG_FILE' });

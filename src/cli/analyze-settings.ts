@@ -28,5 +28,5 @@ export async function configuredModel(flag?: string): Promise<ModelSettings | nu
 function timeoutMs(path: string, text: string): number {
   const ms = durationMs(text);
   if (ms !== null && ms > 0) return ms;
-  throw configError(path, '', `ai.timeout "${text}" is no duration`, 'Write for example: timeout: 120s');
+  throw configError(path, '', `ai.timeout "${text}" is not a duration`, 'Write for example: timeout: 120s');
 }

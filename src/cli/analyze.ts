@@ -8,31 +8,34 @@ import type { AnalyzeOptions } from './analyze-run.js';
 export function define(command: Command): void {
   command
     .description(
-      'answer a question from what a session holds: a configured model with read-only tools, every number checked; without a model the stored analyses and findings',
+      'answer a question about a session with a configured model (read-only tools, every number checked), or without a model from the stored analyses and findings',
     )
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
-    .option('--session <selector>', 'the same', '@last')
-    .option('--question <text>', 'what to answer; by default: where the time goes, why, and what to change')
-    .option('--deeper', 'more steps, and the capture that would tell more')
-    .option('--continue', 'continue the conversation that is kept with the session')
-    .option('--model <name>', 'instead of the configured one; none: without a model')
+    .argument('[session]', 'id prefix, name, @last or @last~1')
+    .option('--session <selector>', 'same as the argument', '@last')
+    .option('--question <text>', 'question to answer (default: where the time goes, why, and what to change)')
+    .option('--deeper', 'allow more steps, and suggest the capture that would show more')
+    .option('--continue', "continue the session's saved conversation")
+    .option('--model <name>', 'model to ask instead of the configured one; none: answer without a model')
     .addOption(
-      new Option('--allow <kinds>', `what may be sent beside names and numbers: ${allowable.join(', ')}`)
+      new Option(
+        '--allow <kinds>',
+        `data that may be sent in addition to names and numbers: ${allowable.join(', ')}`,
+      )
         .argParser(allowed)
         .default([], 'nothing'),
     )
-    .option('--dry-run', 'print what would be sent, and send nothing')
+    .option('--dry-run', 'print what would be sent; send nothing')
     .option(
       '--sql <n>',
-      'print the query behind [qn]: of this question without a model, of the last answer with one',
+      'print the SQL behind [qn] of the last answer (without a model: of this question)',
       wholeNumber('--sql', 0, 1),
     )
     .option('--json', 'print one inferscope/analyze document')
     .addHelpText(
       'after',
       examples(
-        ['inferscope analyze --question "why is decode slow?"', 'about the newest session'],
-        ['inferscope analyze llm-b1 --deeper --dry-run', 'what a model would be sent'],
+        ['inferscope analyze --question "why is decode slow?"', 'ask about the newest session'],
+        ['inferscope analyze llm-b1 --deeper --dry-run', 'show what would be sent to the model'],
       ),
     )
     .action(async (selector: string | undefined, options: AnalyzeOptions) => {

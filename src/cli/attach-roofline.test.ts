@@ -13,7 +13,7 @@ afterEach(() => vi.unstubAllEnvs());
 const device = { name: 'NVIDIA H200', memoryTotalBytes: 150e9, powerLimitW: 700, migDevices: [] };
 const machine = { source: 'NVML' as const, driverVersion: '580.159', devices: [device] };
 
-test('the cached roofline goes along where it is of the same GPU, and nowhere else', async () => {
+test('the cached roofline is saved only for a capture of the same GPU', async () => {
   vi.stubEnv('INFERSCOPE_HOME', testFolder());
   const { cache } = homeFolders();
   const keys = { machine: gpuMachineKey(machine), framework: 'any' };
@@ -31,7 +31,7 @@ test('the cached roofline goes along where it is of the same GPU, and nowhere el
   await session.abandon();
 });
 
-test('a typed roofline that is not of the captured GPU is not used, and the session says so', async () => {
+test('--roofline of another GPU is not used, and an issue says so', async () => {
   vi.stubEnv('INFERSCOPE_HOME', testFolder());
   const session = await createSession({ label: 'x', kind: 'import' });
   const kept = vi.spyOn(session, 'addArtifact');
@@ -54,7 +54,7 @@ test('a typed roofline that is not of the captured GPU is not used, and the sess
   await session.abandon();
 });
 
-test('a roofline of another machine is read from what it printed there; anything else is refused', async () => {
+test('a roofline document of another machine is read; other files are rejected', async () => {
   const folder = testFolder();
   const write = (name: string, content: unknown) => {
     const path = join(folder, name);

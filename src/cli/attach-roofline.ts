@@ -12,17 +12,17 @@ import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 
 /**
- * A roofline of another machine: the document that `inferscope roofline --json` printed there, or a cached one.
- * @throws E_RECORD_FILE when it holds no roofline of a GPU
+ * Reads the roofline of another machine: the document that `inferscope roofline --json` printed there, or a cached one.
+ * @throws E_RECORD_FILE when it has no GPU roofline
  */
 export async function readRooflineFile(path: string): Promise<CachedGpuRoofline> {
   const failure = (why: string, cause?: unknown) =>
     new InferscopeError(
       'E_RECORD_FILE',
       {
-        what: `--roofline ${path} is no roofline of a GPU`,
+        what: `--roofline ${path} is not a GPU roofline`,
         why,
-        fix: 'Make one on the machine that was captured: inferscope roofline --json > roofline.json',
+        fix: 'Measure one on the machine of the capture: inferscope roofline --json > roofline.json',
       },
       { cause },
     );
@@ -37,17 +37,17 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
     .catch({})
     .parse(read);
   const found = gpuRooflineSchema.safeParse(data?.gpu ?? data);
-  if (!found.success) throw failure('It holds no measured GPU: a CPU’s roofline, or another document.');
+  if (!found.success) throw failure('It has no measured GPU: it is a CPU roofline or another document.');
   const ageS = Math.max(0, (Date.now() - Date.parse(found.data.measured_at)) / 1000);
   return { roofline: found.data, cached: true, ageS };
 }
 
 /**
- * Keeps the roofline that was measured before on this machine's GPUs in a session that was made on one of them, so that
- * every later answer divides by what this device does reach. Nothing is measured; without a cached one nothing is kept.
- * @param hardware facts of the session: `gpu_name` must be the name of a GPU that the roofline is of
- * @param cached the one to keep; looked up when left out
- * @returns what makes these roofs doubtful
+ * Saves this machine's cached GPU roofline in a session captured on one of its GPUs, so that later answers compare
+ * with what this device achieves. Measures nothing; does nothing without a cached roofline.
+ * @param hardware of the session: `gpu_name` must name a GPU of the roofline
+ * @param cached the roofline to save; looked up when omitted
+ * @returns issues that make these roofs doubtful
  */
 export async function attachGpuRoofline(
   session: SessionFiles,
@@ -58,7 +58,10 @@ export async function attachGpuRoofline(
   return (found && (await attached(session, hardware, found))) ?? [];
 }
 
-/** The same of a roofline that was typed: one that is not of the captured GPU is not used, and the session says so. */
+/**
+ * Does the same for the roofline of --roofline. If it belongs to another GPU than the captured one, it is not used and
+ * an issue says so.
+ */
 export async function attachRooflineFile(
   session: SessionFiles,
   hardware: Record<string, Fact>,
@@ -70,9 +73,9 @@ export async function attachRooflineFile(
   const measured = [...new Set(file.roofline.roofline.gpus.map((gpu) => gpu.name))].join(', ');
   const says =
     typeof name === 'string'
-      ? `the capture is of ${name}. Measure that GPU: inferscope roofline --json > roofline.json on its machine.`
-      : 'the capture names no GPU, so roofs of none can be used. Import it with a recording that names its GPU (nsys, PyTorch profiler, nvidia-smi).';
-  const text = `--roofline ${basename(file.path)} was not used: it is of ${measured}, and ${says}`;
+      ? `the capture was made on ${name}. Measure that GPU: inferscope roofline --json > roofline.json on its machine.`
+      : 'the capture names no GPU, so no roofs can be used. Import it together with a capture that names its GPU (nsys, PyTorch profiler, nvidia-smi).';
+  const text = `--roofline ${basename(file.path)} was not used: it was measured on ${measured}, and ${says}`;
   return [{ code: 'roofline_not_used', severity: 'warning', text }];
 }
 

@@ -6,7 +6,7 @@ import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
 
-const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
+const selectorHelp = 'id prefix, name, @last or @last~1';
 
 interface SetOptions {
   name: string;
@@ -32,8 +32,8 @@ export function define(command: Command): void {
   command.addHelpText(
     'after',
     examples(
-      ['inferscope baseline set llm-b1 --name main', 'what later runs are held against'],
-      ['inferscope baseline check @last --baseline main --tolerance 5%', 'exit code 1 on a regression'],
+      ['inferscope baseline set llm-b1 --name main', 'save the reference for later runs'],
+      ['inferscope baseline check @last --baseline main --tolerance 5%', 'exit with code 1 on a regression'],
     ),
   );
 }
@@ -41,18 +41,18 @@ export function define(command: Command): void {
 function defineSet(command: Command): void {
   command
     .command('set')
-    .description('keep the figures of a session, or of several runs of one thing, as a baseline')
+    .description('save the figures of one session, or of several runs of the same workload, as a baseline')
     .argument('<sessions...>', selectorHelp)
-    .option('--name <name>', 'what to call it', 'default')
-    .option('--file <file>', 'write it there instead, for example into a git repository')
+    .option('--name <name>', 'name of the baseline', 'default')
+    .option('--file <file>', 'write the baseline to this file instead, e.g. in a git repository')
     .option('--json', 'print one inferscope/baseline document')
     .addHelpText(
       'after',
       examples(
-        ['inferscope baseline set @last', 'the newest session becomes the default baseline'],
+        ['inferscope baseline set @last', 'make the newest session the default baseline'],
         [
           'inferscope baseline set run1 run2 run3 --file perf/baseline.json',
-          'three runs, so that their scatter is known; to be committed',
+          'save three runs with their variation, in a file to commit',
         ],
       ),
     )
@@ -74,19 +74,22 @@ function defineSet(command: Command): void {
 function defineCheck(command: Command): void {
   command
     .command('check')
-    .description('hold sessions against a baseline: which change is real; exit code 1 on a regression')
+    .description('compare sessions with a baseline and exit with code 1 on a significant regression')
     .argument('[sessions...]', `${selectorHelp} (default: @last)`)
-    .option('--baseline <name>', 'a baseline by its name or file, or a session such as @last~1', 'default')
-    .option('--tolerance <share>', 'by how much a metric may become worse', shareOf, 0.05)
-    .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
+    .option('--baseline <name>', 'baseline name or file, or a session such as @last~1', 'default')
+    .option('--tolerance <share>', 'largest regression of a metric that passes', shareOf, 0.05)
+    .option(
+      '--within-process',
+      'treat repeats of one process as independent (ignores variation between launches)',
+    )
     .option('--json', 'print one inferscope/baseline-check document')
     .addHelpText(
       'after',
       examples(
-        ['inferscope baseline check', 'the newest session against the default baseline'],
+        ['inferscope baseline check', 'compare the newest session with the default baseline'],
         [
           'inferscope baseline check new1 new2 --baseline perf.json --tolerance 3%',
-          'two runs against a file, in CI',
+          'compare two runs with a file, in CI',
         ],
       ),
     )
@@ -116,21 +119,24 @@ function defineList(command: Command): void {
   command
     .command('list')
     .alias('ls')
-    .description('names of the baselines that are kept')
+    .description('list the names of saved baselines')
     .addHelpText(
       'after',
-      examples(['inferscope baseline list', 'one name a line'], ['inferscope baseline ls', 'the same']),
+      examples(
+        ['inferscope baseline list', 'print one name per line'],
+        ['inferscope baseline ls', 'use the short form'],
+      ),
     )
     .action(async () => {
       const { baselineNames } = await import('../compare/metrics/baseline-store.js');
       const names = await baselineNames();
       print(
-        names.length > 0 ? names.join('\n') : 'no baseline is kept; inferscope baseline set @last keeps one',
+        names.length > 0 ? names.join('\n') : 'no baseline is saved; inferscope baseline set @last saves one',
       );
     });
 }
 
-/** A baseline by its name or file; a session where neither has the name. */
+/** Finds a baseline by its name or file, else a session with that name. */
 async function baselineOf(which: string): Promise<Baseline> {
   const { baselineNames, isBaselineFile, readBaseline } =
     await import('../compare/metrics/baseline-store.js');
@@ -164,8 +170,8 @@ function shareOf(text: string): number {
   const value = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
   if (value >= 0 && value < 1) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--tolerance ${text} is no share`,
-    why: 'It takes a percentage below 100 %, or a share below 1.',
+    what: `--tolerance ${text} is not a share`,
+    why: 'It takes a percentage below 100 % or a fraction below 1.',
     fix: 'Type for example: --tolerance 5% (the same as 0.05)',
   });
 }

@@ -9,7 +9,7 @@ import { explanationOf } from '../advice/explain/session-explanation.js';
 import { showMeasured } from './show-measured.js';
 import type { BenchTyped } from './bench-typed.js';
 
-/** What every bench verb with an engine does. Sets the exit code. */
+/** Runs a bench subcommand that uses an engine. Sets the exit code. */
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
   const folder = resultsFolder(typed.output);

@@ -72,7 +72,7 @@ test('a side is a session, a variant of one (colons in name and label), a baseli
   );
 });
 
-test('what is none of these is told with what there is', async () => {
+test('an unknown side is an error that lists what exists', async () => {
   await expect(comparedSide('nope', home)).rejects.toMatchObject({
     code: 'E_SESSION_NOT_FOUND',
     parts: { why: expect.stringContaining('Baselines: main.') },
@@ -84,7 +84,7 @@ test('what is none of these is told with what there is', async () => {
   await expect(comparedSide(join(root, 'none.json'), home)).rejects.toMatchObject({ code: 'E_USAGE' });
 });
 
-test('nothing is compared with itself, two variants of one session are', async () => {
+test('two variants of one session are compared, a variant with itself is not', async () => {
   const side = async (selector: string) => (await comparedSide(selector, home)).side;
   const [whole, a, b, main] = [
     await side('@last'),

@@ -12,30 +12,33 @@ interface CompareOptions {
 
 export function defineCompare(command: Command): void {
   command
-    .summary('what changed between two benchmarks, and what of it is real')
+    .summary('compare two benchmarks and mark significant changes')
     .description(
-      'what changed between two benchmarks, and what of it is real; a side is a session (id, name, @last, @last~1), a baseline by name, or its file; SESSION:LABEL is one variant, as in @last:mode=eager',
+      'compare two benchmarks and mark significant changes; each side is a session (id, name, @last, @last~1), a baseline by name, or its file; SESSION:LABEL selects one variant, e.g. @last:mode=eager',
     )
     .addOption(
       new Option(
         '--fail-on <metric=share>',
-        'exit code 1 when this metric is really worse by more than the share; repeat or separate by commas',
+        'exit with code 1 when this metric is significantly worse by more than this share; repeat or separate by commas',
       )
         .argParser(gatesOf)
         .default([], 'none'),
     )
-    .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
+    .option(
+      '--within-process',
+      'treat repeats of one process as independent (ignores variation between launches)',
+    )
     .option('--json', 'print one inferscope/bench-compare document')
     .addHelpText(
       'after',
       examples(
         [
           'inferscope bench compare @last~1 @last --fail-on tpot=5%',
-          'the run before against the newest, in CI',
+          'compare the newest run with the one before, in CI',
         ],
         [
           'inferscope bench compare @last:mode=eager @last:mode=cudagraph',
-          'two variants of one session, by their labels',
+          'compare two variants of one session by label',
         ],
       ),
     )
@@ -61,7 +64,7 @@ export function defineCompare(command: Command): void {
     });
 }
 
-/** `tpot=5%`, `tpot=0.05`, `ttft=10%,tpot=5%`; commander gives what was typed before. @throws E_USAGE */
+/** `tpot=5%`, `tpot=0.05`, `ttft=10%,tpot=5%`; commander passes the values typed before. @throws E_USAGE */
 export function gatesOf(text: string, before: Gate[] = []): Gate[] {
   return [
     ...before,
@@ -71,7 +74,7 @@ export function gatesOf(text: string, before: Gate[] = []): Gate[] {
       if (share >= 0 && share < 1) return { metric: match![1]!, share };
       throw new InferscopeError('E_USAGE', {
         what: `--fail-on ${text} cannot be read at "${part.trim()}"`,
-        why: 'It takes the name of a metric and a percentage below 100 %, or a share below 1.',
+        why: 'It takes the name of a metric and a percentage below 100 % or a fraction below 1.',
         fix: 'Type for example: --fail-on tpot=5%,ttft=10%',
       });
     }),

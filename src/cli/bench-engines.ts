@@ -4,20 +4,20 @@ import { engineNames, type Engine, type EngineName } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
 
 export interface EngineContext {
-  /** Folder for what can be made again. */
+  /** Cache folder: its content can be recreated. */
   cacheDir: string;
   seed: number;
-  /** While a model is written, or something else takes its time before the first launch. */
+  /** Shows progress while a model is written or another slow step runs before the first launch. */
   onProgress: (step: string, detail: string) => void;
 }
 
 interface Entry {
-  /** Taken without --model; null is the engine's own choice. */
+  /** Model without --model; null: the engine chooses. */
   model: string | null;
   load: (context: EngineContext) => Promise<Engine>;
 }
 
-/** Loaded when they are asked for: none of them costs the others anything. */
+/** Engines are loaded on demand. */
 const entries: Record<EngineName, Entry> = {
   onnx: {
     model: 'llama-24m',
@@ -45,12 +45,12 @@ const entries: Record<EngineName, Entry> = {
   },
 };
 
-/** @throws E_USAGE for a name that is none */
+/** @throws E_USAGE for an unknown name */
 export function engineName(text: string): EngineName {
   const found = engineNames.find((name) => name === text.trim().toLowerCase());
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
-    what: `no engine "${text}"`,
+    what: `unknown engine "${text}"`,
     why: `Engines are ${engineNames.join(', ')}.`,
     fix: `Type for example: --engine ${closest(text.toLowerCase(), [...engineNames])}`,
   });

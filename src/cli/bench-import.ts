@@ -12,7 +12,7 @@ export interface ImportedBench {
   executions: Execution[];
   captures: Capture[];
   issues: Issue[];
-  /** As the engine's own process told it. */
+  /** As the engine's own process reported it. */
   model: ModelLine | null;
 }
 
@@ -24,7 +24,7 @@ export interface BenchImportContext {
 
 const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
 
-/** Brings what a benchmark left behind into the session's tables and keeps records and logs as artifacts. */
+/** Imports the results of a benchmark into the session's tables and saves records and logs as artifacts. */
 export async function importBench(
   session: SessionFiles,
   capture: BenchCapture,
@@ -33,7 +33,7 @@ export async function importBench(
   const imported: ImportedBench = { executions: [], captures: [], issues: [...capture.issues], model: null };
   for (const execution of capture.executions) await importExecution(session, execution, context, imported);
   if (capture.stopped) {
-    const text = 'The benchmark was stopped by Ctrl-C: fewer repeats than asked for.';
+    const text = 'The benchmark was stopped by Ctrl-C: fewer repeats than requested.';
     imported.issues.push({ code: 'interrupted', severity: 'warning', text });
   }
   imported.issues = merged(imported.issues);
@@ -82,7 +82,7 @@ async function importExecution(
     imported.issues.push(...issues);
     const where = `launch ${launch + 1} of ${variant.label}`;
     if (failure !== null && !isInterruption(failure)) {
-      const text = redactText(`${where} ended early: ${failureWords(failure)}`, context.secrets);
+      const text = redactText(`${where} stopped early: ${failureWords(failure)}`, context.secrets);
       imported.issues.push({ code: 'launch_failed', severity: 'error', text });
     }
     if (log !== null && log !== '')
@@ -120,7 +120,7 @@ function capture(
   return { capture_id, execution_id, tool: { name: tool, version: toolVersion }, importer, clock };
 }
 
-/** Launches may report one thing each: said once, with the number of times. */
+/** Several launches may report the same issue: report it once with its count. */
 function merged(issues: readonly Issue[]): Issue[] {
   const byText = new Map<string, Issue>();
   for (const issue of issues) {

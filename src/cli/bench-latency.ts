@@ -2,16 +2,17 @@ import type { Command } from 'commander';
 import { benchOptions } from './bench-options.js';
 
 export function defineLatency(command: Command): void {
-  const description = 'TTFT, TPOT and end-to-end time of one shape, with intervals over process launches';
+  const description =
+    'measure TTFT, TPOT and end-to-end latency of one shape, with intervals over process launches';
   benchOptions(command.summary(description).description(description), 'latency', {
     batchSize: { list: false, usual: '1' },
     inputLen: { list: false, usual: '128' },
     outputLen: { list: false, usual: '64' },
     examples: [
-      ['inferscope bench latency', 'a 24 M parameter Llama on this CPU, 128 → 64 tokens'],
+      ['inferscope bench latency', 'measure a 24 M parameter Llama on this CPU, 128 → 64 tokens'],
       [
         'inferscope bench latency --engine transformers --engine-arg attn=sdpa,eager',
-        'two attentions of PyTorch, launched in turn and compared',
+        'compare two attention implementations of PyTorch',
       ],
     ],
   });

@@ -5,9 +5,9 @@ import type { ModelLine } from '../model/record.js';
 import type { PreparedBench } from './bench-prepare.js';
 import type { BenchTyped } from './bench-typed.js';
 
-const greedy = 'greedy, no end token: every sequence gets its full length';
+const greedy = 'greedy, end token ignored: every sequence has its full length';
 
-/** What the run alone knows. */
+/** Facts known only during the run. */
 export function planOf(
   { parts, variants }: Pick<PreparedBench, 'parts' | 'variants'>,
   { launches, runs, seed }: Pick<BenchTyped, 'launches' | 'runs' | 'seed'>,
@@ -37,7 +37,7 @@ export function planOf(
   };
 }
 
-/** What the engine's process told of its model wins over what was known before it was loaded. */
+/** What the engine's process reports about its model replaces what was known before loading. */
 export function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null): Workload {
   const [{ prepared }] = variants as [VariantPlan, ...VariantPlan[]];
   const { workload } = prepared;
@@ -68,7 +68,7 @@ export function workloadOf({ variants, points }: PreparedBench, model: ModelLine
   };
 }
 
-/** Null where variants differ: the manifest has one number for all. */
+/** Null when variants differ: the manifest has one number for all. */
 export function threadsOf(variants: readonly VariantPlan[], threads: number | null): number | null {
   return new Set(variants.map(({ prepared }) => prepared.workload.threads)).size > 1 ? null : threads;
 }
@@ -80,10 +80,10 @@ export function labelOf(prepared: PreparedBench): string {
   return `${verb}-${model?.name ?? engine.options['model'] ?? engine.name}`;
 }
 
-export function titleOf(prepared: PreparedBench, told: ModelLine | null): string {
+export function titleOf(prepared: PreparedBench, reported: ModelLine | null): string {
   const { parts, points, variants } = prepared;
   const verb = parts.length > 1 ? 'suite' : parts[0]!;
-  const { model, engine, device } = workloadOf(prepared, told);
+  const { model, engine, device } = workloadOf(prepared, reported);
   const what = model
     ? `${model.name} (${model.weights} weights, ${model.dtype})`
     : String(engine.options['model'] ?? prepared.request.model);

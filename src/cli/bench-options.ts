@@ -7,7 +7,7 @@ import { threadCount, wholeNumber } from './numbers.js';
 import type { BenchTyped } from './bench-typed.js';
 
 export interface VerbHelp {
-  /** Whether the verb sweeps the size, and what it takes when none is given. */
+  /** Whether the command sweeps the size, and its default. */
   batchSize: { list: boolean; usual: string };
   inputLen: { list: boolean; usual: string };
   outputLen: { list: boolean; usual: string };
@@ -25,7 +25,7 @@ export function sizeList(flag: string, list: boolean): (text: string, before?: n
     if (!list && all.length > 1) {
       throw new InferscopeError('E_USAGE', {
         what: `${flag} takes one number here, not ${all.join(', ')}`,
-        why: 'This command measures one shape of it; others sweep it.',
+        why: 'This command measures a single value; other bench commands sweep it.',
         fix:
           flag === '--batch-size'
             ? `Type for example: inferscope bench throughput ${flag} ${all.join(',')}`
@@ -38,7 +38,7 @@ export function sizeList(flag: string, list: boolean): (text: string, before?: n
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
 
-/** The options that all bench verbs with an engine share. */
+/** Options shared by all bench commands that use an engine. */
 export function benchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
   const size = (flag: string, of: { list: boolean; usual: string }, what: string) =>
     new Option(`${flag} <${of.list ? 'n...' : 'n'}>`, `${what} (default: ${of.usual})`).argParser(
@@ -50,38 +50,42 @@ export function benchOptions(command: Command, verb: BenchPart | 'suite', help: 
         .argParser(engineName)
         .default('onnx'),
     )
-    .option('--model <spec>', 'preset, config.json, folder or hub id, as the engine takes it')
+    .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
     .addOption(
-      new Option('--weights <kind>', "random or trained (default: the engine's own choice)").choices([
+      new Option('--weights <kind>', "random or trained (default: the engine's choice)").choices([
         'random',
         'trained',
       ]),
     )
-    .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's own choice)")
-    .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's own choice)")
-    .option('--threads <n>', 'CPU threads that compute', threadCount)
-    .addOption(size('--batch-size', help.batchSize, 'sequences at once'))
-    .addOption(size('--input-len', help.inputLen, 'prompt tokens a sequence'))
-    .addOption(size('--output-len', help.outputLen, 'tokens generated a sequence'));
+    .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's choice)")
+    .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
+    .option('--threads <n>', 'CPU threads for compute', threadCount)
+    .addOption(size('--batch-size', help.batchSize, 'sequences per batch'))
+    .addOption(size('--input-len', help.inputLen, 'prompt tokens per sequence'))
+    .addOption(size('--output-len', help.outputLen, 'generated tokens per sequence'));
   if (verb === 'sequence' || verb === 'suite')
-    command.option('--grid', 'all prompts × all outputs, instead of two lines that cross');
+    command.option('--grid', 'measure all prompts × all outputs instead of one axis at a time');
   return command
-    .option('--engine-arg <key=value>', 'reaches the engine; key=a,b measures a variant of each', collect)
-    .option('--url <url>', 'server of --engine openai, e.g. http://127.0.0.1:8000/v1')
-    .option('--python <path>', 'interpreter of engines in Python (default: the one that has the engine)')
-    .option('--runs <n>', 'timed repeats of each point in each launch', wholeNumber('--runs', 1, 5), 5)
+    .option(
+      '--engine-arg <key=value>',
+      'argument for the engine; key=a,b measures one variant per value',
+      collect,
+    )
+    .option('--url <url>', 'server for --engine openai, e.g. http://127.0.0.1:8000/v1')
+    .option('--python <path>', 'Python for engines in Python (default: the first that has the engine)')
+    .option('--runs <n>', 'timed repeats per point and launch', wholeNumber('--runs', 1, 5), 5)
     .option(
       '--launches <n>',
-      'process launches; the interval is over them',
+      'process launches; intervals are computed over them',
       wholeNumber('--launches', 1, 3),
       3,
     )
-    .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
-    .option('--no-device-work', 'skip the repeat under the framework’s profiler')
-    .option('--fresh-roofline', "measure this machine's roofs again (engine onnx)")
+    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option('--no-device-work', "skip the repeat under the framework's profiler")
+    .option('--fresh-roofline', "measure this machine's roofline again (engine onnx)")
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
-    .option('--output <folder>', 'where baseline_metrics.json and the CSV files go', './results')
+    .option('--output <folder>', 'folder for baseline_metrics.json and the CSV files', './results')
     .option('--json', 'print one inferscope/bench document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText('after', examples(...help.examples))

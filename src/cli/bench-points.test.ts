@@ -3,10 +3,10 @@ import { pointsOf } from './bench-points.js';
 
 const names = (...args: Parameters<typeof pointsOf>) => pointsOf(...args).map(({ point }) => point);
 
-test('each verb measures what is asked of it when nothing was typed', () => {
+test('each command has default shapes', () => {
   expect(names('latency', {})).toEqual(['b1-p128-o64']);
   expect(names('throughput', {})).toEqual([1, 4, 8, 16, 32].map((batch) => `b${batch}-p128-o64`));
-  // Two lines that cross at 200 → 50, which is measured once.
+  // Both axes contain 200 → 50, which is measured once.
   expect(names('sequence', {})).toEqual([
     'b1-p10-o50',
     'b1-p50-o50',
@@ -17,7 +17,7 @@ test('each verb measures what is asked of it when nothing was typed', () => {
   ]);
 });
 
-test('a suite is the union, every shape once with all it serves', () => {
+test('a suite is the union, each shape once with the benchmarks that use it', () => {
   const suite = pointsOf('suite', {});
   expect(suite).toHaveLength(11);
   expect(new Set(suite.map(({ point }) => point)).size).toBe(11);
@@ -30,7 +30,7 @@ test('a suite is the union, every shape once with all it serves', () => {
   ]);
 });
 
-test('typed lists are taken; the length that is held is the usual one, else the first', () => {
+test('typed lists are used; the fixed length is the default, else the first', () => {
   expect(names('throughput', { batchSize: [2, 3], inputLen: [16], outputLen: [8] })).toEqual([
     'b2-p16-o8',
     'b3-p16-o8',
@@ -48,7 +48,7 @@ test('typed lists are taken; the length that is held is the usual one, else the 
   ]);
 });
 
-test('--grid takes all pairs', () => {
+test('--grid measures all pairs', () => {
   expect(names('sequence', { inputLen: [8, 16], outputLen: [4, 6], batchSize: [2], grid: true })).toEqual([
     'b2-p8-o4',
     'b2-p8-o6',

@@ -1,7 +1,7 @@
 import { checkGrid } from '../model/grid.js';
 import { benchPoint, type BenchPart, type BenchPoint } from '../model/bench.js';
 
-/** Lists as typed; undefined takes the verb's own. */
+/** Lists as typed; undefined uses the command's defaults. */
 export interface TypedSizes {
   batchSize?: number[];
   inputLen?: number[];
@@ -16,8 +16,8 @@ const prompts = { list: [10, 50, 200, 1000], output: 50 };
 const outputs = { list: [50, 100, 200], prompt: 200 };
 
 /**
- * The shapes a verb measures: every shape once, with all the questions it serves.
- * @throws E_USAGE for more shapes than one command measures
+ * Returns the shapes to measure, each once, with the benchmarks that use it.
+ * @throws E_USAGE for too many shapes
  */
 export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoint[] {
   const sequenceOnly = verb === 'sequence';
@@ -29,7 +29,7 @@ export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoi
 }
 
 function latency({ batchSize, inputLen, outputLen }: TypedSizes, suite: boolean): BenchPoint[] {
-  // In a suite the list of batches is throughput's.
+  // In a suite the list of batch sizes applies to throughput.
   const of = suite ? [1] : (batchSize ?? [1]);
   return product(['latency'], of, [inputLen?.[0] ?? usual.input], [outputLen?.[0] ?? usual.output]);
 }
@@ -44,8 +44,8 @@ function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[
 }
 
 /**
- * Two lines that cross: all prompts at one output length, all output lengths at one prompt; or their grid. The length
- * that is held is the usual one where the list has it, else the list's first.
+ * All prompt lengths at one output length and all output lengths at one prompt length, or the full grid. The fixed
+ * length is the default if the list has it, else the first of the list.
  */
 function sequence({ batchSize, inputLen, outputLen, grid }: TypedSizes, alone: boolean): BenchPoint[] {
   const of = alone ? (batchSize ?? [1]) : [1];

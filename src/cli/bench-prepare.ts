@@ -17,8 +17,8 @@ export interface PreparedBench {
 }
 
 /**
- * Everything that can be wrong with the input fails here, before anything is measured.
- * @throws E_USAGE, E_LENGTHS, E_DTYPE and what the engine's prepare throws
+ * Validates all input before anything is measured.
+ * @throws E_USAGE, E_LENGTHS, E_DTYPE and the errors of the engine's prepare
  */
 export async function prepareBench(
   verb: BenchPart | 'suite',

@@ -27,8 +27,8 @@ export interface KeptBench {
 const host = 'localhost';
 
 /**
- * Target → prepare → run → import → session. What is wrong with the input is found before anything is measured; what
- * was measured is kept whatever happens after.
+ * Target → prepare → run → import → session. Input errors are found before anything is measured; measurements are
+ * saved whatever fails later.
  */
 export async function runBenchSession(
   verb: BenchPart | 'suite',
@@ -51,7 +51,7 @@ export async function runBenchSession(
     kind: 'bench',
     name: typed.name ?? null,
     tags: typed.tag,
-    doing: 'keep the benchmark',
+    doing: 'save the benchmark',
   };
   const kept = await recordSession(plan, async (recording) => {
     const roofline = await rooflineFor(prepared, typed, home.cache, signal, progress);
@@ -71,11 +71,11 @@ export async function runBenchSession(
       onRows: recording.append,
     });
     progress.done('measured', measuredWords(capture));
-    progress.update('keeping the session');
+    progress.update('saving the session');
     const recorded = await benchRecorded(recording, { prepared, typed, capture, roofline });
     return { ...recorded, found: { interrupted: capture.stopped } };
   });
-  progress.done('session kept', kept.id);
+  progress.done('session saved', kept.id);
   return kept;
 }
 
@@ -141,7 +141,7 @@ async function rooflineFor(
 ): Promise<CachedRoofline | null> {
   const { prepared } = variants[0]!;
   const threads = threadsOf(variants, prepared.workload.threads);
-  // Roofs of one number of threads would be wrong for variants of another.
+  // Roofs depend on the number of threads, so they fit only variants with the same number.
   if (prepared.name !== 'onnx' || threads === null) return null;
   return machineRoofs(progress, {
     threads,
@@ -162,7 +162,7 @@ function showEvent(
   const step = `${of}launch ${launch + 1}/${launches}`;
   if (event.type === 'launch') progress.update(step, 'starting');
   else if (event.type === 'phase') {
-    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
+    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
     progress.update(step, `${words[event.phase]}${left}`);
   } else if (event.type === 'iteration') {
     const kind = event.warmup ? 'warm-up' : 'repeat';
@@ -177,7 +177,7 @@ function showEvent(
 function stoppedEarly(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'stopped before the first timed repeat',
-    why: 'There is nothing to keep yet, so no session was made.',
+    why: 'Nothing was measured yet, so no session was saved.',
     fix: 'Run it again.',
   });
 }

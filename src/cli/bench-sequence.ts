@@ -2,14 +2,17 @@ import type { Command } from 'commander';
 import { benchOptions } from './bench-options.js';
 
 export function defineSequence(command: Command): void {
-  const description = 'what twice the prompt and twice the output cost';
+  const description = 'measure how latency grows with prompt and output length';
   benchOptions(command.summary(description).description(description), 'sequence', {
     batchSize: { list: false, usual: '1' },
     inputLen: { list: true, usual: '10,50,200,1000, at 50 output tokens' },
     outputLen: { list: true, usual: '50,100,200, at 200 prompt tokens' },
     examples: [
-      ['inferscope bench sequence', 'prompts 10 to 1000 and outputs 50 to 200 on the embedded engine'],
-      ['inferscope bench sequence --input-len 64,256,1024 --output-len 32,128 --grid', 'all six pairs'],
+      ['inferscope bench sequence', 'measure prompts of 10 to 1000 and outputs of 50 to 200 tokens'],
+      [
+        'inferscope bench sequence --input-len 64,256,1024 --output-len 32,128 --grid',
+        'measure all six pairs',
+      ],
     ],
   });
 }

@@ -25,13 +25,13 @@ export interface PlannedLoad {
   requests: number;
   seconds: number;
   warmup: number;
-  /** Users of a closed loop, or the bound of an open one. */
+  /** Users of a closed loop, or max in-flight requests of an open loop. */
   concurrency: number | null;
   traced?: TracedRequest[];
 }
 
 const openSeconds = 30;
-/** Prompts are made before the load; a closed loop bounded by time alone gets this many at most. */
+/** Prompts are generated before the load; maximum number for a closed loop bounded only by time. */
 const mostRequests = 20_000;
 
 function closed(users: number, options: LoadOptions): PlannedLoad {
@@ -65,11 +65,11 @@ function open(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]):
 
 export interface LoadSequence {
   next: (seen: readonly SweepPoint[]) => PlannedLoad | null;
-  /** The loads that are known before; those that a sweep decides on are not. */
+  /** Load levels known in advance; a sweep chooses its levels as it runs. */
   listed: readonly PlannedLoad[];
 }
 
-/** An open load bounded by requests takes as long as they take to arrive. */
+/** An open-loop load bounded by requests lasts until they have arrived. */
 export function loadSize({ shape, requests, seconds, warmup }: PlannedLoad): LoadSize {
   if (shape.kind === 'closed') return { requests: requests + warmup, seconds, users: shape.concurrency };
   const arrivalS =
@@ -78,8 +78,8 @@ export function loadSize({ shape, requests, seconds, warmup }: PlannedLoad): Loa
 }
 
 /**
- * The loads to run, one after the other: a list, or a sweep that decides by what it saw.
- * @throws E_USAGE for flags that exclude each other, E_FORMAT_UNKNOWN for a trace
+ * The load levels to run one after another: a list, or a sweep that chooses the next level from the last result.
+ * @throws E_USAGE for mutually exclusive flags, E_FORMAT_UNKNOWN for a trace
  */
 export async function loadSequence(options: LoadOptions, slo: boolean): Promise<LoadSequence> {
   const chosen = [
@@ -90,9 +90,9 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
   ].filter(([, value]) => value !== undefined);
   if (chosen.length > 1) {
     throw new InferscopeError('E_USAGE', {
-      what: `${chosen.map(([flag]) => String(flag)).join(' and ')} exclude each other`,
-      why: 'A run has one kind of load.',
-      fix: 'Leave all but one of them out.',
+      what: `${chosen.map(([flag]) => String(flag)).join(' and ')} are mutually exclusive`,
+      why: 'A load test has one kind of load.',
+      fix: 'Use only one of them.',
     });
   }
   const rateLoad = (rate: number) => open({ kind: options.arrivals, rate_per_s: rate }, options);
@@ -100,8 +100,8 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
     if (options.trace !== undefined || options.rampRate !== undefined) {
       throw new InferscopeError('E_USAGE', {
         what: '--sweep needs users or a rate',
-        why: 'A trace or a ramp has no level that could be doubled.',
-        fix: 'Take --concurrency 1 --sweep, or --rate 1 --sweep.',
+        why: 'A trace or a ramp has no load level to double.',
+        fix: 'Use --concurrency 1 --sweep, or --rate 1 --sweep.',
       });
     }
     const whole = options.rate === undefined;

@@ -26,7 +26,7 @@ export interface PointContext {
   seed: number;
   tokenizer: PromptTokenizer | undefined;
   slo: Slo | null;
-  /** Asked for; null begins with one and takes more when one is not enough. */
+  /** As requested; null starts with one thread and adds more when one is not enough. */
   threads: number | null;
   metricsUrl: string | null;
   originNs: number;
@@ -40,7 +40,7 @@ export interface PointResult {
 
 const host = 'localhost';
 
-/** Runs one load and puts its requests and telemetry into the session. */
+/** Runs one load level and writes its requests and telemetry into the session. */
 export async function runServingPoint(
   session: SessionFiles,
   id: string,
@@ -129,7 +129,7 @@ export async function runServingPoint(
   };
 }
 
-/** More threads than that would take the cores from each other, and from a server on this machine. */
+/** More threads would compete for cores with each other and with a server on this machine. */
 export function mostThreads(): number {
   return Math.max(1, availableParallelism() - 1);
 }

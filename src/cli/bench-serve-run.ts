@@ -45,8 +45,8 @@ export interface ServingCommandOptions extends TargetOptions, LoadOptions {
 }
 
 /**
- * Target → probe → loads → session → analysis. What is wrong with input or server is found before a session is made;
- * what was measured is kept whatever happens after.
+ * Target → probe → loads → session → analysis. Input and server errors are found before a session is created;
+ * measurements are saved whatever fails later.
  */
 export async function runServing(
   url: string,
@@ -102,7 +102,7 @@ export async function runServing(
         kind: 'bench',
         name: options.name ?? null,
         tags: options.tag,
-        doing: 'keep the load test',
+        doing: 'save the load test',
       },
       (recording) => measure(recording, plan, context, loads, { signal, progress }),
     );
@@ -129,7 +129,7 @@ async function measure(
   const eta = startLoadEta();
   const left = () => {
     const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
-    // First: a narrow terminal cuts the end of the line.
+    // Comes first because a narrow terminal cuts off the end of the line.
     return seconds === null ? '' : `about ${durationWords(seconds)} left · `;
   };
   let threads = context.threads;
@@ -156,7 +156,7 @@ async function measure(
     const { client } = run.facts;
     const rate = `${formatQuantity(run.seen.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
     progress.done(words(), rate);
-    // One thread was not enough: the same load again with more, unless their number was chosen.
+    // One thread was not enough: repeat the load with more, unless --threads was given.
     const more = Math.min(mostThreads(), 2 * client.threads);
     if (
       client.bound &&

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What makes prompts alike: the same server, model, seed and length. */
+/** Prompts are identical for the same server, model, seed and length. */
 export interface PromptSeed {
   url: string;
   model: string;
@@ -16,7 +16,7 @@ export function freshSeed(): number {
 
 const fileName = 'load-seeds.jsonl';
 
-/** Notes that these prompts are sent, and tells whether they were before: a prefix cache may then hold them. */
+/** Records that these prompts are sent. @returns whether they were sent before: a prefix cache may then contain them */
 export async function usedBefore(cacheDir: string, used: PromptSeed): Promise<boolean> {
   const path = join(cacheDir, fileName);
   const line = JSON.stringify([used.url, used.model, used.seed, used.input_len]);

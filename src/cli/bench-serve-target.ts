@@ -15,7 +15,7 @@ export interface TargetOptions {
 }
 
 /**
- * Where requests go. The key comes from the environment only.
+ * Resolves the target of the requests. The API key comes only from the environment.
  * @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED
  */
 export async function targetOf(
@@ -48,11 +48,11 @@ function parseHeader(text: string): [string, string] {
     validateHeaderValue(name, value);
     if (at > 0) return [name, value];
   } catch {
-    // Told below, like a header without a name.
+    // Reported below, like a header without a name.
   }
   throw new InferscopeError('E_USAGE', {
-    what: `--header ${text} is no header`,
-    why: 'A header is name:value, with no control characters.',
+    what: `--header ${text} is not a header`,
+    why: 'A header is name:value, without control characters.',
     fix: 'Type for example: --header "x-route: canary"',
   });
 }
@@ -63,10 +63,10 @@ function parseBody(text: string): Record<string, unknown> {
     if (typeof body === 'object' && body !== null && !Array.isArray(body))
       return body as Record<string, unknown>;
   } catch {
-    // Told below, like JSON that is no object.
+    // Reported below, like JSON that is not an object.
   }
   throw new InferscopeError('E_USAGE', {
-    what: '--extra-body is no JSON object',
+    what: '--extra-body is not a JSON object',
     why: `It reads ${text}`,
     fix: `Type for example: --extra-body '{"top_k": 1}'`,
   });

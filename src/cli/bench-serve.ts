@@ -36,8 +36,8 @@ function share(text: string): number {
   const value = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
   if (value > 0 && value <= 1) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--slo-share ${text} is no share`,
-    why: 'It is above 0 and at most 1 (or 100%).',
+    what: `--slo-share ${text} is not a share`,
+    why: 'It must be above 0 and at most 1 (or 100%).',
     fix: 'Type for example: --slo-share 99%',
   });
 }
@@ -46,8 +46,8 @@ function temperature(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && Number.isFinite(value)) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--temperature ${text} is impossible`,
-    why: 'It is a number from 0; 0 takes the likeliest token always.',
+    what: `invalid --temperature ${text}`,
+    why: 'It must be 0 or more; 0 is greedy decoding.',
     fix: 'Type for example: --temperature 0.7',
   });
 }
@@ -57,7 +57,7 @@ function rampRates(text: string): { from: number; to: number } {
   if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from + to > 0) return { from, to };
   throw new InferscopeError('E_USAGE', {
     what: `--ramp-rate ${text} cannot be read`,
-    why: 'It is the rates, in requests per second, that the load begins and ends with.',
+    why: 'It takes the first and last rate of the load in requests per second.',
     fix: 'Type for example: --ramp-rate 1..20 --duration 60s',
   });
 }
@@ -69,83 +69,85 @@ const seconds = (flag: string, example: string) => {
 
 export function defineServe(command: Command): void {
   command
-    .summary('put load on an OpenAI-compatible server')
+    .summary('load-test an OpenAI-compatible server')
     .description(
-      'put load on an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve',
+      'load-test an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve',
     )
-    .option('--model <name>', 'model to ask for (default: the first that the server lists)')
+    .option('--model <name>', 'model to request (default: the first that the server lists)')
     .addOption(new Option('--api <api>', 'endpoint').choices(['completions', 'chat']).default('completions'))
     .option(
       '--concurrency <list>',
-      'users, each waiting for its answer (default: 1)',
+      'closed-loop users; each waits for its response (default: 1)',
       levels('--concurrency', true),
     )
-    .option('--rate <list>', 'requests per second, whatever the server does', levels('--rate', false))
+    .option('--rate <list>', 'open-loop request rate in requests per second', levels('--rate', false))
     .addOption(
-      new Option('--arrivals <kind>', 'of --rate').choices(['poisson', 'constant']).default('poisson'),
+      new Option('--arrivals <kind>', 'arrival process of --rate')
+        .choices(['poisson', 'constant'])
+        .default('poisson'),
     )
-    .option('--ramp-rate <from..to>', 'a rate that rises over --duration', rampRates)
-    .option('--trace <file>', 'arrivals and lengths of a recorded trace (Mooncake JSON lines, Azure CSV)')
+    .option('--ramp-rate <from..to>', 'open-loop rate that rises over --duration', rampRates)
+    .option('--trace <file>', 'replay arrivals and lengths of a trace (Mooncake JSON lines, Azure CSV)')
     .option(
       '--max-concurrency <n>',
-      'most requests at once of an open load; the rest wait',
+      'max in-flight requests for open-loop load; excess requests queue',
       wholeNumber('--max-concurrency', 1, 64),
     )
     .option(
       '--sweep',
-      'double the load (users, or --rate) until it gives no more; with --slo find the highest that meets it',
+      'double the load (users or --rate) until throughput saturates; with --slo find the highest load that meets it',
     )
-    .option('--sweep-max <n>', 'highest load of a sweep', wholeNumber('--sweep-max', 1, 256), 256)
+    .option('--sweep-max <n>', 'highest load level of a sweep', wholeNumber('--sweep-max', 1, 256), 256)
     .option(
       '--requests <n>',
-      'counted requests a load (default: 8 a user, at least 32)',
+      'measured requests per load level (default: 8 per user, min 32)',
       wholeNumber('--requests', 1, 100),
     )
     .option(
       '--duration <time>',
-      'begin no request after it (default of open loads: 30s)',
+      'start no requests after this time (default for open-loop load: 30s)',
       seconds('--duration', '30s'),
     )
     .option(
       '--warmup-requests <n>',
-      'left out of the statistics (default: one a user; 5 % of an open load)',
+      'requests excluded from statistics (default: 1 per user; 5 % of open-loop load)',
       wholeNumber('--warmup-requests', 0, 8),
     )
     .addOption(
-      new Option('--ramp <time>', 'users begin spread over it, not all at once')
+      new Option('--ramp <time>', 'stagger user start over this period')
         .argParser(seconds('--ramp', '2s'))
         .default(0, '0s'),
     )
     .option(
       '--input-len <n>',
-      'prompt length: tokens with --tokenizer, else words',
+      'prompt length in tokens with --tokenizer, else in words',
       wholeNumber('--input-len', 1, 128),
       128,
     )
-    .option('--output-len <n>', 'tokens to generate', wholeNumber('--output-len', 1, 64), 64)
-    .option('--tokenizer <path>', "the model's tokenizer.json, for exact lengths and local counts")
-    .option('--seed <n>', 'of prompts and arrivals (default: a new one)', wholeNumber('--seed', 0, 1))
-    .option('--slo <bounds>', 'ttft, tpot, e2e of a good request, e.g. ttft=200ms,tpot=30ms')
-    .option('--slo-share <share>', 'of requests that must be good', share, 0.99)
+    .option('--output-len <n>', 'generated tokens per request', wholeNumber('--output-len', 1, 64), 64)
+    .option('--tokenizer <path>', "the model's tokenizer.json, for exact lengths and token counts")
+    .option('--seed <n>', 'seed for prompts and arrivals (default: random)', wholeNumber('--seed', 0, 1))
+    .option('--slo <bounds>', 'latency limits per request (ttft, tpot, e2e), e.g. ttft=200ms,tpot=30ms')
+    .option('--slo-share <share>', 'share of requests that must meet --slo', share, 0.99)
     .option('--temperature <t>', 'sampling temperature', temperature, 0)
-    .option('--no-ignore-eos', 'let outputs end early')
-    .option('--extra-body <json>', 'fields added to every request')
-    .option('--header <name:value...>', 'added to every request')
+    .option('--no-ignore-eos', 'let outputs stop at the end token')
+    .option('--extra-body <json>', 'fields to add to every request body')
+    .option('--header <name:value...>', 'header to add to every request')
     .addOption(
-      new Option('--timeout <time>', 'limit of one request')
+      new Option('--timeout <time>', 'timeout per request')
         .argParser(duration('--timeout', '120s'))
         .default(600_000, '10m'),
     )
     .option(
       '--threads <n>',
-      'threads that send (default: 1, more when one is not enough)',
+      'client threads (default: 1, more when one is not enough)',
       wholeNumber('--threads', 1, 2),
     )
-    .option('--metrics-url <url>', "the server's Prometheus page (default: /metrics of its origin)")
-    .option('--no-probe', 'skip the three requests before the load')
+    .option('--metrics-url <url>', "the server's Prometheus endpoint (default: /metrics)")
+    .option('--no-probe', 'skip the three probe requests before the load')
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
-    .option('--csv <file>', 'also write one row a load')
+    .option('--csv <file>', 'also write a CSV file, one row per load level')
     .option('--json', 'print one inferscope/serving document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
@@ -153,11 +155,11 @@ export function defineServe(command: Command): void {
       examples(
         [
           'inferscope bench serve http://127.0.0.1:8000/v1 --concurrency 1,4,16',
-          'three closed loads, fresh prompts each',
+          'run three closed-loop load levels, new prompts for each',
         ],
         [
           'inferscope bench serve localhost:8000 --rate 2 --sweep --slo tpot=30ms',
-          'the highest Poisson rate that meets an SLO',
+          'find the highest Poisson rate that meets an SLO',
         ],
       ),
     )
@@ -184,7 +186,7 @@ export function defineServe(command: Command): void {
       }
       if (!typed.quiet) talk(`report: ${report}`);
       if (interrupted) {
-        warn(`interrupted: session ${document.data.session.id} holds what was measured until then`);
+        warn(`interrupted: session ${document.data.session.id} has what was measured so far`);
         process.exitCode = exitCodeOf.E_INTERRUPTED;
       } else if (document.data.points.every(({ requests }) => requests.ok === 0)) {
         process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;

@@ -4,7 +4,7 @@ import { durationMs } from './durations.js';
 
 const names = { ttft: 'ttft_ms', tpot: 'tpot_ms', e2e: 'e2e_ms' } as const;
 
-/** `ttft=200ms,tpot=30ms`; a bare number is milliseconds, as targets are. @throws E_USAGE */
+/** `ttft=200ms,tpot=30ms`; a number without unit is milliseconds. @throws E_USAGE */
 export function parseSlo(text: string, share: number): Slo {
   const slo: Slo = { ttft_ms: null, tpot_ms: null, e2e_ms: null, share };
   for (const part of text.split(',')) {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { benchOptions } from './bench-options.js';
 
 export function defineSuite(command: Command): void {
-  const description = 'latency, throughput and sequence lengths in one session, every shape measured once';
+  const description = 'measure latency, throughput and sequence scaling in one session';
   benchOptions(command.summary(description).description(description), 'suite', {
     batchSize: { list: true, usual: '1,4,8,16,32 for throughput' },
     inputLen: {
@@ -14,10 +14,10 @@ export function defineSuite(command: Command): void {
       usual: '64 for latency and throughput, else the first; 50,100,200 for sequence',
     },
     examples: [
-      ['inferscope bench suite', 'everything on the embedded engine; files in ./results'],
+      ['inferscope bench suite', 'measure everything on the embedded engine; files in ./results'],
       [
         'inferscope bench suite --engine transformers --dtype bfloat16 --output h200',
-        'TinyLlama in PyTorch on a GPU, files in ./h200',
+        'measure TinyLlama in PyTorch on a GPU; files in ./h200',
       ],
     ],
   });

@@ -2,16 +2,16 @@ import type { Command } from 'commander';
 import { benchOptions } from './bench-options.js';
 
 export function defineThroughput(command: Command): void {
-  const description = 'tokens/s by batch size: where it stops paying, and where memory ends';
+  const description = 'measure tokens/s by batch size: where it saturates and where memory runs out';
   benchOptions(command.summary(description).description(description), 'throughput', {
     batchSize: { list: true, usual: '1,4,8,16,32' },
     inputLen: { list: false, usual: '128' },
     outputLen: { list: false, usual: '64' },
     examples: [
-      ['inferscope bench throughput', 'batches 1, 4, 8, 16 and 32 on the embedded engine'],
+      ['inferscope bench throughput', 'measure batch sizes 1, 4, 8, 16 and 32 on the embedded engine'],
       [
         'inferscope bench throughput --batch-size 1,2,4 --engine-arg threads=1,2',
-        'three batches, with one thread and with two',
+        'measure three batch sizes with one thread and with two',
       ],
     ],
   });

@@ -1,6 +1,6 @@
 import type { EngineName } from '../model/engine.js';
 
-/** As typed. */
+/** Options as typed. */
 export interface BenchTyped {
   engine: EngineName;
   model?: string;

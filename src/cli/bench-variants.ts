@@ -8,12 +8,12 @@ export interface Variant {
   engine_args: Record<string, string>;
 }
 
-/** More would be a typing mistake: every variant is launched as often as the statistics ask. */
+/** Upper limit on variants; more is probably a typing mistake. */
 const mostVariants = 64;
 
 /**
- * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: the grid of all values, one variant each, labelled by
- * what differs. A value in JSON brackets is one value, commas and all.
+ * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: one variant per combination of values, labelled by
+ * what differs. A value in JSON brackets is one value, with its commas.
  * @throws E_USAGE for an argument without `=`, a key typed twice, an empty value
  */
 export function expandVariants(typed: readonly string[]): Variant[] {
@@ -25,15 +25,15 @@ export function expandVariants(typed: readonly string[]): Variant[] {
     if (key === '' || values.length === 0 || values.includes('')) {
       throw new InferscopeError('E_USAGE', {
         what: `--engine-arg ${text} cannot be read`,
-        why: 'An engine argument is key=value, or key=a,b for a variant of each value.',
+        why: 'An engine argument is key=value, or key=a,b for one variant per value.',
         fix: 'Type for example: --engine-arg mode=eager,cudagraph',
       });
     }
     if (keys.has(key)) {
       throw new InferscopeError('E_USAGE', {
-        what: `--engine-arg ${key} was typed twice`,
-        why: 'Which of both counts cannot be told.',
-        fix: `Give both values at once to compare them: --engine-arg ${key}=${[...keys.get(key)!, ...values].join(',')}`,
+        what: `--engine-arg ${key} was given twice`,
+        why: 'It is unclear which value to use.',
+        fix: `To compare both values, type: --engine-arg ${key}=${[...keys.get(key)!, ...values].join(',')}`,
       });
     }
     keys.set(key, [...new Set(values)]);

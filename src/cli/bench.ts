@@ -17,8 +17,11 @@ export function define(command: Command): void {
   command.addHelpText(
     'after',
     examples(
-      ['inferscope bench suite', 'the embedded model on this CPU: one table, a report, CSV files'],
-      ['inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep', 'a server, until it saturates'],
+      ['inferscope bench suite', 'benchmark the embedded model on this CPU: table, report, CSV files'],
+      [
+        'inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep',
+        'load a server until it saturates',
+      ],
     ),
   );
 }

@@ -17,7 +17,7 @@ test.each([...defined.keys()])('%s --help has two examples and fits 80 columns',
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 });
 
-/** What a message, a comment or a page tells to type: up to a quote, a pipe, a comment, or what another program gets. */
+/** Commands in messages, comments and pages, up to a quote, a pipe, a comment, or another program's arguments. */
 function typedIn(text: string): string[] {
   return text
     .split('\n')
@@ -43,7 +43,7 @@ test('every command that a message, a page of the docs or the README names exist
     for (const typed of typedIn(readFileSync(join(packageRoot(), file), 'utf8'))) {
       const [first = '', second = ''] = typed.split(/\s+/);
       const own = defined.get(`${first} ${second}`) ?? defined.get(first);
-      // "inferscope reads", "inferscope writes": prose. `inferscope bench ${verb}`: any of its verbs.
+      // "inferscope reads", "inferscope writes": prose. `inferscope bench ${verb}`: any subcommand.
       if (!own || second.startsWith('${')) continue;
       for (const [flag] of typed.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z]/g)) {
         flags++;

@@ -1,7 +1,7 @@
 import type { CompletionCommand } from './completion-tree.js';
 import { below, lookups, quoted, walk } from './completion-walker.js';
 
-/** Needs nothing but bash 3.2: bash-completion is not on every machine. */
+/** Works with plain bash 3.2, without the bash-completion package. */
 export function bashScript(tree: readonly CompletionCommand[]): string {
   const words = tree.map(({ path, options }) => {
     const verbs = below(tree, path).flatMap(({ names }) => names);
@@ -18,7 +18,7 @@ ${words.join('\n')}
   esac
 }
 
-# Candidates that begin with what was typed; nothing of them is expanded.
+# Candidates that start with the typed text, unexpanded.
 _inferscope_offer() {
   local one
   for one in "$@"; do
@@ -34,7 +34,7 @@ _inferscope_sessions() {
 }
 
 _inferscope() {
-  # COMP_WORDS is broken at = : @ as well; here a word ends at a space.
+  # COMP_WORDS also splits at = : @; here words end at spaces only.
   local line=\${COMP_LINE:0:COMP_POINT} at one kind place verbs subverbs flags typed prefix='' IFS=$' \\t\\n'
   local -a words
   read -ra words <<<"$line"
@@ -73,7 +73,7 @@ _inferscope() {
       compopt -o filenames 2>/dev/null
       while IFS= read -r one; do COMPREPLY+=("$one"); done < <(compgen -c -- "$typed"; compgen -f -- "$typed") ;;
   esac
-  # Readline replaces only what stands behind the last break character.
+  # Readline replaces only the text after the last break character.
   local current=\${COMP_WORDS[COMP_CWORD]} whole=$prefix$typed cut i
   case "$current" in [=:@]) current= ;; esac
   cut=$((\${#whole} - \${#current}))

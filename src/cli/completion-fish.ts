@@ -23,7 +23,7 @@ function candidates(values: Values): string {
   }
 }
 
-/** fish itself knows which option takes a value; the functions tell it which command is being typed. */
+/** fish knows which options take a value; the functions determine which command is being typed. */
 export function fishScript(tree: readonly CompletionCommand[]): string {
   const verbs = tree
     .filter(({ path }) => path !== '')
@@ -99,7 +99,7 @@ function __inferscope_argument
   test $argv[3] = on -a $place[2] -gt $argv[2]
 end
 
-# a,b,…: what was typed before the last comma stays.
+# a,b,…: keep the text before the last comma.
 function __inferscope_list
   set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
   set -l kept (string match -r '^.*,' -- $typed)

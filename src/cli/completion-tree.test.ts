@@ -13,7 +13,7 @@ async function wholeProgram(): Promise<Command> {
 const below = (program: Command, path: string) =>
   path.split(' ').reduce((at, name) => at.commands.find((one) => one.name() === name)!, program);
 
-test('offered words belong to options that exist, and their parsers take them', async () => {
+test('completed values belong to existing options, and their parsers accept them', async () => {
   const program = await wholeProgram();
   for (const [key, { words }] of Object.entries(optionWords)) {
     const [, path, flag] = /^(.*) (--\S+)$/.exec(key)!;
@@ -30,7 +30,7 @@ test('offered words belong to options that exist, and their parsers take them', 
   }
 });
 
-test('what a value may be does not depend on the words of the help', async () => {
+test('completion does not depend on help text', async () => {
   const tree = completionTree(await wholeProgram());
   const values = (path: string, flag: string) =>
     tree.find((one) => one.path === path)!.options.find(({ flags }) => flags.includes(flag))!.values;

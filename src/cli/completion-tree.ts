@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from 'commander';
 import { argumentWords, type OfferedWords, optionWords } from './completion-values.js';
 
-/** What may stand in one place of a command line. */
+/** What is allowed at one position of a command line. */
 export type Values =
-  | { kind: 'words'; words: string[]; /** Several, with commas between. */ list: boolean }
+  | { kind: 'words'; words: string[]; /** Several, separated by commas. */ list: boolean }
   | { kind: 'sessions' | 'files' | 'program' | 'free' };
 
 export interface CompletionOption {
@@ -17,14 +17,14 @@ export interface CompletionOption {
 export interface CompletionCommand {
   /** `session show`; empty for inferscope itself. */
   path: string;
-  /** As typed below its parent, aliases last. */
+  /** As typed after its parent, aliases last. */
   names: string[];
   description: string;
   options: CompletionOption[];
   arguments: { values: Values; variadic: boolean }[];
 }
 
-/** Every command that `--help` shows, parents first, from what commander was told. */
+/** Every command in `--help`, parents first, from the commander definitions. */
 export function completionTree(program: Command): CompletionCommand[] {
   return walk(program, '');
 }
@@ -65,7 +65,7 @@ function argumentOf(argument: Argument, path: string) {
   return { values: valuesOf(argument.name(), known, false, false), variadic };
 }
 
-/** Options that take a file or folder, however their value is called. */
+/** Options that take a file or folder, whatever the placeholder of their value. */
 const fileOptions = new Set(['--model', '--from-model', '--roofline']);
 
 function valuesOf(name: string, known: OfferedWords | undefined, isFile: boolean, many: boolean): Values {

@@ -7,7 +7,7 @@ import { publishedDocuments } from '../model/published.js';
 import { stageKinds } from '../model/record.js';
 import * as explain from './explain-typed.js';
 
-/** Words of one place on the command line; `list`: several of them, with commas between. */
+/** Words for one position of the command line; `list`: several, separated by commas. */
 export interface OfferedWords {
   words: readonly string[];
   list?: true;
@@ -17,7 +17,7 @@ const embeddedDtypes: OfferedWords = { words: ['float32', 'int4'] };
 const memoryWeights: OfferedWords = { words: ['random', 'trained', 'load'] };
 const memoryEngineNames: OfferedWords = { words: memoryEngines };
 
-/** Words of options that check them in a parser of their own; commander knows those of the others (`choices`). */
+/** Values of options with their own parser; commander knows the others (`choices`). */
 export const optionWords: Readonly<Record<string, OfferedWords>> = {
   'profile --dtype': embeddedDtypes,
   'run --evaluator': { words: evaluators, list: true },

@@ -5,14 +5,14 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** How the scripts name what may stand somewhere: `words a b`, `list a b`, `sessions`, `files`, `program`, `free`. */
+/** How the scripts name what is allowed at a position: `words a b`, `list a b`, `sessions`, `files`, `program`, `free`. */
 export function kindOf(values: Values): string {
   if (values.kind !== 'words') return values.kind;
   return `${values.list ? 'list' : 'words'} ${values.words.join(' ')}`;
 }
 
 /**
- * Functions that bash and zsh share: they set `kind` or `at`, the path of the command, by what was typed.
+ * Functions shared by bash and zsh: they set `kind` or `at` (the path of the command) from the typed words.
  * - `_inferscope_option PATH FLAG`: kind of the option's value; `flag` where it takes none or is unknown
  * - `_inferscope_argument PATH INDEX`: kind of the argument
  * - `_inferscope_command PATH WORD`: path of the command below, and success
@@ -64,8 +64,9 @@ ${commands.join('\n')}
 }
 
 /**
- * Reads the words before the cursor, given as arguments: sets `at`, the path of the command, and `kind` to what comes next; `kind` is
- * `command` where a verb or an option may come, else as `kindOf`. `program` is what stands behind `run`.
+ * Reads the words before the cursor, given as arguments: sets `at`, the path of the command, and `kind` to what comes
+ * next; `kind` is
+ * `command` where a command or an option is allowed, else as in `kindOf`. `program` is the command line after `run`.
  */
 export const walk = `_inferscope_walk() {
   local word index=0
@@ -73,7 +74,7 @@ export const walk = `_inferscope_walk() {
   for word in "$@"; do
     if [[ $kind == program ]]; then continue; fi
     if [[ -n $kind ]]; then
-      # The value of the option before it.
+      # The value of the previous option.
       kind=''
       continue
     fi

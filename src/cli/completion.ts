@@ -16,18 +16,22 @@ const writers = {
   fish: async () => (await import('./completion-fish.js')).fishScript,
 } as const;
 
-/** @param commands all there are, this one among them: the script is made of their definitions */
+/** @param commands all commands, including this one: the script is generated from their definitions */
 export function defineCompletion(commands: readonly LoadableCommand[]): (command: Command) => void {
   return (command) => {
     command
-      .addArgument(new Argument('<shell>', 'whose script').choices(Object.keys(writers)).argOptional())
-      .addOption(new Option('--sessions', 'what the script asks: sessions, newest first').hideHelp())
+      .addArgument(
+        new Argument('<shell>', 'shell to print the script for').choices(Object.keys(writers)).argOptional(),
+      )
+      .addOption(
+        new Option('--sessions', 'print the sessions, newest first (called by the script)').hideHelp(),
+      )
       .addHelpText(
         'after',
-        `\nPut the line into ~/.bashrc or ~/.zshrc; for fish:\n  inferscope completion fish > ~/.config/fish/completions/inferscope.fish\n` +
+        `\nAdd the line to ~/.bashrc or ~/.zshrc; for fish:\n  inferscope completion fish > ~/.config/fish/completions/inferscope.fish\n` +
           examples(
-            ['source <(inferscope completion bash)', 'in ~/.bashrc'],
-            ['source <(inferscope completion zsh)', 'in ~/.zshrc, after compinit'],
+            ['source <(inferscope completion bash)', 'add to ~/.bashrc'],
+            ['source <(inferscope completion zsh)', 'add to ~/.zshrc, after compinit'],
           ),
       )
       .action(async (shell: keyof typeof writers | undefined, options: { sessions?: boolean }) => {
@@ -57,7 +61,7 @@ async function wholeProgram(commands: readonly LoadableCommand[]): Promise<Comma
   return program;
 }
 
-/** `value<tab>what it is`: names first, then ids. Reads no manifest, so that a keystroke is not slow. */
+/** `value<tab>what it is`: names first, then ids. Reads no manifest, to stay fast at each keystroke. */
 async function sessionLines(): Promise<string> {
   const { homeFolders } = await import('../session/home.js');
   const { sessionFolders } = await import('../session/folders.js');

@@ -3,7 +3,7 @@ import { InferscopeError } from '../model/errors.js';
 export function configError(path: string, where: string, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_CONFIG_FILE', {
     what: `${path}${where}: ${why}`,
-    why: 'The configuration file is not as it should be, so nothing was run.',
+    why: 'The configuration file is invalid, so nothing was run.',
     fix,
   });
 }

@@ -23,7 +23,7 @@ const benchShape = {
   seed: z.number().int().nonnegative().optional(),
   output: z.string().optional(),
 };
-/** A verb takes one number where it does not sweep the size. */
+/** Commands that do not sweep the size take one number. */
 const benchSection = (of: { batch: boolean; lengths: boolean }) =>
   z
     .strictObject({
@@ -34,7 +34,7 @@ const benchSection = (of: { batch: boolean; lengths: boolean }) =>
     })
     .optional();
 
-/** inferscope.yaml. Every key is optional; unknown keys are refused with the nearest right one. */
+/** inferscope.yaml. Every key is optional; unknown keys are rejected with the nearest known one. */
 export const configSchema = z.strictObject({
   home: z.string().optional(),
   profile: z
@@ -80,7 +80,10 @@ export const configSchema = z.strictObject({
       require_gpu: z.boolean().optional(),
     })
     .optional(),
-  /** The model that analyze, session compare --ai, run and import ask (docs/guides/ask-questions.md). Keys are in the environment. */
+  /**
+   * The model that analyze, session compare --ai, run and import ask (docs/guides/ask-questions.md). Keys are in the
+   * environment.
+   */
   ai: z
     .strictObject({
       provider: z.enum(aiProviders).optional(),
@@ -116,7 +119,7 @@ export const configSchema = z.strictObject({
       timeout: time.optional(),
     })
     .optional(),
-  /** Names of ranges that mark stages (src/import/stage-name-config.ts checks them). */
+  /** Range names that mark stages (src/import/stage-name-config.ts checks them). */
   stages: z.array(z.unknown()).optional(),
 });
 

@@ -37,7 +37,7 @@ async function applied(text: string, path: string[], typed: string[] = []): Prom
   return found.opts();
 }
 
-test('each verb has its own section; sizes are numbers or lists, as they are typed', async () => {
+test('each command has its own section; sizes are numbers or lists', async () => {
   const text = `bench:
   throughput: {batch_size: [1, 8], engine: transformers, engine_arg: [mode=eager, attn=sdpa], runs: 3}
   latency: {batch_size: 2}
@@ -58,13 +58,13 @@ monitor: {hz: 5, idle_for: 2s, record: true}
   expect(await applied(text, ['monitor'])).toMatchObject({ hz: 5, idleFor: 2000, record: true });
 });
 
-test('a section is of one command: a verb of the same name below another does not take it', async () => {
+test('a section does not apply to a subcommand of the same name', async () => {
   const text = 'profile: {model: tiny}\n';
   expect(await applied(text, ['profile'])).toMatchObject({ model: 'tiny' });
   expect(await applied(text, ['session', 'profile'])).toEqual({});
 });
 
-test('unknown keys are refused at every depth, with the nearest right one', () => {
+test('unknown keys are rejected at every depth, with the nearest known key', () => {
   const refused = (text: string) => {
     try {
       readConfigFile('inferscope.yaml', text);

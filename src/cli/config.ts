@@ -8,7 +8,7 @@ import { configError } from './config-error.js';
 
 /**
  * Settings: flags > environment > the nearest inferscope.yaml > $XDG_CONFIG_HOME/inferscope/config.yaml > defaults.
- * Both files have one form; zod and yaml are loaded only when one of them exists.
+ * Both files have the same format; zod and yaml are loaded only when one of them exists.
  */
 export function configFiles(cwd = process.cwd(), env: NodeJS.ProcessEnv = process.env): string[] {
   const files: string[] = [];
@@ -25,8 +25,9 @@ export function configFiles(cwd = process.cwd(), env: NodeJS.ProcessEnv = proces
 }
 
 /**
- * Applies the config files to this process and to a command: `home` becomes INFERSCOPE_HOME where the environment has
- * none, and the section of the command (`bench: {latency: …}` of `bench latency`) gives values to options that were not typed.
+ * Applies the config files to this process and to a command: `home` becomes INFERSCOPE_HOME if the environment does
+ * not set it, and the section of the command (`bench: {latency: …}` of `bench latency`) sets options that were not
+ * typed.
  * @throws E_CONFIG_FILE with line and column
  */
 export async function applyConfig(command: Command): Promise<void> {
@@ -35,7 +36,7 @@ export async function applyConfig(command: Command): Promise<void> {
   const { readConfigFile } = await import('./config-file.js');
   for (const path of files) {
     const config = readConfigFile(path, readText(path));
-    // Set but empty is not set, here as in homeFolders.
+    // An empty value counts as not set, as in homeFolders.
     if (config.home !== undefined) process.env['INFERSCOPE_HOME'] ||= resolve(dirname(path), config.home);
     const section = sectionOf(config, pathOf(command));
     if (section === null) continue;
@@ -52,7 +53,7 @@ export async function applyConfig(command: Command): Promise<void> {
   }
 }
 
-/** ["session", "export"]: what is typed behind the program's name. */
+/** ["session", "export"]: the command words after the program's name. */
 function pathOf(command: Command): string[] {
   const names: string[] = [];
   for (let one: Command | null = command; one?.parent; one = one.parent) names.unshift(one.name());
@@ -65,7 +66,7 @@ function sectionOf(config: object, path: readonly string[]): Record<string, unkn
   return typeof section === 'object' && section !== null ? (section as Record<string, unknown>) : null;
 }
 
-/** As the option would take it from the command line; a list is typed again and again. */
+/** Values in the form of the command line; a list repeats the option. */
 function parsedBy(option: Option, value: unknown): unknown {
   const { parseArg } = option;
   if (!parseArg) return value;
@@ -76,6 +77,6 @@ export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw configError(path, '', messageOf(error), 'Make it a readable file, or remove it.');
+    throw configError(path, '', messageOf(error), 'Make it readable, or remove it.');
   }
 }

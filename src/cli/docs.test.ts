@@ -13,7 +13,7 @@ const markdownBelow = (folder: string) =>
     .map((name) => join(folder, name));
 const pages = ['README.md', 'CONTRIBUTING.md', 'bench/diagnosis/README.md', ...markdownBelow('docs')];
 
-/** Lines of its blocks of code; a line that ends with \ goes on in the next one. Blocks of a language are not shell. */
+/** Lines of its blocks of code; a line that ends with \ continues on the next one. Blocks with a language are not shell. */
 function shellLines(page: string): string[] {
   return [...read(page).matchAll(/^```\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
     block!

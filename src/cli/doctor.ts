@@ -22,13 +22,16 @@ export function define(command: Command): void {
       'after',
       `\nExit code 0 when every required row is ok, else 1. Always required:\n${alwaysRequired.join(', ')}; --require names more.\n` +
         examples(
-          ['inferscope doctor', 'what this machine has and how to get the rest'],
-          ['inferscope doctor --require gpu,nsys,ncu_counters --json', 'a gate for a GPU machine, in CI'],
+          ['inferscope doctor', 'check this machine'],
+          [
+            'inferscope doctor --require gpu,nsys,ncu_counters --json',
+            'require GPU, nsys and counters, in CI',
+          ],
         ),
     )
     .action(async (options: { require?: string[]; json?: boolean }) => {
       const required = requiredIds(options.require ?? []);
-      if (process.stderr.isTTY && !options.json) talk('looking at this machine …');
+      if (process.stderr.isTTY && !options.json) talk('checking this machine …');
       const data = judge(await probeMachine(homeFolders().root), required);
       if (options.json) printDocument(document('doctor', doctorVersion, data));
       else print(doctorTable(data, terminalWidth()));
@@ -36,7 +39,7 @@ export function define(command: Command): void {
     });
 }
 
-/** `gpu,nsys` and `gpu nsys` alike. */
+/** Accepts `gpu,nsys` and `gpu nsys`. */
 function requiredIds(words: string[]): string[] {
   const ids = words.flatMap((word) => word.split(',')).filter(Boolean);
   for (const id of ids) {
@@ -68,7 +71,7 @@ const statusWords: Record<DoctorRow['status'], { word: string; paint: (text: str
 
 const indent = 31;
 
-/** The rows by group, the fix is below what it is for. */
+/** Rows by group, each fix below its row. */
 export function doctorTable(data: DoctorData, columns: number): string {
   const width = readingWidth(columns);
   const lines = [`inferscope ${toolVersion} · doctor`, ''];

@@ -10,7 +10,7 @@ describe('durations', () => {
     ['10min', 600_000],
     ['2h', 7_200_000],
     ['800us', 0.8],
-    // timeout(1) and sleep(1) take seconds, too.
+    // timeout(1) and sleep(1) also default to seconds.
     ['30', 30_000],
   ])('%s is %d ms', (text, ms) => {
     expect(durationMs(text)).toBeCloseTo(ms, 9);
@@ -21,7 +21,7 @@ describe('durations', () => {
     expect(durationMs('30', 'ms')).toBe(30);
   });
 
-  test.each(['', 'soon', '10d', '-1s', '1e3', '0', '0ms', '25d', '600h'])('"%s" is refused', (text) => {
+  test.each(['', 'soon', '10d', '-1s', '1e3', '0', '0ms', '25d', '600h'])('"%s" is rejected', (text) => {
     expect(() => duration('--timeout', '10m')(text)).toThrow('--timeout');
   });
 });

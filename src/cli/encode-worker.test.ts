@@ -51,7 +51,7 @@ async function summed(path: string): Promise<unknown[]> {
   return (await result.getRowsJS())[0]!.map(Number);
 }
 
-test('what threads have encoded is the table, in its order', async () => {
+test('parts encoded by threads form the table in order', async () => {
   const input = calls();
   const tables = heldTables(1);
   const path = join(testFolder(), 'a.parquet');
@@ -86,7 +86,7 @@ test('what threads have encoded is the table, in its order', async () => {
   ]);
 });
 
-test('a part that no thread knows is told', async () => {
+test('an unknown part is an error', async () => {
   const tables = heldTables(1);
   const file = tables.open(join(testFolder(), 'b.parquet'), rows);
   file.add(columns, { name: 'nosuch', input: calls(), columns: heldParts.apiCalls });

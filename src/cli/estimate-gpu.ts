@@ -10,8 +10,8 @@ import type { GpuSheet } from '../hardware/gpu-sheet.js';
 const gib = 2 ** 30;
 
 /**
- * A GPU as people type it (A10G, h100-pcie, "RTX 4090", the driver's name) or a size (24GB, 24GiB). A name of several
- * is the common form (H100: SXM), which is printed.
+ * Resolves a GPU name (A10G, h100-pcie, "RTX 4090", the driver's name) or a memory size (24GB, 24GiB). An ambiguous
+ * name means the common variant (H100: SXM), which is printed.
  * @throws E_USAGE for an unknown or ambiguous name
  */
 export function findGpu(typed: string): KnownGpu {
@@ -35,16 +35,16 @@ function roomOf(sheet: GpuSheet, name: string): KnownGpu {
     totalBytes: Math.round(known === undefined ? sheet.memoryGb * gib * allocatableShare : known * gib),
     source:
       known === undefined
-        ? `${allocatableShare * 100} % of the ${sheet.memoryGb} GB of its data sheet`
-        : 'what torch reports as its capacity',
+        ? `${allocatableShare * 100} % of the ${sheet.memoryGb} GB in its data sheet`
+        : 'capacity reported by torch',
   };
 }
 
 function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeError {
   const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${memoryGb} GB)`);
   return new InferscopeError('E_USAGE', {
-    what: `--gpu ${typed} is several GPUs`,
-    why: `It could be ${names.join(', ')}.`,
+    what: `--gpu ${typed} matches several GPUs`,
+    why: `Candidates: ${names.join(', ')}.`,
     fix: `Type for example: --gpu "${candidates[0]!.names[0]}"`,
   });
 }
@@ -53,7 +53,7 @@ function unknown(typed: string): InferscopeError {
   const names = gpuSheets.flatMap(({ names: [name] }) => (name === undefined ? [] : [name]));
   const meant = nearest(typed, names);
   return new InferscopeError('E_USAGE', {
-    what: `no GPU "${typed}" is known`,
+    what: `unknown GPU "${typed}"`,
     why: `Known: ${names.join(', ')}.`,
     fix: `Give its memory instead, e.g. --gpu 24GiB${meant === null ? '' : ` (nearest name: "${meant}")`}.`,
   });

@@ -104,7 +104,7 @@ describe('estimate', () => {
     expect(int4.data.weight_bytes).toBe(linear * (0.5 + 4 / 32) + (32_768 + 320) * 4);
   });
 
-  it('refuses what it cannot know, by code', async () => {
+  it('rejects unknown models and dtypes by code', async () => {
     expect(await codeOf(estimated(options({ model: 'llama-3.1-9b' })))).toBe('E_MODEL_NOT_FOUND');
     const folder = testFolder();
     expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_NOT_FOUND');
@@ -142,13 +142,13 @@ describe('memory', () => {
     expect(of('activations')).toBe(4 * 1024 * 2 * (4 * 4096 + 3 * 11_008) + 2 * 1024 * 128 * 2);
     expect(point!.fits).toBe(true);
     expect(point!.total_bytes).toBe(point!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
-    // 22.06 GiB less weights (12.55) and context (0.44): 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and what
-    // torch's allocator holds beside them, about 0.18.
+    // 22.06 GiB less weights (12.55) and context (0.44): 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and
+    // about 0.18 of further memory of torch's allocator.
     expect(Math.abs(point!.largest.batch_size! - 9.07 / 0.77)).toBeLessThan(1.5);
     expect(point!.would_fit).toEqual([]);
   });
 
-  it('says what would make it fit', async () => {
+  it('lists changes that make it fit', async () => {
     const [point] = (await memoryOf({ model: 'llama-2-13b', gpu: '24GB' })).points;
     expect(point!.fits).toBe(false);
     expect(point!.largest).toEqual({ context_tokens: 0, batch_size: 0, concurrency: 0 });
@@ -161,7 +161,7 @@ describe('memory', () => {
     ]);
   });
 
-  it('lists give a point each', async () => {
+  it('lists give one point per value', async () => {
     const { points } = await memoryOf({ batchSize: [1, 8], inputLen: [128, 1024], outputLen: [32] });
     expect(points.map((point) => [point.batch_size, point.input_len])).toEqual([
       [1, 128],
@@ -209,7 +209,7 @@ describe('files', () => {
     expect(issues).toEqual([]);
   });
 
-  it('a shard that was cut short is told, and the config is taken', async () => {
+  it('a truncated shard is an issue, and the config is used', async () => {
     const broken = testFolder();
     cpSync(join(folder, 'qwen2-safetensors'), broken, { recursive: true });
     truncateSync(join(broken, 'model-00002-of-00002.safetensors'), 20_000);
@@ -240,9 +240,9 @@ describe('--gpu', () => {
     expect(findGpu(typed).name).toBe(name);
   });
 
-  it('refuses what is several GPUs or none', () => {
+  it('rejects ambiguous and unknown GPUs', () => {
     expect(() => findGpu('V100')).toThrow('several');
-    expect(() => findGpu('Voodoo 2')).toThrow('no GPU');
+    expect(() => findGpu('Voodoo 2')).toThrow('unknown GPU');
     expect(findGpu('24GB').totalBytes).toBe(24e9);
   });
 });
@@ -319,7 +319,7 @@ it('the table of models: every model with its memory in each format, within 80 c
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
 });
 
-describe('80 columns, and nothing is lost in silence', () => {
+describe('80 columns, and dropped columns are named', () => {
   const textOf = async (change: Partial<EstimateAsked>, fits: boolean[] = []): Promise<string> => {
     const made = await estimated(options({ model: 'llama-3.1-8b', ...change }));
     // What fits is searched for (seconds); how it is shown needs a figure only.
@@ -332,13 +332,13 @@ describe('80 columns, and nothing is lost in silence', () => {
     return text.replaceAll(/\s+/g, ' ');
   };
 
-  it('what all rows have alike stands above them', async () => {
+  it('columns that are equal in all rows are shown once above the table', async () => {
     const text = await textOf({ batchSize: [1, 8, 512] }, [true]);
     expect(text).toContain('all: input 128, output 128, weights 15.0 GiB, fits yes');
     expect(text).toContain('batch KV cache activations overhead needed ');
   });
 
-  it('what has no room is named', async () => {
+  it('columns that do not fit are named', async () => {
     const lists = { batchSize: [1, 512], inputLen: [512, 131_072], outputLen: [128, 1024] };
     const text = await textOf(lists, [true, false]);
     expect(text).toContain('all: weights 15.0 GiB batch input output KV cache');
@@ -346,11 +346,11 @@ describe('80 columns, and nothing is lost in silence', () => {
     expect(text).toContain('max context');
   });
 
-  it('a GPU size that is not known is asked for', async () => {
+  it('asks for --gpu when the GPU size is unknown', async () => {
     expect(await textOf({ batchSize: [1, 8] })).toContain('Whether it fits: give --gpu');
   });
 
-  it('GPUs that all hold something else', async () => {
+  it('GPUs with different contents', async () => {
     const text = await textOf({
       model: 'gemma-3-27b',
       batchSize: [256],

@@ -34,49 +34,57 @@ export function define(command: Command): void {
     new Option(`${flag} <n>`, what).argParser(wholeNumber(flag, 1, 2)).default(1);
   command
     .option('--model <name>', 'preset, hub id, folder, config.json, safetensors or GGUF file')
-    .option('--layers', 'every module: parameters, FLOPs, bytes, activation sizes')
-    .option('--fits', 'which bundled models fit the --gpu, at each dtype')
-    .addOption(sizes('--batch-size', 'sequences; a list gives a table (default: 1)'))
-    .addOption(sizes('--input-len', 'prompt tokens of a sequence (default: 512; with --layers 128)'))
-    .addOption(sizes('--output-len', 'tokens generated of a sequence (default: 128)'))
+    .option('--layers', 'list every module with parameters, FLOPs, bytes and activation sizes')
+    .option('--fits', 'list the bundled models that fit --gpu at each dtype')
+    .addOption(sizes('--batch-size', 'batch size; a list gives a table (default: 1)'))
+    .addOption(sizes('--input-len', 'prompt tokens per sequence (default: 512; with --layers 128)'))
+    .addOption(sizes('--output-len', 'generated tokens per sequence (default: 128)'))
     .addOption(
-      sizes('--context-len', 'tokens of a sequence in all; with --layers those in the KV cache before'),
+      sizes('--context-len', 'total tokens per sequence; with --layers tokens already in the KV cache'),
     )
     .option(
       '--phase <phase>',
-      'with --layers: prefill (the prompt) or decode (one token a sequence)',
+      'with --layers: prefill (the prompt) or decode (one token per sequence)',
       parsePhase,
       'prefill',
     )
-    .option('--dtype <dtype>', "of weights (default: the config's torch_dtype, else float16)", parseDType)
+    .option(
+      '--dtype <dtype>',
+      'dtype of weights (default: torch_dtype of config.json, else float16)',
+      parseDType,
+    )
     .option(
       '--quantization <scheme>',
-      'of linear layers: fp8, awq, gptq, nvfp4, bnb-nf4, gguf-q4_k …',
+      'quantization of linear layers: fp8, awq, gptq, nvfp4, bnb-nf4, gguf-q4_k …',
       schemeNamed,
     )
-    .option('--kv-cache-dtype <dtype>', 'auto, fp8 or a dtype (default: auto)', kvDTypeNamed)
+    .option(
+      '--kv-cache-dtype <dtype>',
+      'dtype of the KV cache: auto, fp8 or a dtype (default: auto)',
+      kvDTypeNamed,
+    )
     .addOption(group('--tensor-parallel-size', 'GPUs that each layer is split over'))
-    .addOption(group('--pipeline-parallel-size', 'GPUs that the layers are spread over'))
-    .addOption(group('--expert-parallel-size', 'GPUs that the experts are spread over'))
-    .option('--gpu <name>', 'GPU (A10G, H200, …) or its memory (24GiB): says whether it fits')
-    .option('--gpu-memory-utilization <share>', 'vLLM: its share of the GPU (default: 0.9)', parseShare)
+    .addOption(group('--pipeline-parallel-size', 'GPUs that the layers are distributed over'))
+    .addOption(group('--expert-parallel-size', 'GPUs that the experts are distributed over'))
+    .option('--gpu <name>', 'GPU (A10G, H200, …) or memory size (24GiB) to check the fit')
+    .option('--gpu-memory-utilization <share>', 'vLLM: share of GPU memory to use (default: 0.9)', parseShare)
     .option('--engine <name>', `${memoryEngines.join(', ')}`, parseEngine, 'transformers')
-    .option('--max-model-len <n>', 'vLLM: longest sequence', wholeNumber('--max-model-len', 1, 8192))
+    .option('--max-model-len <n>', 'vLLM: maximum sequence length', wholeNumber('--max-model-len', 1, 8192))
     .option('--json', 'print one inferscope/estimate document (with --fits inferscope/estimate-fits)')
     .addHelpText(
       'after',
       examples(
         [
           'inferscope estimate --model llama-3.1-8b --gpu A10G --batch-size 1,8,32',
-          'where its memory goes, and how much context or batch fits',
+          'show the memory breakdown and the context and batch that fit',
         ],
-        ['inferscope estimate --gpu A10G --fits', 'which models fit this GPU, before anything is downloaded'],
+        ['inferscope estimate --gpu A10G --fits', 'list the models that fit this GPU, without downloads'],
       ),
     )
     .action((typed: Typed) => run(typed, command));
 }
 
-/** Name of this machine's first GPU; null where no driver shows one. */
+/** Name of this machine's first GPU; null if no driver reports one. */
 async function ownGpu(): Promise<string | null> {
   const { openGpus } = await import('../capture/telemetry-gpus.js');
   const { gpus } = await openGpus();
@@ -85,24 +93,24 @@ async function ownGpu(): Promise<string | null> {
   return name;
 }
 
-/** What the engine or the form of the answer leaves out. */
+/** Rejects options that the engine or the output mode ignores. */
 function refuseLeftOut(command: Command, { engine, fits, layers }: Typed): void {
   if (engine !== 'vllm')
     refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
-      why: `Only vLLM has it; the estimate is of ${engine}.`,
+      why: `Only vLLM has this option; the estimate is for ${engine}.`,
       fix: 'Add --engine vllm.',
     });
   if (engine === 'onnx')
     refuseUnused(command, ['gpu'], {
-      why: 'The embedded engine computes in main memory.',
-      fix: 'Leave it out, or choose --engine vllm or --engine transformers.',
+      why: 'The embedded engine runs on the CPU.',
+      fix: 'Remove it, or use --engine vllm or --engine transformers.',
     });
   if (!layers)
-    refuseUnused(command, ['phase'], { why: 'It is of the table of --layers.', fix: 'Add --layers.' });
+    refuseUnused(command, ['phase'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
   if (fits)
     refuseUnused(command, ['model', 'layers'], {
       why: '--fits compares all bundled models.',
-      fix: 'Leave it out, or leave --fits out.',
+      fix: 'Remove it, or remove --fits.',
     });
 }
 
@@ -118,11 +126,7 @@ async function run(typed: Typed, command: Command): Promise<void> {
   if (fits) {
     const name = gpu ?? (await ownGpu());
     if (name === null) {
-      throw missing(
-        '--gpu',
-        '--fits compares models with one GPU, and this machine has none.',
-        '--gpu A10G --fits',
-      );
+      throw missing('--gpu', '--fits needs a GPU, and this machine has none.', '--gpu A10G --fits');
     }
     const { estimateFits } = await import('../facts/estimate/fits.js');
     const document = estimateFits(findGpu(name), options);
@@ -135,8 +139,8 @@ async function run(typed: Typed, command: Command): Promise<void> {
   if (model === undefined) {
     throw missing(
       '--model',
-      'The estimate is of a model.',
-      '--model llama-3.1-8b, or --gpu A10G --fits for all',
+      'An estimate needs a model.',
+      '--model llama-3.1-8b, or --gpu A10G --fits for all bundled models',
     );
   }
   const made = await estimated({ ...options, model });
@@ -147,7 +151,7 @@ async function run(typed: Typed, command: Command): Promise<void> {
 }
 
 /**
- * The estimate of a model by its name, on a GPU by its name. Nothing is loaded, of files only headers are read.
+ * Estimates a named model on a named GPU. Loads no weights; reads only file headers.
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
  *   E_DTYPE, E_LENGTHS, E_USAGE
  */
@@ -170,7 +174,7 @@ function parsePhase(text: string): EstimateOptions['phase'] {
   if (text === 'prefill' || text === 'decode') return text;
   throw new InferscopeError('E_USAGE', {
     what: `unknown phase "${text}"`,
-    why: 'A model runs in two: prefill reads the prompt, decode makes one token a sequence.',
+    why: 'The phases are prefill (reads the prompt) and decode (generates one token per sequence).',
     fix: 'Type --phase prefill or --phase decode.',
   });
 }
@@ -180,7 +184,7 @@ function parseEngine(text: string): MemoryEngine {
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
     what: `unknown engine "${text}"`,
-    why: `What an engine keeps beside the weights is known for ${memoryEngines.join(', ')}.`,
+    why: `Memory in addition to weights is known for ${memoryEngines.join(', ')}.`,
     fix: 'Type for example: --engine vllm',
   });
 }
@@ -189,8 +193,8 @@ function parseShare(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value > 0 && value <= 1) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--gpu-memory-utilization ${text} is impossible`,
-    why: 'It is a share of the GPU, above 0 and at most 1.',
+    what: `invalid --gpu-memory-utilization ${text}`,
+    why: 'It is a share of GPU memory, above 0 and at most 1.',
     fix: 'Type for example: --gpu-memory-utilization 0.9',
   });
 }

@@ -5,12 +5,12 @@ import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { verify?: string };
 
-/** `explain --verify AFTER`: what the session's findings promised beside what another session achieved. */
+/** `explain --verify AFTER`: expected gains of the session's findings next to those achieved in another session. */
 export const verifyExtension = {
   define(command: Command): void {
     command.option(
       '--verify <after>',
-      'expected beside achieved: what the findings promised and what this session, with changes made, shows',
+      "compare the findings' expected gains with those achieved in this later session",
     );
   },
   async answer(session: Session, options: Options): Promise<boolean> {

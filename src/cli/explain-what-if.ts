@@ -5,12 +5,12 @@ import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { whatIf?: string[] };
 
-/** `explain --what-if`: the stages' times under changes. */
+/** `explain --what-if`: predicted stage times with changes. */
 export const whatIfExtension = {
   define(command: Command): void {
     command.option(
       '--what-if <changes>',
-      'times of the stages under changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, context-len=4096, gpu=H100; several by commas, or repeated',
+      'predict stage times with changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, context-len=4096, gpu=H100; separate several by commas, or repeat',
       (text: string, before: string[] = []) => [...before, text],
     );
   },

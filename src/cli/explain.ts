@@ -11,10 +11,10 @@ import { wholeNumber } from './numbers.js';
 import { print } from './output.js';
 import { type ExplainOptions, stageKinds, formats, severities } from './explain-typed.js';
 
-/** What answers instead of the explanation: --what-if, --verify. Each adds its option and says whether it was typed. */
+/** Alternatives to the explanation: --what-if, --verify. Each adds its option and reports whether it was typed. */
 interface ExplainExtension {
   define(command: Command): void;
-  /** @returns whether it answered */
+  /** @returns whether it printed an answer */
   answer(session: Session, options: ExplainOptions): Promise<boolean>;
 }
 
@@ -22,35 +22,35 @@ const extensions: readonly ExplainExtension[] = [whatIfExtension, verifyExtensio
 
 export function define(command: Command): void {
   command
-    .description("where the time beyond the hardware's limit goes, why, and what to change")
+    .description('show where time above the roofline goes, why, and what to change')
     .argument(
       '[session]',
-      'id or its unique beginning, name, @last, @last~1; or a file, which is saved as a session first: a capture or the export of a session',
+      'id prefix, name, @last or @last~1; or a file to save as a session first: a capture or an exported session',
     )
-    .option('--session <selector>', 'the same', '@last')
-    .option('--stage <kind>', `only one stage: ${stageKinds.join(', ')}`, oneOf('--stage', stageKinds))
+    .option('--session <selector>', 'same as the argument', '@last')
+    .option('--stage <kind>', `show one stage only: ${stageKinds.join(', ')}`, oneOf('--stage', stageKinds))
     .option(
       '--format <format>',
       `${formats.join(', ')} (md: for a pull request)`,
       oneOf('--format', formats),
       'text',
     )
-    .option('--json', 'the same as --format json: one inferscope/explain document')
-    .option('--html <file>', 'also write it as one page')
+    .option('--json', 'print one inferscope/explain document (same as --format json)')
+    .option('--html <file>', 'also write a self-contained HTML page')
     .option(
       '--fail-on <severity>',
-      `exit 1 when there is a finding of at least this severity: ${severities.join(', ')}`,
+      `exit with code 1 on a finding of at least this severity: ${severities.join(', ')}`,
       oneOf('--fail-on', severities),
     )
-    .option('--rank <n>', 'of this rank; by default the slowest', wholeNumber('--rank', 0, 0))
-    .option('--device <n>', 'of this device', wholeNumber('--device', 0, 0))
+    .option('--rank <n>', 'rank to show (default: the slowest)', wholeNumber('--rank', 0, 0))
+    .option('--device <n>', 'device to show', wholeNumber('--device', 0, 0))
     .option(
       '--limit <n>',
-      'findings that are shown (default: 3, of --verbose 10)',
+      'number of findings to show (default: 3, with --verbose 10)',
       wholeNumber('--limit', 0, 5),
     )
-    .option('--verbose', 'every finding with evidence, cause and how to check it')
-    .option('--sql <n>', 'print the query behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
+    .option('--verbose', 'show every finding with evidence, cause and verification')
+    .option('--sql <n>', 'print the SQL behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
   for (const extension of extensions) extension.define(command);
   command
     .addHelpText(
@@ -58,11 +58,11 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope explain llm-b1 --stage decode --format md --fail-on high',
-          'for a pull request and its CI',
+          'write Markdown for a pull request and fail CI on findings',
         ],
         [
           'inferscope explain before --verify after --html verified.html',
-          'expected beside achieved, also as a page to send around',
+          'compare expected with achieved gains, also as an HTML page',
         ],
       ),
     )
@@ -94,13 +94,13 @@ export function define(command: Command): void {
     });
 }
 
-/** @throws E_USAGE for two questions at once */
+/** @throws E_USAGE for --what-if together with --verify */
 function requireOne(options: ExplainOptions & { whatIf?: string[]; verify?: string }): void {
   if (options.whatIf === undefined || options.verify === undefined) return;
   throw new InferscopeError('E_USAGE', {
-    what: '--what-if and --verify are two questions',
-    why: 'One predicts from a session what was not run, the other sets two sessions side by side.',
-    fix: 'Type one of them: inferscope explain <before> --verify <after>',
+    what: '--what-if and --verify are mutually exclusive',
+    why: 'One predicts changes to a session, the other compares two sessions.',
+    fix: 'Use one of them: inferscope explain <before> --verify <after>',
   });
 }
 
@@ -138,7 +138,7 @@ async function printQuery(data: ExplainResult, n: number): Promise<void> {
       why:
         queries.length === 0
           ? 'No finding of this session has a query.'
-          : `Its findings have ${queries.length}, from 1.`,
+          : `Its findings have queries 1 to ${queries.length}.`,
       fix: 'inferscope explain --format json has every query of every bar.',
     });
   }

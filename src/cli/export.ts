@@ -20,7 +20,7 @@ const textFormats: Record<string, () => Promise<TextExport>> = {
 const jsonFormats: ReadonlySet<string> = new Set(['chrome-trace', 'speedscope']);
 const folderFormats = ['csv', 'parquet'];
 const formats = [...Object.keys(textFormats), ...folderFormats];
-/** What people call a format. */
+/** Other names of formats. */
 const otherNames: Record<string, string> = { perfetto: 'chrome-trace', chrome: 'chrome-trace' };
 const endings: Record<string, string> = {
   'chrome-trace': '.trace.json',
@@ -32,19 +32,19 @@ const endings: Record<string, string> = {
 
 export function define(command: Command): void {
   command
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
-    .option('-s, --session <selector>', 'the same', '@last')
+    .argument('[session]', 'id prefix, name, @last or @last~1')
+    .option('-s, --session <selector>', 'same as the argument', '@last')
     .option('--format <format>', `${formats.join(', ')}; perfetto is chrome-trace`, 'chrome-trace')
     .option(
       '-o, --output <path>',
-      'file, or for csv and parquet a new or empty folder; default: <session>.trace.json and the like, or stdout where that is no terminal',
+      'file; for csv and parquet a new or empty folder (default: <session>.trace.json or similar, or stdout if it is not a terminal)',
     )
-    .option('--execution <id>', 'only this execution of the session')
+    .option('--execution <id>', 'export only this execution of the session')
     .addHelpText(
       'after',
       examples(
-        ['inferscope export @last', 'a trace file of the newest session: open it at ui.perfetto.dev'],
-        ['inferscope export --session llama-b1 --format csv --output tables/', 'one file a table'],
+        ['inferscope export @last', 'write a trace of the newest session, to open at ui.perfetto.dev'],
+        ['inferscope export --session llama-b1 --format csv --output tables/', 'write one file per table'],
       ),
     )
     .action(
@@ -104,13 +104,13 @@ function requireExecution({ id, manifest }: Session, execution: string, format: 
   if (!ids.includes(execution))
     throw usage(
       `session ${id} has no execution ${execution}`,
-      `Its executions are ${ids.join(', ')}.`,
+      `Executions: ${ids.join(', ')}.`,
       `inferscope export ${id} --execution ${ids[0] ?? ''}`,
     );
   if (format === 'parquet')
     throw usage(
-      '--execution does not go with parquet',
-      "parquet copies the session's own files, which hold all executions.",
+      '--execution does not work with parquet',
+      "parquet copies the session's files, which contain all executions.",
       `inferscope export ${id} --format csv --execution ${execution}`,
     );
 }
@@ -119,12 +119,12 @@ function checkNewFolder(folder: string, format: string): void {
   const fix = `inferscope export --format ${format} --output tables/`;
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory())
-    throw usage(`--output ${folder} is a file`, `${format} is one file a table or more.`, fix);
+    throw usage(`--output ${folder} is a file`, `${format} writes one file per table.`, fix);
   if (readdirSync(folder).length > 0) {
     throw usage(
       `--output ${folder} is not empty`,
-      'Files of another export between these would be taken for this session’s.',
-      'Give a new or an empty folder.',
+      'Files of another export would mix with those of this session.',
+      'Choose a new or empty folder.',
     );
   }
 }
@@ -133,7 +133,7 @@ function checkFile(path: string, format: string): void {
   if (!existsSync(path) || !statSync(path).isDirectory()) return;
   throw usage(
     `--output ${path} is a folder`,
-    `${format} is one file.`,
+    `${format} writes one file.`,
     `Type for example: --output ${join(path, format === 'openmetrics' ? 'metrics.txt' : 'trace.json')}`,
   );
 }
@@ -142,7 +142,7 @@ function usage(what: string, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', { what, why, fix });
 }
 
-/** An empty timeline would look like a fault of the viewer. */
+/** An empty timeline would look like a viewer bug. */
 async function requireRows(database: SessionDatabase, format: string, id: string): Promise<void> {
   const { tablesWithRows } = await import('../export/csv.js');
   const found = await tablesWithRows(database);
@@ -153,8 +153,8 @@ async function requireRows(database: SessionDatabase, format: string, id: string
   const tables = needed[format];
   if (!tables || found.some((table) => tables.includes(table))) return;
   throw usage(
-    `session ${id} has nothing that ${format} can show`,
-    `It needs one of ${tables.join(', ')}; the session has ${found.join(', ') || 'no rows at all'}.`,
+    `session ${id} has no rows that ${format} can show`,
+    `It needs one of the tables ${tables.join(', ')}; the session has ${found.join(', ') || 'no rows at all'}.`,
     `Choose another session (inferscope session list), or --format csv.`,
   );
 }
@@ -169,7 +169,7 @@ async function toStdout(text: AsyncIterable<string>): Promise<void> {
   }
 }
 
-/** Whole or not at all; a pipe or device that the user names is written as it is. */
+/** Writes a file atomically; writes to a named pipe or device directly. */
 async function toFile(text: AsyncIterable<string>, path: string): Promise<void> {
   const special = existsSync(path) && !statSync(path).isFile();
   const temporary = special ? path : `${path}.${randomBytes(4).toString('hex')}.tmp`;
@@ -183,7 +183,7 @@ async function toFile(text: AsyncIterable<string>, path: string): Promise<void> 
   }
 }
 
-/** Whole or not at all. */
+/** Writes atomically. */
 async function writeFolder(
   session: Session,
   database: SessionDatabase,

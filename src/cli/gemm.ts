@@ -16,28 +16,28 @@ interface GemmOptions {
 
 export function define(command: Command): void {
   command
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
-    .option('--session <selector>', 'the same', '@last')
-    .option('--stage <kind>', `only products of one stage: ${stageNames.join(', ')}`, parseStage)
+    .argument('[session]', 'id prefix, name, @last or @last~1')
+    .option('--session <selector>', 'same as the argument', '@last')
+    .option('--stage <kind>', `only GEMMs of one stage: ${stageNames.join(', ')}`, parseStage)
     .option(
       '--top <n>',
-      'only the n shapes that cost most (default: 20 in the terminal)',
+      'show only the n most expensive shapes (default: 20 in the terminal)',
       wholeNumber('--top', 1, 20),
     )
     .option('--json', 'print one inferscope/gemms document')
-    .option('--csv', 'print one row a shape and source')
+    .option('--csv', 'print CSV, one row per shape and source')
     .addHelpText(
       'after',
       examples(
-        ['inferscope gemm --stage decode', 'products of a decode step in the newest session'],
-        ['inferscope gemm --session llm-b1 --csv > gemms.csv', 'all of them, for a spreadsheet'],
+        ['inferscope gemm --stage decode', 'list GEMMs per decode step in the newest session'],
+        ['inferscope gemm --session llm-b1 --csv > gemms.csv', 'write all GEMMs for a spreadsheet'],
       ),
     )
     .action(async (selector: string | undefined, options: GemmOptions) => {
       if (options.json && options.csv) {
         throw new InferscopeError('E_USAGE', {
-          what: '--json and --csv were both given',
-          why: 'stdout holds one of them.',
+          what: '--json and --csv are mutually exclusive',
+          why: 'stdout takes one format.',
           fix: 'inferscope gemm --json',
         });
       }
@@ -78,8 +78,8 @@ function parseStage(text: string): string {
 
 function nothing(id: string, stage: string | undefined): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `session ${id} has no matrix product with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
-    why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys has none, and logs do not tell stages.',
+    what: `session ${id} has no GEMM with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
+    why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys records none, and logs do not record stages.',
     fix: 'Record them: inferscope run --evaluator torch --gemm-log -- command',
   });
 }

@@ -12,7 +12,7 @@ import { InferscopeError } from '../model/errors.js';
 
 const list = (length: number) => Array.from({ length }, (_, index) => index + 1);
 
-/** What the error says of the grid. */
+/** The error for the grid. */
 function refusal(expand: () => unknown): string {
   try {
     expand();
@@ -23,7 +23,7 @@ function refusal(expand: () => unknown): string {
   return 'expanded';
 }
 
-test('a grid that is too large is refused with its count before it is expanded', () => {
+test('a grid that is too large is rejected with its count before it is expanded', () => {
   const [long, half] = [list(9000), list(100)];
   const refusals = [
     () =>

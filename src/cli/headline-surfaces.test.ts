@@ -64,7 +64,7 @@ async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
   };
 }
 
-test('every surface leads with the time without the profiler, and shares are of it', async () => {
+test('every surface leads with the time without the profiler, which shares refer to', async () => {
   const session = await traceSessionOf({ stages: [step, clean], ...rows }, { clean: 'clean' });
   const { waterfall, shown, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(60, 0);
@@ -80,7 +80,7 @@ test('every surface leads with the time without the profiler, and shares are of 
   );
 });
 
-test('without a clean execution the first sentence says that the time is the profiler’s', async () => {
+test('without a clean execution the first sentence says that the time is under the profiler', async () => {
   const session = await traceSessionOf({ stages: [step], ...rows });
   const { shown, waterfall, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(100, 0);

@@ -10,10 +10,10 @@ import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
 import { leaveAtOnce, whileStopping } from './interrupt.js';
 
-/** Set in the process that reads. */
+/** Set in the reading process. */
 const variable = 'INFERSCOPE_IMPORT_APART';
 
-/** `export/*.parquet` as a shell spells it out: the files of one nsys folder stand for the folder, once. */
+/** `export/*.parquet` as expanded by a shell: files of one nsys folder are replaced by the folder. */
 export function wholeFolders(paths: readonly string[]): string[] {
   const folders = paths.map((path) => {
     const folder = dirname(path);
@@ -24,16 +24,16 @@ export function wholeFolders(paths: readonly string[]): string[] {
 }
 
 /**
- * DuckDB reads Parquet pages without checksums, and a damaged one may end the process that reads it: folders of Parquet
- * files are read by a process of their own, which runs the same command.
- * @returns whether this was done, and `process.exitCode` is that process's
+ * DuckDB reads Parquet pages without checksums, and a damaged page may crash the process. Folders of Parquet files are
+ * therefore read by a child process that runs the same command.
+ * @returns whether a child process did it; `process.exitCode` is then that of the child
  * @throws E_TRACE_FILE when it crashed, E_PROCESS_START
  */
 export async function importApart(paths: readonly string[]): Promise<boolean> {
   const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
   if (folders.length === 0 || process.env[variable] !== undefined) return false;
   const argv = [...process.execArgv, ...process.argv.slice(1)];
-  // In a group of its own: Ctrl-C reaches this process, which passes it on, once.
+  // In its own process group: Ctrl-C reaches this process, which forwards it once.
   const child = await startOwn('reads the folder', process.argv[1]!, (mark) =>
     spawn(process.execPath, argv, {
       stdio: 'inherit',
@@ -53,7 +53,7 @@ export async function importApart(paths: readonly string[]): Promise<boolean> {
   if (!crashes.has(signal)) leaveAtOnce(signal);
   throw new InferscopeError('E_TRACE_FILE', {
     what: `cannot read ${folders.map((path) => basename(path)).join(', ')}`,
-    why: `The process that read it ended by ${signal}: a Parquet file in it is damaged. Nothing was kept.`,
+    why: `The reading process was killed by ${signal}: a Parquet file is damaged. Nothing was saved.`,
     fix: 'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
   });
 }

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => session.abandon());
 
-test.each(files)('100,000 arrays in arrays are read past or a bad file: %s', async (file) => {
+test.each(files)('100,000 nested arrays are skipped or rejected: %s', async (file) => {
   const text = readFileSync(file, 'utf8');
   // The last key of the first line that is an object, or of the file.
   const line = text.startsWith('{"') ? text.split('\n')[0]! : text;

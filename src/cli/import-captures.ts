@@ -15,40 +15,40 @@ import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
 import type { StageNameRule } from '../import/stage-name-rules.js';
 
-/** A file (or nsys parquet folder) that a profiler wrote. */
+/** A file (or nsys parquet folder) written by a profiler. */
 export interface CaptureFile {
   path: string;
-  /** Of the run that wrote it; without it, files of one tool are taken as one execution. */
+  /** Execution that wrote it; without it, each tool is one execution. */
   execution?: Pick<Execution, 'execution_id' | 'purpose' | 'command' | 'exit_code'>;
-  /** What its writer says that it is; kept under it where it cannot be read. */
+  /** Kind given by its writer; unreadable files are saved under this kind. */
   kind?: string;
 }
 
 export interface ImportOptions {
-  /** Session time 0 where the caller knows it; else the earliest capture begins it. */
+  /** Session time 0 if known to the caller; else the start of the earliest capture. */
   zero?: ImportContext['zero'];
   stageNames?: readonly StageNameRule[];
-  /** Values that must not be kept anywhere, e.g. tokens of the program's environment. */
+  /** Values to redact everywhere, e.g. tokens in the program's environment. */
   redact?: (text: string) => string;
-  /** Keep the files as they are beside the tables. */
+  /** Save the raw files in addition to the tables. */
   keepRaw: boolean;
-  /** Ids that an older capture of the same session has. */
+  /** Ids used by earlier captures of the same session. */
   taken?: readonly string[];
-  /** One bad file does not cost the others (`run`); otherwise the first one ends the import. */
+  /** Continue after a bad file (`run`); otherwise the first bad file fails the import. */
   tolerant?: boolean;
   signal?: AbortSignal;
   onProgress?: (file: string, share: number) => void;
 }
 
 export interface ImportedCaptures {
-  /** Wall clock of the session's time 0, ns since the epoch; null when no capture tells. */
+  /** Wall clock of the session's time 0, ns since the epoch; null when no capture records it. */
   zeroRealtimeNs: bigint | null;
   executions: Execution[];
   captures: Capture[];
   issues: Issue[];
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
-  /** What a workload said of its model, from its record. */
+  /** Facts about the model from the workload's record. */
   model: ModelLine | null;
   sizes: RequestSizes | null;
   failures: { path: string; error: InferscopeError }[];
@@ -56,23 +56,23 @@ export interface ImportedCaptures {
 
 interface Known {
   file: CaptureFile;
-  /** What the importer reads: the file itself, or what its own tool made of it. */
+  /** What the importer reads: the file itself or its export by its own tool. */
   readable: string;
   importer: Importer;
-  /** What the file itself is. */
+  /** Kind of the file itself. */
   format: string;
   facts: CaptureFacts;
-  /** Of the program's environment, as the file holds it; never kept. */
+  /** Secrets from the program's environment in the file; never saved. */
   secrets: string[];
-  /** Further pages that its own tool printed, kept beside it: ncu's details, with NVIDIA's own rules. */
+  /** Further pages printed by its own tool, saved with it: ncu's details with NVIDIA's rules. */
   pages: string[];
 }
 
 const host = 'localhost';
 
 /**
- * Brings files of any known format into one session: they are recordings of one run of a workload, or of several runs
- * of the same one. Raw files are kept as artifacts.
+ * Imports files of any known format into one session: captures of one or several runs of the same workload. Raw files
+ * are saved as artifacts.
  * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TOOL_MISSING … unless `tolerant`
  */
 export async function importCaptures(
@@ -100,7 +100,7 @@ export async function importCaptures(
         throw error;
       imported.failures.push({ path, error });
       if (error.code === 'E_INTERRUPTED') {
-        const text = `${basename(path)} was not read, Ctrl-C was pressed: it lies with the artifacts, inferscope import reads it.`;
+        const text = `${basename(path)} was not read because of Ctrl-C; it is saved with the artifacts, and inferscope import can read it.`;
         imported.issues.push({ code: 'capture_unread', severity: 'warning', text });
         return null;
       }
@@ -127,7 +127,7 @@ export async function importCaptures(
   imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
   for (const { file, facts } of known)
-    // Figures of benchmarks are compared over months.
+    // Benchmark figures are compared over long periods.
     if (facts.purpose !== 'results') ensureSameTime(file.path, facts.realtime_zero_ns, zero.realtime_ns);
 
   const secrets = known.flatMap(({ secrets, facts }) => [
@@ -137,7 +137,7 @@ export async function importCaptures(
   const redact = (text: string) => redactText(options.redact?.(text) ?? text, secrets);
   const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
-  // What a capture left that could not be read to its end keeps its id.
+  // A partially read capture keeps its id.
   const taken = [...(options.taken ?? [])];
   for (const one of known) {
     const execution = executionOf(one, timeline ?? one, secrets);
@@ -185,53 +185,53 @@ export async function importCaptures(
   return imported;
 }
 
-/** Arrays within arrays by the thousand, or a length or number that JavaScript refuses. */
+/** Arrays nested thousands deep, or a length or number that JavaScript rejects. */
 function tooMuch(path: string, cause: RangeError): InferscopeError {
   return new InferscopeError(
     'E_TRACE_FILE',
     {
       what: `cannot read ${path}`,
-      why: `It holds values nested too deep or too large to be read (${cause.message}).`,
+      why: `It has values nested too deeply or too large to read (${cause.message}).`,
       fix: 'Export it again from the profiler.',
     },
     { cause },
   );
 }
 
-/** @throws E_USAGE for a memory profile among other captures: a session has one subject */
+/** @throws E_USAGE for a memory profile together with other captures */
 function ensureAlone(known: readonly Known[], captures: number): void {
   const one = known.find(({ importer }) => importer.keepsFile);
   if (!one || captures === 1) return;
   throw new InferscopeError('E_USAGE', {
     what: `${one.file.path} cannot be imported together with other captures`,
-    why: 'A memory profile is a session of its own.',
+    why: 'A memory profile needs its own session.',
     fix: `inferscope import ${one.file.path}`,
   });
 }
 
-/** Of a wall clock, ns since the epoch: 1970 to 2100. */
+/** Valid wall clock, ns since the epoch: 1970 to 2100. */
 const latestClockNs = 4_102_444_800_000_000_000n;
 
-/** Takes away a clock that shows no time of this century or the last. @returns that it did */
+/** Removes a clock outside this range. @returns whether it was removed */
 function clockIssues({ file, facts }: Known): Issue[] {
   const zero = facts.realtime_zero_ns;
   if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
   facts.realtime_zero_ns = null;
-  const text = `The wall clock of ${basename(file.path)} is not a date (${zero} ns since 1970): it is not used.`;
+  const text = `The wall clock of ${basename(file.path)} is not a valid date (${zero} ns since 1970) and is ignored.`;
   return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
-/** The workload's own record is soon read, and tells what the others are about. @throws E_INTERRUPTED */
+/** The workload's record is small and describes the other captures. @throws E_INTERRUPTED */
 function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true || kind === 'record') return;
   throw new InferscopeError('E_INTERRUPTED', {
     what: `${basename(path)} was not read`,
-    why: 'Ctrl-C was pressed before.',
+    why: 'Ctrl-C was pressed first.',
     fix: 'Import it from the artifacts of the session.',
   });
 }
 
-/** Its own tool may read it later, or tell what is wrong with it. */
+/** Its own tool may be able to read it later or report its error. */
 async function keepUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
   const captureId = execution?.execution_id ?? null;
   await session.addArtifact(path, { kind: kind ?? 'unread', captureId, name: basename(path) });
@@ -256,7 +256,7 @@ async function recognise(file: CaptureFile, session: SessionFiles): Promise<Know
   };
 }
 
-/** Binary reports are read through the tool that wrote them. */
+/** Binary reports are exported with the tool that wrote them. */
 async function converted(
   path: string,
   importer: Importer,
@@ -276,7 +276,7 @@ async function converted(
   return { readable: path, pages: [] };
 }
 
-/** @throws E_TRACE_FILE where a folder of Parquet files holds a page that cannot be read */
+/** @throws E_TRACE_FILE when a folder of Parquet files has an unreadable page */
 async function ensurePages(readable: string): Promise<void> {
   if (!(await stat(readable)).isDirectory()) return;
   const names = (await readdir(readable)).filter((name) => name.endsWith('.parquet'));
@@ -295,7 +295,7 @@ async function folderFor(path: string, scratch: string): Promise<string> {
   return folder;
 }
 
-/** Telemetry logs were written beside the timeline; everything else is an execution a tool. */
+/** Telemetry logs belong to the execution of the timeline; any other tool is its own execution. */
 function executionOf({ file, facts }: Known, timeline: Known, secrets: string[]): Execution {
   const own = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
@@ -310,7 +310,7 @@ function executionOf({ file, facts }: Known, timeline: Known, secrets: string[])
   };
 }
 
-/** nsys, nsys-2, … : the name of the tool, numbered where there are several files of it. */
+/** nsys, nsys-2, …: the tool's name, numbered if it has several files. */
 function freeId({ facts, file }: Known, taken: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;
@@ -328,8 +328,8 @@ function idOf(name: string): string {
 }
 
 /**
- * Profilers' files are kept as they are, secrets of the program included: they are raw reports, which `session export`
- * leaves out. The record is the workload's own and goes along, so it is kept without secrets.
+ * Profilers' raw files are saved unchanged and may contain the program's secrets; `session export` leaves them out.
+ * The workload's record is exported, so it is saved without secrets.
  */
 async function keepRaw(
   session: SessionFiles,

@@ -30,7 +30,7 @@ export interface ImportRunOptions {
 }
 
 /**
- * Files → session. Nothing is kept when one of them cannot be read or Ctrl-C stops it.
+ * Files → session. Saves nothing when a file cannot be read or on Ctrl-C.
  * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TRACE_NEWER, E_TOOL_MISSING, E_INTERRUPTED, E_DISK_FULL …
  */
 export async function runImport(
@@ -56,10 +56,10 @@ export async function runImport(
       options.session === undefined
         ? await intoNew(files, settings, options, { model, roofline })
         : await intoKept(options.session, files, settings);
-    progress.done('session kept', id);
+    progress.done('session saved', id);
     return id;
   } catch (error) {
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the session', home: true });
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'save the session', home: true });
   } finally {
     progress.end();
   }
@@ -80,7 +80,7 @@ async function intoNew(
     kind: 'import',
     name: options.name ?? null,
     tags: options.tag,
-    doing: 'keep the session',
+    doing: 'save the session',
   };
   const { id } = await recordSession(plan, async ({ files: session }) => {
     const imported = await importCaptures(session, files, settings);
@@ -129,7 +129,7 @@ function recordedBy(imported: ImportedCaptures, files: CaptureFile[], model: Nam
   };
 }
 
-/** From the workload's own record where it wrote one; a model named on the command line comes first. */
+/** From the workload's record if there is one; --model takes precedence. */
 export function workloadOf(
   { model: line, sizes }: Pick<ImportedCaptures, 'model' | 'sizes'>,
   named: NamedModel | null,

@@ -20,43 +20,43 @@ export function define(command: Command): void {
   command
     .argument(
       '<file...>',
-      'what a profiler wrote: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
+      'captures: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
         '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, InferenceX, GuideLLM, llama-bench, ' +
         'optimum-benchmark; memory profiles; inferscope records',
     )
-    .option('--session <selector>', 'add them to this session instead of making one')
-    .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
+    .option('--session <selector>', 'add the files to this session instead of creating one')
+    .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
     .option(
       '--roofline <file>',
-      'roofs of the GPU that was captured: what inferscope roofline --json printed on its machine (default: those of this machine, if it has the same GPU)',
+      'roofline of the captured GPU: output of inferscope roofline --json on its machine (default: roofline of this machine, if it has the same GPU)',
     )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
-    .option('--no-raw', 'keep the tables only, not the files themselves')
-    .option('--no-analyze', 'only import: no summary, no report')
+    .option('--no-raw', 'save the tables only, not the raw files')
+    .option('--no-analyze', 'import only; no summary, no report')
     .option('--json', 'print one document: inferscope/trace, counters, gemms, results or session-show')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
       'after',
       examples(
-        ['inferscope import llama-b1.nsys-rep --name b1', 'a session with its summary and report'],
-        ['inferscope import trace.json.gz kernels.csv dmon.log', 'several recordings of one run, joined'],
+        ['inferscope import llama-b1.nsys-rep --name b1', 'create a session with summary and report'],
+        ['inferscope import trace.json.gz kernels.csv dmon.log', 'join several captures of one run'],
       ),
     )
     .action(async (files: string[], options: ImportCommandOptions) => {
       const { session, model, roofline } = options;
       if (session !== undefined && (model !== undefined || roofline !== undefined)) {
         throw new InferscopeError('E_USAGE', {
-          what: '--model and --roofline go with a new session',
-          why: `--session ${session} adds files to one that is saved already, whose model and GPU are known.`,
+          what: '--model and --roofline need a new session',
+          why: `--session ${session} adds files to a saved session with a known model and GPU.`,
           fix: 'Import all files together, without --session.',
         });
       }
       if (session !== undefined && (options.name !== undefined || options.tag.length > 0)) {
         throw new InferscopeError('E_USAGE', {
-          what: '--name and --tag go with a new session',
-          why: `--session ${session} adds to one that is kept already.`,
-          fix: `Name it with: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
+          what: '--name and --tag need a new session',
+          why: `--session ${session} adds files to a saved session.`,
+          fix: `To rename it, type: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
         });
       }
       const { importApart, wholeFolders } = await import('./import-apart.js');

@@ -6,21 +6,21 @@ import { talk } from './output.js';
 /** Bit of SIGHUP in a signal mask. */
 const hangup = 1n << BigInt(system.signals.SIGHUP - 1);
 
-/** Signals that stop a command: Ctrl-C, a polite kill, a terminal that is closed. `nohup` has SIGHUP ignored, and a listener would undo that. */
+/** Signals that stop a command: Ctrl-C, kill, a closed terminal. `nohup` ignores SIGHUP, and a listener would undo that. */
 export function stopSignals(): readonly NodeJS.Signals[] {
   let ignored = 0n;
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1];
     ignored = BigInt(`0x${mask ?? '0'}`);
   } catch {
-    // Not Linux: nothing tells.
+    // Not Linux: the signal mask is unknown.
   }
   return (ignored & hangup) === 0n ? ['SIGINT', 'SIGTERM', 'SIGHUP'] : ['SIGINT', 'SIGTERM'];
 }
 
 /**
- * Ends this process as the signal would have, at once (`process.exit` waits for a query that runs), but not before what
- * was to be removed at the end is removed.
+ * Exits as the signal would have, at once (`process.exit` waits for a running query), after the exit handlers removed
+ * temporary files.
  */
 export function leaveAtOnce(name: NodeJS.Signals): void {
   process.emit('exit', 128 + system.signals[name]);
@@ -28,7 +28,7 @@ export function leaveAtOnce(name: NodeJS.Signals): void {
   process.kill(process.pid, name);
 }
 
-/** For as long as a command does nothing about a signal of its own. */
+/** Default handling while a command has no signal handler of its own. */
 export function leaveUnlessHandled(): void {
   for (const name of stopSignals())
     process.on(name, () => {
@@ -37,8 +37,7 @@ export function leaveUnlessHandled(): void {
 }
 
 /**
- * Calls `stop` for each of those signals while `work` runs.
- * @returns what `work` does
+ * Calls `stop` for each of those signals while `work` runs. @returns the result of `work`
  */
 export async function whileStopping<T>(
   stop: (name: NodeJS.Signals) => void,
@@ -53,7 +52,7 @@ export async function whileStopping<T>(
   }
 }
 
-/** Runs `work` with a signal that the first of those signals aborts, after `onFirst`; a second ends the process at once. */
+/** Runs `work` with an AbortSignal that the first of those signals aborts, after `onFirst`; a second exits at once. */
 export async function abortable<T>(
   work: (signal: AbortSignal) => Promise<T>,
   onFirst: () => void = () => {},
@@ -67,6 +66,6 @@ export async function abortable<T>(
   return whileStopping(stop, () => work(controller.signal));
 }
 
-/** The same for work that keeps what it has. */
+/** The same for work that saves partial results. */
 export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  abortable(work, () => talk('\nstopping; keeping what is measured (Ctrl-C again to leave at once)'));
+  abortable(work, () => talk('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));

@@ -19,7 +19,7 @@ export interface ChosenCases {
 }
 
 /**
- * What is measured: the kernels that were named over their sweep, or a model's operations.
+ * Cases to measure: the named kernels over their sweep, or a model's operations.
  * @throws E_USAGE, E_DTYPE, E_LENGTHS, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE
  */
 export async function chooseCases(
@@ -29,11 +29,7 @@ export async function chooseCases(
 ): Promise<ChosenCases> {
   if (typed.fromModel !== undefined) return modelOperations(typed.fromModel, names, typed, on);
   if (typed.contextLen) {
-    throw usage(
-      '--context-len belongs to --from-model',
-      'Kernels that are named have --seq-len.',
-      '--seq-len 512,4096',
-    );
+    throw usage('--context-len needs --from-model', 'Named kernels take --seq-len.', '--seq-len 512,4096');
   }
   const usual = usualSizes[on.gpu ? 'gpu' : 'cpu'];
   const { cases, points } = sweepCases(
@@ -49,9 +45,9 @@ export async function chooseCases(
   );
   if (cases.length === 0) {
     throw new InferscopeError('E_DTYPE', {
-      what: `${names.join(', ')} has no form in ${on.dtypes.join(', ')}`,
-      why: 'Only gemm and linear compute in float8 and int8; tfloat32 is a form of matrix products.',
-      fix: 'Leave --dtype out, or take --dtype bfloat16.',
+      what: `${names.join(', ')} does not support ${on.dtypes.join(', ')}`,
+      why: 'Only gemm and linear support float8 and int8; tfloat32 applies to matrix products.',
+      fix: 'Remove --dtype, or use --dtype bfloat16.',
     });
   }
   return { cases, points, model: null, issues: [] };
@@ -65,8 +61,8 @@ async function modelOperations(
 ): Promise<ChosenCases> {
   if (names.length > 0)
     throw usage(
-      'kernels are named beside --from-model',
-      'The model decides which operations there are.',
+      'kernel names and --from-model are mutually exclusive',
+      'The model defines the operations.',
       'inferscope kernels --from-model llama-3.1-8b',
     );
   for (const [flag, value] of [
@@ -75,27 +71,31 @@ async function modelOperations(
   ] as const)
     if (value)
       throw usage(
-        `${flag} beside --from-model`,
-        'The model and --context-len decide the sizes.',
+        `${flag} and --from-model are mutually exclusive`,
+        'The model and --context-len define the sizes.',
         '--context-len 128,2048',
       );
   if (dtypes.length > 1)
-    throw usage('--from-model takes one --dtype', 'The sum over a step is of one dtype.', '--dtype bfloat16');
+    throw usage(
+      '--from-model accepts one --dtype',
+      'The sum over a step needs one dtype.',
+      '--dtype bfloat16',
+    );
   const { name, config } = await findModel(spec);
   const architecture = readArchitecture(config);
   const dtype = typed.dtype ? dtypes[0]! : ((gpu ? declaredDType(config) : null) ?? dtypes[0]!);
   if (dtype === 'tfloat32')
     throw usage(
-      '--from-model has no tfloat32',
-      'It is a way to multiply float32, not how a model is stored.',
+      '--from-model does not support tfloat32',
+      'It is a multiplication mode for float32, not a storage dtype.',
       '--dtype float32',
     );
   const backends = typed.backend ?? [null];
-  // One backend stands for all of the model's attention; several would make several sums.
+  // One backend for all attention of the model; several would give several sums.
   if (backends.length > 1)
     throw usage(
-      '--from-model takes one --backend',
-      'The sum over a step is of one attention kernel.',
+      '--from-model accepts one --backend',
+      'The sum over a step needs one attention kernel.',
       '--backend flash',
     );
   const { steps, cases } = modelCases(architecture, storageOf(dtype as DType, config), {

@@ -10,7 +10,7 @@ import { resultsFolder } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 import type { KernelsTyped } from './kernels-typed.js';
 
-/** Measures, keeps, analyses and shows. Sets the exit code. */
+/** Measures, saves, analyses and prints. Sets the exit code. */
 export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {
   const { runKernels } = await import('./kernels-run.js');
   const folder = resultsFolder(typed.output);

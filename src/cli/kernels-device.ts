@@ -23,7 +23,7 @@ export interface ChosenDevice {
 }
 
 /**
- * What runs the kernels. Without a word of the user: PyTorch where it finds a GPU, else the embedded engine on the CPU.
+ * Chooses what runs the kernels. Default: PyTorch if it finds a GPU, else the embedded engine on the CPU.
  * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE
  */
 export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {
@@ -62,17 +62,15 @@ async function chooseRunner(typed: KernelsTyped): Promise<{ runner: KernelRunner
   if (device === 'cpu') return embedded(null);
   const { gpus, reason } = await openGpus();
   gpus?.close();
-  // Looking for a Python takes seconds, and without a GPU it would change nothing.
-  if (!gpus) return embedded(`Measured on the CPU through the embedded engine: no GPU. ${reason.text}`);
+  // Finding a Python takes seconds and is useless without a GPU.
+  if (!gpus) return embedded(`Measured on the CPU with the embedded engine: no GPU. ${reason.text}`);
   try {
     const runner = await torchRunner({ python, device });
     if (runner.device !== 'cpu') return { runner, issues: [] };
-    return await embedded('Measured on the CPU through the embedded engine: PyTorch finds no GPU.');
+    return await embedded('Measured on the CPU with the embedded engine: PyTorch finds no GPU.');
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
-    return embedded(
-      `Measured on the CPU through the embedded engine: ${error.parts.what}. ${error.parts.fix}`,
-    );
+    return embedded(`Measured on the CPU with the embedded engine: ${error.parts.what}. ${error.parts.fix}`);
   }
 }
 
@@ -102,16 +100,16 @@ function checkDTypes(dtypes: readonly string[], runner: KernelRunner, gpuName: s
     const other = dtypes.find((dtype) => dtype !== 'float32');
     if (other === undefined) return;
     throw new InferscopeError('E_DTYPE', {
-      what: `the embedded engine measures no ${other} kernels`,
-      why: "ONNX Runtime's CPU kernels compute in float32; it has few others, and casts for the rest.",
-      fix: 'Leave --dtype out, or measure with PyTorch: --engine torch',
+      what: `the embedded engine does not support ${other} kernels`,
+      why: "ONNX Runtime's CPU kernels compute in float32; most other dtypes are cast to it.",
+      fix: 'Remove --dtype, or measure with PyTorch: --engine torch',
     });
   }
   const sheet = gpuName === null ? null : gpuSheet(gpuName);
   const lacking = sheet && dtypes.find((dtype) => sheet.denseTflops[dtype as PeakDType] === undefined);
   if (!sheet || lacking === undefined || lacking === null) return;
   throw new InferscopeError('E_DTYPE', {
-    what: `${gpuName} has no ${lacking}`,
+    what: `${gpuName} does not support ${lacking}`,
     why: `Its data sheet (${sheet.source.document}) has ${Object.keys(sheet.denseTflops).join(', ')}.`,
     fix: `Type for example: --dtype ${usualDType(gpuName, true)}`,
   });
@@ -120,15 +118,15 @@ function checkDTypes(dtypes: readonly string[], runner: KernelRunner, gpuName: s
 function noDevice(device: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `the embedded engine has no device ${device}`,
-    why: 'It computes on the CPU only.',
-    fix: 'Leave --device out, or take --engine torch for a GPU.',
+    why: 'It runs on the CPU only.',
+    fix: 'Remove --device, or use --engine torch for a GPU.',
   });
 }
 
 function noBackends(): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: 'the embedded engine has no attention backends',
-    why: "flash, efficient, cudnn and math are PyTorch's.",
-    fix: 'Leave --backend out, or take --engine torch.',
+    why: 'flash, efficient, cudnn and math are backends of PyTorch.',
+    fix: 'Remove --backend, or use --engine torch.',
   });
 }

@@ -16,14 +16,14 @@ import type { Recorded, Recording } from '../record/record-session.js';
 
 const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
 
-/** Record, logs, samples, plan and the roofs that were cached become the session. */
+/** Saves record, logs, samples, plan and cached roofs as the session. */
 export async function kernelsRecorded(
   { files: session, originNs, command, redact, keepJson }: Recording,
   measured: MeasuredKernels,
   title: string,
 ): Promise<Recorded> {
   const { capture, chosen, device } = measured;
-  // PyTorch decides on its threads itself, and tells them with each case.
+  // PyTorch chooses its number of threads and reports it with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
   const captureId = `${executionId}-record`;
@@ -160,7 +160,7 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
           {
             code: 'launch_failed',
             severity: 'error',
-            text: `Process ${launch + 1} ended early: ${messageOf(failure)}`,
+            text: `Process ${launch + 1} stopped early: ${messageOf(failure)}`,
           },
         ],
   );
@@ -168,12 +168,12 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
     issues.push({
       code: 'interrupted',
       severity: 'warning',
-      text: 'Stopped by Ctrl-C: cases after it are missing.',
+      text: 'Stopped by Ctrl-C: later cases are missing.',
     });
   return issues;
 }
 
-/** Roofs that were measured before; nothing is measured for them here. */
+/** Cached roofs; nothing is measured here. */
 async function attachCpuRoofline(session: SessionFiles, threads: number | null): Promise<Issue[]> {
   const found = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
   if (!found) return [];

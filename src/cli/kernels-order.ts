@@ -4,7 +4,7 @@ import type { ChosenCases } from './kernels-cases.js';
 import type { ChosenDevice } from './kernels-device.js';
 import type { KernelsTyped } from './kernels-typed.js';
 
-/** What was asked for, and what was made of it. */
+/** The request and its resolved cases. */
 export interface MeasuredKernels {
   typed: KernelsTyped;
   device: ChosenDevice;
@@ -14,9 +14,9 @@ export interface MeasuredKernels {
 
 export const executionId = 'kernels';
 export const host = 'localhost';
-/** Half of the 95 % interval of the mean at which no more runs are taken. */
+/** Stop when half of the 95 % interval of the mean is below this. */
 const narrow = 0.01;
-/** Enough to tell what belongs to a run from what came once. */
+/** Enough runs to separate recurring work from one-time work. */
 const tracedRuns = 3;
 
 export function orderOf(

@@ -14,7 +14,7 @@ function fault(run: () => unknown): { code: string; text: string } {
   throw new Error('nothing was thrown');
 }
 
-test('kernels by name, in lists, and the nearest of a name that is none', () => {
+test('kernels by name, in lists, and the nearest name for a typo', () => {
   expect(kernelName('gemm,rope')).toEqual(['gemm', 'rope']);
   expect(kernelName(' Softmax ')).toEqual(['softmax']);
   expect(kernelName('all')).toEqual(kernelNames);
@@ -23,7 +23,7 @@ test('kernels by name, in lists, and the nearest of a name that is none', () => 
     code: 'E_USAGE',
     text: expect.stringContaining('inferscope kernels gemm'),
   });
-  // No property of an object is a name.
+  // Object properties are not kernel names.
   expect(fault(() => kernelName('constructor')).code).toBe('E_USAGE');
 });
 

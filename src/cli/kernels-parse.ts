@@ -10,7 +10,7 @@ const words = (text: string): string[] =>
     .split(/\s*,\s*|\s+/)
     .filter((word) => word !== '');
 
-/** Names as people call them. */
+/** Other names of kernels. */
 const alsoCalled: Record<string, KernelName> = {
   matmul: 'gemm',
   mm: 'gemm',
@@ -34,7 +34,7 @@ export function kernelName(text: string): KernelName[] {
     const nearest =
       (Object.hasOwn(alsoCalled, word) ? alsoCalled[word] : undefined) ?? closest(word, [...kernelNames]);
     throw new InferscopeError('E_USAGE', {
-      what: `no kernel "${word}"`,
+      what: `unknown kernel "${word}"`,
       why: `Kernels are ${kernelNames.join(', ')}.`,
       fix: `Type for example: inferscope kernels ${nearest}`,
     });
@@ -50,7 +50,7 @@ export function dtypeList(text: string, before: string[] = []): string[] {
     throw new InferscopeError('E_DTYPE', {
       what: `no kernel of the suite computes in ${dtype}`,
       why: `The suite has ${dtypes.filter((one) => bytesPerElement[one] >= 1).join(', ')} and tfloat32.`,
-      fix: 'Take --dtype int8 or --dtype float8; inferscope profile --dtype int4 measures a model with such weights.',
+      fix: 'Use --dtype int8 or --dtype float8; to measure a model with int4 weights use inferscope profile --dtype int4.',
     });
   });
   return [...new Set([...before, ...found])];
@@ -64,8 +64,8 @@ export function backendList(text: string, before: string[] = []): string[] {
     if (word === 'all') return backends;
     if (backends.includes(word)) return [word];
     throw new InferscopeError('E_USAGE', {
-      what: `no attention backend "${word}"`,
-      why: `PyTorch's are ${backends.join(', ')}; all takes each.`,
+      what: `unknown attention backend "${word}"`,
+      why: `PyTorch has ${backends.join(', ')}; all selects all of them.`,
       fix: `Type for example: --backend ${closest(word, backends)}`,
     });
   });
@@ -76,8 +76,8 @@ export function positiveSeconds(text: string): number {
   const value = Number(/^\s*([\d.]+)\s*s?\s*$/.exec(text)?.[1]);
   if (value > 0) return value;
   throw new InferscopeError('E_LENGTHS', {
-    what: `--max-seconds ${text} is impossible`,
-    why: 'It is the longest time for one case, in seconds.',
+    what: `invalid --max-seconds ${text}`,
+    why: 'It is the time limit per case in seconds.',
     fix: 'Type for example: --max-seconds 2',
   });
 }

@@ -27,8 +27,8 @@ export interface KeptKernels {
 }
 
 /**
- * Device → cases → measure → import → session. What is wrong with the input is found before anything is measured; what
- * was measured is kept whatever happens after.
+ * Device → cases → measure → import → session. Input errors are found before anything is measured; measurements are
+ * saved whatever fails later.
  */
 export async function runKernels(
   names: readonly KernelName[],
@@ -37,7 +37,7 @@ export async function runKernels(
   progress: Progress,
 ): Promise<KeptKernels> {
   ensureWritable();
-  progress.update('looking for a device');
+  progress.update('finding a device');
   const device = await chooseDevice(typed);
   const chosen = await chooseCases(names, typed, {
     gpu: device.runner.device !== 'cpu',
@@ -51,16 +51,16 @@ export async function runKernels(
     kind: 'kernels',
     name: typed.name ?? null,
     tags: typed.tag,
-    doing: 'keep the measurement',
+    doing: 'save the measurement',
   };
   const kept = await recordSession(plan, async (recording) => {
     const asked = { typed, device, chosen };
     const capture = await measure(recording, fits, refused, asked, signal, progress);
-    progress.update('keeping the session');
+    progress.update('saving the session');
     const recorded = await kernelsRecorded(recording, { ...asked, capture }, titleOf(chosen, device));
     return { ...recorded, found: { interrupted: capture.stopped } };
   });
-  progress.done('session kept', kept.id);
+  progress.done('session saved', kept.id);
   return kept;
 }
 
@@ -100,12 +100,12 @@ interface Refused {
   text: string;
 }
 
-/** Cases whose arrays alone exceed what is free are not begun. @throws E_OUT_OF_MEMORY when that is all of them */
+/** Skips cases with arrays larger than free memory. @throws E_OUT_OF_MEMORY when that applies to all */
 export function splitByMemory(
   cases: readonly KernelCase[],
   { runner, freeBytes }: Pick<ChosenDevice, 'freeBytes'> & { runner: { name: string; device: string } },
 ): { fits: KernelCase[]; refused: Refused[] } {
-  // ONNX Runtime packs weights anew beside the values that were drawn.
+  // ONNX Runtime packs a second copy of the weights.
   const copies = runner.name === 'onnxruntime' ? 2 : 1;
   const need = (one: KernelCase) =>
     copies * kernelWork(one.kernel as KernelName, one.dtype, one.params).footprintBytes;
@@ -114,7 +114,7 @@ export function splitByMemory(
       ? [
           {
             one,
-            text: `It needs at least ${formatBytes(need(one))}; ${formatBytes(freeBytes)} are free on ${runner.device}.`,
+            text: `It needs at least ${formatBytes(need(one))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
           },
         ]
       : [],
@@ -162,7 +162,7 @@ function nothingMeasured({ launches, stopped }: KernelCapture): InferscopeError 
   if (stopped) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'stopped before the first case',
-      why: 'There is nothing to keep yet, so no session was made.',
+      why: 'Nothing was measured yet, so no session was saved.',
       fix: 'Run it again.',
     });
   }
@@ -172,7 +172,7 @@ function nothingMeasured({ launches, stopped }: KernelCapture): InferscopeError 
     what: 'no kernel could be measured',
     why: failure
       ? messageOf(failure)
-      : (launches.at(-1)?.log?.trim().split('\n').at(-1) ?? 'The process ended without a word.'),
+      : (launches.at(-1)?.log?.trim().split('\n').at(-1) ?? 'The process exited without output.'),
     fix: `Try one first: inferscope kernels gemm${process.argv.includes('--python') ? '' : ' --engine onnx'}`,
   });
 }

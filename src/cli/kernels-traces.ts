@@ -10,7 +10,7 @@ import type { SessionFiles } from '../session/session-files.js';
 import { importCaptures } from './import-captures.js';
 import { host } from './kernels-order.js';
 
-/** Below the session's scratch folder: what --trace made. */
+/** Traces of --trace, below the session's scratch folder. */
 export const traceFolder = 'traces';
 const tracedExecution = 'traced';
 
@@ -21,10 +21,10 @@ interface KeptTraces {
   issues: Issue[];
 }
 
-/** What lies between the cases is of no interest, and a CPU has no work on a device. */
+/** Time between cases is ignored, and a CPU has no device activity. */
 const lost = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_device_activity';
 
-/** Traces of --trace through their importers; one that cannot be read costs itself only. */
+/** Imports the traces of --trace; an unreadable one is skipped with an issue. */
 export async function keepTraces(
   session: SessionFiles,
   { command, redact }: { command: string[]; redact: (text: string) => string },

@@ -1,4 +1,4 @@
-/** As typed. */
+/** Options as typed. */
 export interface KernelsTyped {
   fromModel?: string;
   batchSize?: number[];

@@ -17,50 +17,49 @@ export function define(command: Command): void {
     )
     .option(
       '--from-model <spec>',
-      "the operations of a model's prefill and decode: preset, config.json or folder",
+      "measure the operations of a model's prefill and decode: preset, config.json or folder",
     )
-    .addOption(sizes('--batch-size', 'sequences; several sweep'))
-    .addOption(sizes('--seq-len', 'tokens of a sequence; several sweep'))
-    .addOption(sizes('--context-len', 'with --from-model: prompt lengths, and tokens in the cache at decode'))
-    .addOption(sizes('--hidden-size', 'width; several sweep'))
+    .addOption(sizes('--batch-size', 'batch size; a list sweeps'))
+    .addOption(sizes('--seq-len', 'tokens per sequence; a list sweeps'))
+    .addOption(
+      sizes('--context-len', 'with --from-model: prompt length, and tokens in the KV cache at decode'),
+    )
+    .addOption(sizes('--hidden-size', 'hidden size; a list sweeps'))
     .addOption(
       new Option(
         '--dtype <dtype...>',
-        'float32, tfloat32, float16, bfloat16, float8, int8; several sweep (default: bfloat16 on a GPU, float32 on a CPU)',
+        'float32, tfloat32, float16, bfloat16, float8, int8; a list sweeps (default: bfloat16 on a GPU, float32 on a CPU)',
       ).argParser(dtypeList),
     )
     .addOption(
       new Option(
         '--backend <name...>',
-        "PyTorch's attention: flash, efficient, cudnn, math, all (default: its own choice)",
+        "PyTorch attention backend: flash, efficient, cudnn, math, all (default: PyTorch's choice)",
       ).argParser(backendList),
     )
     .option(
       '--runs <n>',
-      'timed runs of each, at least; more until the mean is known within 1 %',
+      'minimum timed runs per case; continues until the mean is within 1 %',
       wholeNumber('--runs', 1, 100),
       100,
     )
-    .option('--max-seconds <s>', 'longest time for one case', positiveSeconds, 2)
+    .option('--max-seconds <s>', 'time limit per case', positiveSeconds, 2)
     .option('--device <device>', 'cuda, cuda:1, cpu (default: the first GPU, else the CPU)')
     .addOption(
       new Option(
         '--engine <name>',
-        'torch, or onnx (embedded, CPU); default: torch where it finds a GPU',
+        'torch or onnx (embedded, CPU); default: torch if it finds a GPU',
       ).choices(['torch', 'onnx']),
     )
-    .option('--threads <n>', 'CPU threads that compute (engine onnx)', threadCount)
-    .option('--no-check', 'do not compare each kernel once with a float64 reference')
-    .option('--no-graph', 'launch every run by itself, also kernels shorter than their launch')
-    .option(
-      '--trace',
-      'store the operators and kernels behind each case, too: a few runs more under the profiler',
-    )
-    .option('--seed <n>', 'of the random inputs (engine torch)', wholeNumber('--seed', 0, 1), 0)
-    .option('--python <path>', 'interpreter with torch (default: the one on PATH)')
+    .option('--threads <n>', 'CPU threads for compute (engine onnx)', threadCount)
+    .option('--no-check', 'skip the comparison with a float64 reference')
+    .option('--no-graph', 'launch every run separately, even for kernels shorter than launch overhead')
+    .option('--trace', 'also record operators and kernels of each case in a few profiled runs')
+    .option('--seed <n>', 'seed for random inputs (engine torch)', wholeNumber('--seed', 0, 1), 0)
+    .option('--python <path>', 'Python with torch (default: the one on PATH)')
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
-    .option('--output <folder>', 'where kernel_results.csv and kernel_results.json go', './results')
+    .option('--output <folder>', 'folder for kernel_results.csv and kernel_results.json', './results')
     .option('--json', 'print one inferscope/kernels document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
@@ -68,11 +67,11 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope kernels attention --batch-size 1,8,64 --backend all',
-          'a sweep of one kernel over PyTorch’s backends',
+          "sweep one kernel over PyTorch's backends",
         ],
         [
           'inferscope kernels --from-model llama-3.1-8b --batch-size 1,8',
-          'every operation of a model, and what they add up to',
+          'measure every operation of a model and their sum',
         ],
       ),
     )

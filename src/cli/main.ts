@@ -9,11 +9,11 @@ import { reportError } from './output.js';
 import { aliasRepeats } from './runs-option.js';
 import { usageError } from './usage-error.js';
 
-/** Where output goes that the user sent elsewhere: > file, on a disk that may be full. */
+/** stdout may be redirected to a file on a full disk. */
 const stdoutPlace = { path: '/dev/stdout', doing: 'write the output' };
 
 async function main(argv: string[]): Promise<number> {
-  // Behind the first `--` stands another program's command line: its --json is not ours.
+  // After the first `--` comes another program's command line with its own options.
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const [first, second] = own.filter((word) => !word.startsWith('-'));
   // `help run` shows what `run --help` does, so it needs that command's definition.
@@ -21,9 +21,10 @@ async function main(argv: string[]): Promise<number> {
   const json = own.includes('--json');
   const program = new Command('inferscope')
     .description(
-      'LLM inference profiler: where time and memory go, how far that is from the hardware, and why.',
+      'LLM inference profiler: where time and memory go, how far from the hardware limits, and why.',
     )
     .version(toolVersion, '-V, --version')
+    .commandsGroup('Setup:')
     .enablePositionalOptions()
     .hook('preAction', async (_, action) => {
       const { applyConfig } = await import('./config.js');
@@ -33,7 +34,11 @@ async function main(argv: string[]): Promise<number> {
     .exitOverride();
 
   for (const entry of commands) {
-    const command = program.command(entry.name).summary(entry.summary).description(entry.summary);
+    const command = program
+      .command(entry.name)
+      .summary(entry.summary)
+      .description(entry.summary)
+      .helpGroup(`${entry.group}:`);
     if (entry.alias) command.alias(entry.alias);
     if (typed === entry.name || (entry.alias && typed === entry.alias)) {
       const { define } = await entry.load();
@@ -54,14 +59,14 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-/** The command that was typed, or the command below it: session, session show. */
+/** The typed command or its subcommand: session, session show. */
 function typedCommand(program: Command, own: readonly string[]): Command | undefined {
   const [first, second] = own.filter((word) => !word.startsWith('-'));
   const command = program.commands.find((one) => one.name() === first);
   return command?.commands.find((one) => one.name() === second) ?? command;
 }
 
-/** Subcommands do not inherit these when they are defined after their parent was configured. */
+/** Subcommands defined after their parent was configured do not inherit these settings. */
 function applyToAll(command: Command): void {
   command.exitOverride().configureOutput({ writeErr: () => {} });
   if (command.options.some(({ long }) => long === '--runs')) aliasRepeats(command);
@@ -72,16 +77,16 @@ let readerGone = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (readerGone) return;
   readerGone = true;
-  // `inferscope sql … | head` closes the pipe early: that is the reader's choice, not a failure. A command that keeps
-  // what it measured when it is interrupted is interrupted.
+  // `inferscope sql … | head` closes the pipe early, which is not a failure. A command that saves partial results on an
+  // interrupt is interrupted.
   if (error.code !== 'EPIPE') process.exit(reportError(asStorageFailure(error, stdoutPlace), false));
   else if (process.listenerCount('SIGINT') > 1) process.kill(process.pid, 'SIGINT');
   else process.exit(0);
 });
-// Nobody reads the talk any more (2>&1 | head, a closed terminal): what is measured is still wanted.
+// stderr is closed (2>&1 | head, a closed terminal): continue to measure.
 process.stderr.on('error', () => {});
 leaveUnlessHandled();
-// Thrown where nobody could catch it, in a timer or an event: Node would exit with 1, which means a check that failed.
+// Thrown in a timer or an event: Node would exit with code 1, which is reserved for failed checks.
 process.on('uncaughtException', (error) => process.exit(reportError(error, false)));
 
 process.exitCode = await main(process.argv.slice(2));

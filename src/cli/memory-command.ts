@@ -11,7 +11,7 @@ import { reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalysed } from './session-summary.js';
 
-/** What `inferscope memory` does. Sets the exit code: a run that ended early has its cause's, and a partial profile. */
+/** Runs `inferscope memory`. Sets the exit code; a run that stopped early has the code of its cause and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const { runMemorySession } = await import('./memory-run.js');
   const asked =

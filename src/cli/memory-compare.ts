@@ -9,12 +9,12 @@ type CompareOptions = ConfigurationTyped & Shown;
 export function defineCompare(command: Command): void {
   const compare = command
     .command('compare <base> <now>')
-    .summary('two memory profiles: difference in GB and %, by component')
+    .summary('compare two memory profiles by component, in GB and %')
     .description(
-      'two memory profiles, the second against the first: points, components, GPUs, latency, and what else differs; a side is a session (id, name, @last, @last~1) or the JSON file of a profile (schema 2.0)',
+      'compare two memory profiles: points, components, GPUs, latency and other differences; each side is a session (id, name, @last, @last~1) or the JSON file of a profile (schema 2.0)',
     )
     .addOption(
-      new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
+      new Option('--format <format>', 'output format').choices(['text', 'md', 'json']).default('text'),
     )
     .option('--html <file>', 'also write it as one page')
     .option('--json', 'print one inferscope/memory-compare document');
@@ -22,11 +22,8 @@ export function defineCompare(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope memory compare @last~1 @last', 'the run before against the newest'],
-        [
-          'inferscope memory compare before.json after.json --format md',
-          'for the description of a pull request',
-        ],
+        ['inferscope memory compare @last~1 @last', 'compare the newest run with the one before'],
+        ['inferscope memory compare before.json after.json --format md', 'write Markdown for a pull request'],
       ),
     )
     .action(async (base: string, now: string, options: CompareOptions) => {

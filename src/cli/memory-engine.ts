@@ -10,8 +10,8 @@ export interface ChosenEngine {
 }
 
 /**
- * The engine where none was named: on a GPU that torch sees vLLM, where it is not installed transformers; without a GPU or
- * without torch the embedded one. `--device cpu` and several ranks ask for torch where it is.
+ * Default engine: vLLM if torch sees a GPU, transformers if vLLM is not installed; the embedded engine without GPU or
+ * torch. `--device cpu` and several ranks use torch if available.
  */
 export async function chooseMemoryEngine({
   python,
@@ -27,7 +27,7 @@ export async function chooseMemoryEngine({
   if (await has(python, ['torch', 'transformers'], onCpu || named))
     return { engine: 'transformers', issues: [] };
   const text =
-    'No Python here has vLLM, or torch and transformers, with a GPU: the embedded engine ran, on the CPU (inferscope doctor says what is missing).';
+    'No Python here has vLLM, or torch and transformers, with a GPU, so the embedded engine ran on the CPU (inferscope doctor shows what is missing).';
   return { engine: 'onnx', issues: [{ code: 'engine_fallback', severity: 'warning', text }] };
 }
 

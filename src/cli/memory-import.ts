@@ -6,7 +6,7 @@ import { redactText } from '../model/redaction.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { importBench, type BenchImportContext, type ImportedBench } from './bench-import.js';
 
-/** Brings records, samples, logs and what the place left behind into the session. */
+/** Imports records, samples, logs and other files of the run into the session. */
 export async function importMemory(
   session: SessionFiles,
   run: MemoryRun,
@@ -15,7 +15,7 @@ export async function importMemory(
 ): Promise<ImportedBench> {
   const [execution] = run.bench.executions;
   const { recordPath, launches } = execution!;
-  // A process that could not even be started has no record.
+  // A process that failed to start has no record.
   if (!existsSync(recordPath)) writeFileSync(recordPath, '');
   const imported = await importBench(session, run.bench, context);
   const origin = context.originMonotonicNs;

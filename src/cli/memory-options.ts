@@ -6,7 +6,7 @@ import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 
-/** As typed. */
+/** Options as typed. */
 export interface MemoryTyped extends ModelTyped {
   model?: string;
   inputLen?: number;
@@ -34,7 +34,7 @@ export interface MemoryTyped extends ModelTyped {
   yes?: boolean;
 }
 
-/** What B1 takes when nothing is typed. */
+/** Defaults of B1. */
 export const memoryDefaults = { dtype: 'float16', tensorParallelSize: 1, gpuMemoryUtilization: 0.9 } as const;
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
@@ -42,68 +42,68 @@ const collect = (text: string, before: string[] = []): string[] => [...before, t
 /** The options of `inferscope memory`. */
 export function memoryOptions(command: Command): Command {
   command
-    .option('--model <spec>', 'preset, config.json, folder or hub id, as the engine takes it')
-    .option('--input-len <n>', 'prompt tokens of a sequence', wholeNumber('--input-len', 1, 512))
-    .option('--output-len <n>', 'tokens generated of a sequence', wholeNumber('--output-len', 1, 512))
-    .option('--batch-size <n>', 'sequences at once', wholeNumber('--batch-size', 1, 8), 1)
+    .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
+    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
+    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 512))
+    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 8), 1)
     .option('--dtype <dtype>', `of weights and activations (default: ${memoryDefaults.dtype})`)
     .option(
       '--tensor-parallel-size <n>',
-      'GPUs that share the model',
+      'GPUs that each layer is split over',
       wholeNumber('--tensor-parallel-size', 1, 2),
       memoryDefaults.tensorParallelSize,
     );
   return modelOptions(command)
     .option(
       '--timeout <duration>',
-      'stop the engine after this (600 s, 10m), keep what was measured',
+      'stop the engine after this time (600, 10m) and save what was measured',
       seconds,
     )
     .addOption(
       new Option(
         '--engine <name>',
-        'transformers, vllm or onnx (default: what runs here on a GPU, else onnx, embedded, on the CPU)',
+        'transformers, vllm or onnx (default: the first that runs on a GPU here, else embedded onnx on the CPU)',
       ).argParser(engineName),
     )
-    .option('--engine-arg <key=value>', 'reaches the engine', collect)
+    .option('--engine-arg <key=value>', 'argument for the engine', collect)
     .addOption(
-      new Option('--weights <kind>', "random, trained or load (default: the engine's own choice)").argParser(
+      new Option('--weights <kind>', "random, trained or load (default: the engine's choice)").argParser(
         weightsKind,
       ),
     )
-    .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's own choice)")
-    .option('--python <path>', 'interpreter of engines in Python (default: the one that has the engine)')
-    .option('--threads <n>', 'CPU threads that compute', threadCount)
-    .option('--container <name>', 'the engine runs in this Docker container, which is up')
-    .option('--url <url>', 'the engine is a server there: memory is sampled beside')
-    .option('--snapshot', "also allocations by place in the program, of torch's allocator")
+    .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
+    .option('--python <path>', 'Python for engines in Python (default: the first that has the engine)')
+    .option('--threads <n>', 'CPU threads for compute', threadCount)
+    .option('--container <name>', 'run the engine in this running Docker container')
+    .option('--url <url>', 'sample memory of the server at this URL')
+    .option('--snapshot', "also record allocations of torch's allocator by call site")
     .option('--runs <n>', 'timed repeats after warm-up', wholeNumber('--runs', 1, 3), 3)
-    .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
     .option(
       '--output <file>',
-      'the profile (default: <model>-profile_<stamp>.json in results/memory-profiles)',
+      'file for the profile (default: <model>-profile_<stamp>.json in results/memory-profiles)',
     )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--json', 'print the profile (JSON, schema 2.0)')
     .option('--quiet', 'no progress on stderr')
-    .option('-y, --yes', 'ask nothing')
+    .option('-y, --yes', 'do not ask')
     .addHelpText(
       'after',
       examples(
         [
           'inferscope memory --model llama-24m --input-len 128 --output-len 32',
-          'the embedded engine on this CPU: where its memory goes',
+          'measure the embedded engine on this CPU',
         ],
         [
           'inferscope memory --model qwen2.5-7b --input-len 512 --output-len 512',
-          'on a GPU: weights, KV cache, activations and overhead, measured',
+          'measure weights, KV cache, activations and overhead on a GPU',
         ],
       ),
     );
 }
 
-/** How a model is stored, and its dimensions where config.json lacks them or is wrong: of `memory` and of `sweep`. */
+/** Options of `memory` and `sweep`: how the model is stored, and dimensions that override config.json. */
 export interface ModelTyped {
   quantization?: string;
   kvCacheDtype?: string;
@@ -119,28 +119,40 @@ export interface ModelTyped {
 
 export function modelOptions(command: Command): Command {
   return command
-    .option('--quantization <method>', 'as the engine calls it, e.g. awq, gptq, fp8 (vLLM)')
+    .option('--quantization <method>', 'method in the name that the engine uses, e.g. awq, gptq, fp8 (vLLM)')
     .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8 (vLLM)')
     .option(
       '--gpu-memory-utilization <share>',
-      `of a GPU that vLLM takes (default: ${memoryDefaults.gpuMemoryUtilization})`,
+      `share of GPU memory that vLLM uses (default: ${memoryDefaults.gpuMemoryUtilization})`,
       shareOf('--gpu-memory-utilization'),
     )
     .option(
       '--max-model-len <n>',
-      'longest sequence that the engine allows',
+      'maximum sequence length of the engine',
       wholeNumber('--max-model-len', 1, 4096),
     )
-    .option('--model-params <n>', 'parameters, e.g. 7B; goes before config.json', parameterCount)
+    .option('--model-params <n>', 'parameter count, e.g. 7B (overrides config.json)', parameterCount)
     .option(
       '--num-layers <n>',
-      'layers; goes before config.json, as the next four do',
+      'number of layers (overrides config.json)',
       wholeNumber('--num-layers', 1, 32),
     )
-    .option('--num-heads <n>', 'query heads', wholeNumber('--num-heads', 1, 32))
-    .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
-    .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
-    .option('--hidden-size <n>', 'width of the residual stream', wholeNumber('--hidden-size', 1, 4096));
+    .option(
+      '--num-heads <n>',
+      'number of query heads (overrides config.json)',
+      wholeNumber('--num-heads', 1, 32),
+    )
+    .option(
+      '--num-kv-heads <n>',
+      'number of key/value heads (overrides config.json)',
+      wholeNumber('--num-kv-heads', 1, 8),
+    )
+    .option('--head-dim <n>', 'head dimension (overrides config.json)', wholeNumber('--head-dim', 1, 128))
+    .option(
+      '--hidden-size <n>',
+      'hidden size (overrides config.json)',
+      wholeNumber('--hidden-size', 1, 4096),
+    );
 }
 
 /** 7000000000, 7B, 1.1b, 350M. @throws E_USAGE */
@@ -150,8 +162,8 @@ export function parameterCount(text: string): number {
   const count = match && factor ? Math.round(Number(match[1]) * factor) : Number.NaN;
   if (Number.isSafeInteger(count) && count > 0) return count;
   throw new InferscopeError('E_USAGE', {
-    what: `--model-params ${text} is no number of parameters`,
-    why: 'It is a count, with k, M, B or T behind it where that is shorter.',
+    what: `invalid --model-params ${text}`,
+    why: 'It is a number, optionally with suffix k, M, B or T.',
     fix: 'Type for example: --model-params 7B',
   });
 }
@@ -161,8 +173,8 @@ export function shareOf(flag: string): (text: string) => number {
     const value = Number(text);
     if (text.trim() !== '' && value > 0 && value <= 1) return value;
     throw new InferscopeError('E_USAGE', {
-      what: `${flag} ${text} is impossible`,
-      why: 'It is a share of the GPU, above 0 and at most 1.',
+      what: `invalid ${flag} ${text}`,
+      why: 'It is a share of GPU memory, above 0 and at most 1.',
       fix: `Type for example: ${flag} 0.9`,
     });
   };
@@ -173,13 +185,13 @@ function seconds(text: string): number {
   return duration('--timeout', '10m')(text) / 1000;
 }
 
-/** `load` is the word of sweeps' YAML for the published weights. */
+/** `load` is the name for published weights in sweep YAML files. */
 function weightsKind(text: string): 'random' | 'trained' {
   if (text === 'random') return 'random';
   if (text === 'trained' || text === 'load') return 'trained';
   throw new InferscopeError('E_USAGE', {
-    what: `--weights ${text} is not known`,
-    why: 'Weights are random (nothing is downloaded) or trained (load means the same).',
+    what: `unknown --weights ${text}`,
+    why: 'Weights are random (no download) or trained (load is an alias).',
     fix: 'Type --weights random or --weights trained.',
   });
 }

@@ -7,19 +7,19 @@ import { makeFolder, tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { claimNames } from './results-folder.js';
 
-/** In results/memory-profiles of the working directory. */
+/** In results/memory-profiles below the working directory. */
 export function defaultProfilePath(model: string, at: Date): string {
   const name = profileName(existsSync(model) ? resolve(model) : model, stampOf(at));
   return join('results', 'memory-profiles', name);
 }
 
-/** The path, or where another run has a file there by now the next free one, with an empty file. */
+/** Reserves the path, or the next free one if it exists by now, with an empty file. */
 export function freePath(path: string): string {
   const folder = dirname(path);
   return join(folder, claimNames(folder, [basename(path)])[0]!);
 }
 
-/** Tries the place before anything is measured for it. @throws E_USAGE, E_HOME_UNWRITABLE */
+/** Checks that the path is writable before anything is measured. @throws E_USAGE, E_HOME_UNWRITABLE */
 export function ensureFile(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory()) {
     throw new InferscopeError('E_USAGE', {
@@ -31,7 +31,7 @@ export function ensureFile(path: string): void {
   try {
     tryFolder(dirname(resolve(path)));
   } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'make the folder for the profile' });
+    throw asStorageFailure(error, { path, doing: 'create the folder for the profile' });
   }
 }
 

@@ -26,10 +26,10 @@ function refused(act: () => unknown): { code: string; what: string } {
     if (error instanceof InferscopeError) return { code: error.code, what: error.parts.what };
     throw error;
   }
-  throw new Error('it was not refused');
+  throw new Error('it was not rejected');
 }
 
-test('vLLM gets every flag by its own name, and B1’s defaults', () => {
+test("vLLM gets every flag under vLLM's name, and the defaults of B1", () => {
   const quantized = ['--quantization', 'awq', '--kv-cache-dtype', 'fp8'];
   const sized = ['--tensor-parallel-size', '2', '--max-model-len', '4096'];
   const { request } = requested('vllm', ...quantized, ...sized, '--engine-arg', 'enforce_eager=true');
@@ -47,44 +47,44 @@ test('vLLM gets every flag by its own name, and B1’s defaults', () => {
   });
 });
 
-test('an engine argument goes before the flag of the same name', () => {
+test('an engine argument overrides the flag of the same name', () => {
   const { request, config } = requested('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
   expect(request.engineArgs['gpu_memory_utilization']).toBe('0.5');
-  // The profile says what ran: validate holds the KV pool against it.
+  // The profile states what ran: validate compares the KV pool with it.
   expect(config).toMatchObject({ gpu_memory_utilization: 0.5, dtype: 'float16', tensor_parallel_size: 1 });
 });
 
-test('transformers shares a model, and says that a share of memory means nothing to it', () => {
+test('transformers splits a model over GPUs; --gpu-memory-utilization has no effect', () => {
   const { request, issues } = requested('transformers', '--tensor-parallel-size', '2');
   expect([request.engineArgs, issues]).toEqual([{ tensor_parallel_size: '2' }, []]);
-  const told = requested('transformers', '--gpu-memory-utilization', '0.8').issues;
-  expect(told.map(({ code }) => code)).toEqual(['flag_without_effect']);
+  const reported = requested('transformers', '--gpu-memory-utilization', '0.8').issues;
+  expect(reported.map(({ code }) => code)).toEqual(['flag_without_effect']);
 });
 
-test('the embedded engine takes its own dtype where none was typed', () => {
+test('the embedded engine uses its default dtype without --dtype', () => {
   expect(requested('onnx').request.dtype).toBeNull();
   expect(requested('onnx', '--dtype', 'fp32').request.dtype).toBe('float32');
   expect(requested('onnx').config.dtype).toBe('float32');
   expect(requested('onnx', '--dtype', 'int4').config.dtype).toBe('int4');
-  // A server computes in what it was started with.
+  // A server computes in the dtype it was started with.
   expect(requested(null, '--url', 'http://h/v1').config.dtype).toBeNull();
 });
 
-test('weights: load is the word of a sweep for trained ones', () => {
+test('weights: load is an alias of trained', () => {
   expect(typed('--weights', 'load').weights).toBe('trained');
   expect(refused(() => typed('--weights', 'some')).what).toContain('--weights some');
 });
 
 test.each<[EngineName | null, string[], string, string]>([
-  ['onnx', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8 does not go with --engine onnx'],
+  ['onnx', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8 does not work with --engine onnx'],
   ['onnx', ['--tensor-parallel-size', '2'], 'E_USAGE', '--tensor-parallel-size 2'],
   ['transformers', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8'],
   ['vllm', ['--engine-arg', 'block_size=16,32'], 'E_USAGE', '2 variants'],
   ['vllm', ['--container', 'c', '--url', 'http://h/v1'], 'E_USAGE', '--container and --url'],
-  ['vllm', ['--max-model-len', '11'], 'E_LENGTHS', '8 + 4 tokens are more than --max-model-len 11'],
+  ['vllm', ['--max-model-len', '11'], 'E_LENGTHS', '8 + 4 tokens exceed --max-model-len 11'],
   ['vllm', ['--dtype', 'float12'], 'E_DTYPE', 'unknown dtype "float12"'],
   ['vllm', ['--timeout', '0'], 'E_USAGE', '--timeout 0'],
-])('%s %j is refused', (engine, args, code, what) => {
+])('%s %j is rejected', (engine, args, code, what) => {
   const error = refused(() => requested(engine, ...args));
   expect(error.code).toBe(code);
   expect(error.what).toContain(what);
@@ -100,7 +100,7 @@ test.each([
   expect(parameterCount(text)).toBe(count);
 });
 
-test('--model-params that is no count', () => {
+test('invalid --model-params', () => {
   expect(refused(() => parameterCount('seven')).what).toContain('seven');
 });
 

@@ -12,7 +12,7 @@ export interface MemoryAsked {
   given: MemoryPlan['given'];
 }
 
-/** @throws E_USAGE for what is missing or does not go together */
+/** @throws E_USAGE for missing or conflicting options */
 export function memoryAsked(typed: MemoryTyped): MemoryAsked {
   for (const [flag, value] of [
     ['--model', typed.model],
@@ -22,23 +22,23 @@ export function memoryAsked(typed: MemoryTyped): MemoryAsked {
     if (value !== undefined) continue;
     throw new InferscopeError('E_USAGE', {
       what: `${flag} is missing`,
-      why: 'A memory profile is of one model and one shape of work.',
+      why: 'A memory profile needs one model and one shape.',
       fix: 'Type for example: inferscope memory --model llama-24m --input-len 512 --output-len 512 --batch-size 8',
     });
   }
   if (typed.container !== undefined && typed.url !== undefined) {
     throw new InferscopeError('E_USAGE', {
-      what: '--container and --url were both typed',
+      what: '--container and --url are mutually exclusive',
       why: 'The engine runs in one place.',
-      fix: 'Leave one of them out.',
+      fix: 'Use one of them.',
     });
   }
   const { inputLen, outputLen, maxModelLen } = typed;
   if (maxModelLen !== undefined && inputLen! + outputLen! > maxModelLen) {
     throw new InferscopeError('E_LENGTHS', {
-      what: `${inputLen} + ${outputLen} tokens are more than --max-model-len ${maxModelLen}`,
-      why: 'A sequence is its prompt and its output together.',
-      fix: `Type --max-model-len ${inputLen! + outputLen!}, or shorter lengths.`,
+      what: `${inputLen} + ${outputLen} tokens exceed --max-model-len ${maxModelLen}`,
+      why: 'A sequence contains prompt and output.',
+      fix: `Use --max-model-len ${inputLen! + outputLen!}, or shorter lengths.`,
     });
   }
   return {
@@ -67,9 +67,9 @@ export function memoryAsked(typed: MemoryTyped): MemoryAsked {
 }
 
 /**
- * The request as the engine takes it: vLLM knows every flag by its own name; the others refuse what they cannot do.
- * `config` is what was asked for in the end: an engine argument goes before the flag of the same name, and where nothing was
- * typed the embedded engine has a dtype of its own and a server one that nobody told.
+ * Converts the request for the engine: vLLM has a name for every flag; other engines reject flags they do not support.
+ * `config` is the resolved request: an engine argument overrides the flag of the same name; without --dtype the
+ * embedded engine uses its default and the dtype of a server is unknown.
  * @throws E_USAGE
  */
 export function engineRequest(
@@ -81,8 +81,8 @@ export function engineRequest(
   const [variant, ...more] = expandVariants(typed.engineArg ?? []);
   if (more.length > 0) {
     throw new InferscopeError('E_USAGE', {
-      what: `these engine arguments make ${more.length + 1} variants`,
-      why: 'A memory profile is of one configuration.',
+      what: `these engine arguments give ${more.length + 1} variants`,
+      why: 'A memory profile needs one configuration.',
       fix: 'Give each argument one value; inferscope sweep runs several.',
     });
   }
@@ -104,7 +104,7 @@ export function engineRequest(
     refuse(
       '--kv-cache-dtype',
       config.kv_cache_dtype,
-      'transformers keeps the cache in the dtype of the model',
+      'transformers stores the KV cache in the dtype of the model',
     );
     ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
   } else if (engine === 'onnx') {
@@ -113,15 +113,15 @@ export function engineRequest(
       ranks > 1 ? ranks : null,
       'the embedded engine runs in one process on the CPU',
     );
-    refuse('--quantization', config.quantization, 'the embedded engine quantises by --dtype int4');
-    refuse('--kv-cache-dtype', config.kv_cache_dtype, 'the embedded engine keeps the cache in float32');
+    refuse('--quantization', config.quantization, 'the embedded engine quantizes with --dtype int4');
+    refuse('--kv-cache-dtype', config.kv_cache_dtype, 'the embedded engine stores the KV cache in float32');
     ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
     if (typed.dtype === undefined) {
       dtype = null;
       issues.push({
         code: 'dtype_of_engine',
         severity: 'info',
-        text: 'The embedded engine computes in float32: the default, float16, is for GPUs.',
+        text: 'The embedded engine computes in float32; the default float16 is for GPUs.',
       });
     }
   }
@@ -157,15 +157,15 @@ export function engineRequest(
   function refuse(flag: string, value: string | number | null, why: string): void {
     if (value === null) return;
     throw new InferscopeError('E_USAGE', {
-      what: `${flag} ${value} does not go with --engine ${engine}`,
+      what: `${flag} ${value} does not work with --engine ${engine}`,
       why: `${why[0]!.toUpperCase()}${why.slice(1)}.`,
-      fix: `Leave ${flag} out, or take --engine vllm.`,
+      fix: `Remove ${flag}, or use --engine vllm.`,
     });
   }
 
   function ignored(flag: string, value: unknown): void {
     if (value === undefined) return;
-    const text = `${flag} changes nothing: ${engine} allocates what it needs and reserves no share.`;
+    const text = `${flag} has no effect: ${engine} allocates on demand.`;
     issues.push({ code: 'flag_without_effect', severity: 'warning', text });
   }
 }

@@ -26,15 +26,15 @@ export interface KeptMemory {
   id: string;
   folder: string;
   interrupted: boolean;
-  /** Why the run ended early; null when it did not. */
+  /** Why the run stopped early; null for a complete run. */
   failure: InferscopeError | null;
 }
 
 const host = 'localhost';
 
 /**
- * Place → engine → run → import → session. What is wrong with the input is found before anything is measured; a run that
- * fails, runs out of memory or takes too long is a session with what was seen until then.
+ * Place → engine → run → import → session. Input errors are found before anything is measured; a run that fails, runs
+ * out of memory or times out is saved as a partial session.
  */
 export async function runMemorySession(
   typed: MemoryTyped,
@@ -55,15 +55,15 @@ export async function runMemorySession(
     typed.engine || elsewhere
       ? { engine: typed.engine ?? null, issues: [] }
       : await chooseMemoryEngine(typed);
-  const { request, config, issues: told } = engineRequest(typed, typedFor, engine);
+  const { request, config, issues: engineIssues } = engineRequest(typed, typedFor, engine);
   const asked = { ...typedFor, config };
-  const issues = [...chosen, ...told];
+  const issues = [...chosen, ...engineIssues];
   const plan = {
     label: `memory-${config.model}`,
     kind: 'memory',
     name: typed.name ?? null,
     tags: typed.tag,
-    doing: 'keep the memory profile',
+    doing: 'save the memory profile',
   };
   let target: MemoryTarget | null = null;
   const kept = await recordSession(plan, async (recording) => {
@@ -101,9 +101,9 @@ export async function runMemorySession(
       signal,
       onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
     });
-    progress.done(run.failure ? `ended early: ${run.failure.parts.what}` : 'measured');
+    progress.done(run.failure ? `stopped early: ${run.failure.parts.what}` : 'measured');
     const modelConfig = target.prepared.workload.model ? null : await configOf(asked.model);
-    progress.update('keeping the session');
+    progress.update('saving the session');
     const recorded = await memoryRecorded(recording, {
       typed,
       asked,
@@ -117,11 +117,11 @@ export async function runMemorySession(
     const interrupted = run.bench.stopped;
     return { ...recorded, found: { interrupted, failure: interrupted ? null : run.failure } };
   }).finally(() => target?.close());
-  progress.done('session kept', kept.id);
+  progress.done('session saved', kept.id);
   return kept;
 }
 
-/** Dimensions without asking anybody; null where this machine does not know them. */
+/** Dimensions known locally; null without them. */
 async function configOf(model: string): Promise<Record<string, unknown> | null> {
   try {
     return (await findModel(model)).config;
@@ -201,7 +201,7 @@ function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['
 
 function showEvent(progress: Progress, event: BenchProgress, left: string): void {
   if (event.type === 'phase') {
-    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
+    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
     progress.update(words[event.phase]);
   } else if (event.type === 'iteration') {
     progress.update(event.warmup ? 'warming up' : 'timing', `${formatMs(event.e2e_ms)}${left}`);

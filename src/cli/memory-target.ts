@@ -1,7 +1,7 @@
 import { hostTarget } from '../capture/memory/host-target.js';
 import type { OpenTarget } from '../capture/memory/where.js';
 
-/** The place that was named, loaded when it is asked for. */
+/** Loads the requested place on demand. */
 export const openTarget: OpenTarget = async (request) => {
   if (request.container !== null) {
     const { openContainer } = await import('../capture/memory/container.js');

@@ -9,15 +9,15 @@ import { withPlainSpaces } from '../render/terminal/text.js';
 import { liveBlocks, liveLine, type LiveGpu, liveSeconds, type LiveState } from '../views/monitor-live.js';
 
 export interface Display {
-  /** Shows a second. */
+  /** Shows one second. */
   show(now: { seconds: number; devices: readonly DeviceNow[]; host: HostNow }): void;
-  /** Takes the view away, for the summary. */
+  /** Clears the view before the summary. */
   end(): void;
 }
 
 const silent: Display = { show: () => {}, end: () => {} };
 
-/** On a terminal a view that is drawn again in place, elsewhere one line a second. */
+/** Redraws in place on a terminal; elsewhere prints one line per second. */
 export function openDisplay(title: string, quiet: boolean): Display {
   if (quiet) return silent;
   const live = process.stdout.isTTY === true && process.env['TERM'] !== 'dumb';
@@ -29,13 +29,13 @@ export function openDisplay(title: string, quiet: boolean): Display {
     values.push(value);
     history.set(key, values.slice(-liveSeconds));
   }
-  /** To the beginning of what was drawn last, and everything from there on cleared. */
+  /** Move to the start of the last drawing and clear from there. */
   function clear(): void {
     if (drawn > 0) process.stdout.write(`\u001b[${drawn}A\u001b[J`);
     drawn = 0;
   }
 
-  // Whatever ends the process: nobody wants a terminal without a cursor.
+  // Restore the cursor however the process exits.
   const showCursor = () => process.stdout.write('\u001b[?25h');
   if (live) process.once('exit', showCursor);
 
@@ -53,7 +53,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
         return;
       }
       const rows = process.stdout.rows || 24;
-      // One line less than the terminal has: a view that scrolls cannot be drawn again in place.
+      // One line less than the terminal height: a scrolling view cannot be redrawn in place.
       const lines = terminalBlocks(liveBlocks(state), terminalWidth())
         .split('\n')
         .slice(0, rows - 2);

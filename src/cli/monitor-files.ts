@@ -4,7 +4,7 @@ import { importCaptures } from './import-captures.js';
 import { interruptible } from './interrupt.js';
 import { openMonitorSession, type MonitorCommandOptions } from './monitor-session.js';
 
-/** Sums up recordings of nvidia-smi. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
+/** Summarizes nvidia-smi recordings. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
 export async function monitorFiles(paths: string[], options: MonitorCommandOptions): Promise<void> {
   const session = await openMonitorSession(options.name ?? 'nvidia-smi', options);
   const { files, redact } = session.recording;
@@ -38,7 +38,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
 
 function noRecording(path: string, importer: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `${path} is no recording of nvidia-smi`,
+    what: `${path} is not an nvidia-smi recording`,
     why: `It was read as ${importer}.`,
     fix: `Type: inferscope import ${path}`,
   });

@@ -10,10 +10,10 @@ import { talk, warn } from './output.js';
 import { interruptibleTwice } from './run-interrupt.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
-/** So long the machine is watched before the program begins: what was there without it. */
+/** Time to sample the machine before the program starts, as a baseline. */
 const beforeMs = 250;
 
-/** `inferscope monitor --while -- command…`. Output, signals and exit code as `inferscope run` has them. */
+/** `inferscope monitor --while -- command…`. Output, signals and exit code as in `inferscope run`. */
 export async function monitorProgram(command: string[], options: MonitorCommandOptions): Promise<void> {
   const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
   let recording: Recording | null = null;
@@ -49,7 +49,7 @@ export async function monitorProgram(command: string[], options: MonitorCommandO
   conclude(end, stopped, failureOf(command, end, secrets), options);
 }
 
-/** Assigned inside a closure, which the type checker does not follow. */
+/** Assigned in a closure, which the type checker does not track. */
 async function abandon(recording: Recording | null): Promise<void> {
   await recording?.abandon();
 }
@@ -113,20 +113,20 @@ function conclude(
   failure: InferscopeError | null,
   options: MonitorCommandOptions,
 ): void {
-  // Ended by --duration is what was asked for.
+  // Stopping after --duration is a normal exit.
   if (failure && !stopped && !end.timedOut) {
     warn(`${failure.parts.what} (${failure.code})`);
     for (const line of `${failure.parts.why}\n${failure.parts.fix}`.split('\n')) talk(`  ${line}`);
     process.exitCode = exitCodeOf[failure.code];
   }
   if (stopped) {
-    warn('interrupted: the summary is of what was recorded until then');
+    warn('interrupted: the summary covers what was recorded so far');
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
   if (options.exitCode === 'child') process.exitCode = shellExitCode(end) ?? reportedStart(end);
 }
 
-/** What a shell says of a program that could not be started. */
+/** Exit code of a shell for a program that cannot be started. */
 function reportedStart({ startError }: ProgramEnd): number {
   return startError === 'ENOENT' ? 127 : 126;
 }

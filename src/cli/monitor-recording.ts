@@ -14,11 +14,11 @@ import { warn } from './output.js';
 export interface Recording {
   watch: Watch;
   session: MonitorSession;
-  /** Rows that came outside the seconds. */
+  /** Rows that arrive outside the per-second samples. */
   append(rows: DeviceRows): void;
-  /** Goes on until `ended` is resolved, showing each second. */
+  /** Runs until `ended` resolves, showing each second. */
   untilEnd(ended: Promise<unknown>): Promise<void>;
-  /** Sums up. */
+  /** Summarizes. */
   conclude(end: RecordingEnd): Promise<Document<MonitorResult>>;
   abandon(): Promise<void>;
 }
@@ -29,12 +29,12 @@ export interface RecordingEnd {
   program: MonitorPlan['program'];
 }
 
-/** The execution that samples belong to. */
+/** Execution of the samples. */
 export const executionId = 'monitor';
 
 /**
  * Opens GPUs, session and samplers.
- * @param shown false: no live view, the terminal belongs to the program
+ * @param shown false: no live view, because the program uses the terminal
  * @throws E_TOOL_MISSING, E_PERMISSION with --require-gpu where no GPU can be read
  */
 export async function startRecording(
@@ -48,7 +48,7 @@ export async function startRecording(
     if (options.requireGpu) {
       throw new InferscopeError(reason.code === 'permission' ? 'E_PERMISSION' : 'E_TOOL_MISSING', why);
     }
-    warn(`${why.what}: only the host is watched. ${why.why} ${why.fix}`);
+    warn(`${why.what}: only the host is sampled. ${why.why} ${why.fix}`);
   }
   const session = await openMonitorSession(label, options).catch((error: unknown) => {
     gpus?.close();
@@ -83,7 +83,7 @@ export async function startRecording(
         clock: monotonicClock,
       });
       const none: Issue[] = reason
-        ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was read. ${reason.text}` }]
+        ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was sampled. ${reason.text}` }]
         : [];
       return session.conclude({
         title,
@@ -148,7 +148,7 @@ function titleOf(gpus: Gpus | null, hz: number): string {
   if (!gpus) return 'inferscope monitor · no GPU';
   const count = gpus.devices.length;
   const driver = gpus.driverVersion === null ? '' : ` (driver ${gpus.driverVersion})`;
-  return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} by ${gpus.source}${driver} · ${hz} Hz`;
+  return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} from ${gpus.source}${driver} · ${hz} Hz`;
 }
 
 function planOf(
@@ -188,13 +188,13 @@ function noGpuParts({ code, text }: NonNullable<GpusOpened['reason']>): {
 } {
   if (code === 'permission')
     return {
-      what: 'the GPU driver does not let this user read the GPUs',
+      what: 'the GPU driver denies this user access to the GPUs',
       why: text,
       fix: 'Run as a user who may open /dev/nvidiactl (or in a container with --gpus all), or ask the administrator.',
     };
   return {
     what: 'no GPU can be read',
     why: text,
-    fix: 'inferscope doctor says what is missing and how to get it; in a container: docker run --gpus all.',
+    fix: 'Run inferscope doctor to see what is missing; in a container: docker run --gpus all.',
   };
 }

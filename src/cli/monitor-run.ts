@@ -3,7 +3,7 @@ import { leaveAtOnce, stopSignals } from './interrupt.js';
 import { startRecording, type Recording } from './monitor-recording.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
-/** `inferscope monitor`: until --duration is over or Ctrl-C, which is how it is ended: exit code 0. */
+/** `inferscope monitor`: until --duration or Ctrl-C, the normal way to stop it: exit code 0. */
 export async function monitorLive(options: MonitorCommandOptions): Promise<void> {
   const names = stopSignals();
   let stop: (name?: NodeJS.Signals) => void = () => {};

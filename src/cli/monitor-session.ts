@@ -28,10 +28,10 @@ export interface MonitorCommandOptions {
   quiet?: boolean;
 }
 
-/** A session that is kept, or one in a temporary folder that lives until its summary is made. */
+/** A saved session, or a temporary one deleted after the summary. */
 export interface MonitorSession {
   recording: OpenRecording;
-  /** Ends the session and prints summary or document. @returns the document */
+  /** Finishes the session and prints summary or document. @returns the document */
   conclude(recorded: Recorded): Promise<Document<MonitorResult>>;
   abandon(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function openMonitorSession(
     name: options.name ?? null,
     tags: options.tag,
     home,
-    doing: 'keep the recording',
+    doing: 'save the recording',
   }).catch((error: unknown) => {
     removeHome();
     throw error;
@@ -72,7 +72,7 @@ export async function openMonitorSession(
         }
         return document;
       } catch (error) {
-        throw asStorageFailure(error, { path: home.root, doing: 'keep the recording', home: kept });
+        throw asStorageFailure(error, { path: home.root, doing: 'save the recording', home: kept });
       } finally {
         removeHome();
       }

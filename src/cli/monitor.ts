@@ -11,42 +11,39 @@ export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
   command
     .usage('[options] [file...]\n       inferscope monitor [options] --while -- command…')
-    .argument('[file...]', 'recordings of nvidia-smi (dmon -o TD, --query-gpu CSV) to sum up instead')
-    .option('--duration <time>', 'end after it (default: Ctrl-C ends it)', duration('--duration', '30s'))
+    .argument('[file...]', 'nvidia-smi recordings to summarize instead (dmon -o TD, --query-gpu CSV)')
+    .option('--duration <time>', 'stop after this time (default: on Ctrl-C)', duration('--duration', '30s'))
     .addOption(
-      new Option('--hz <n>', 'samples a second, 1 to 50; AMD GPUs are read once a second')
+      new Option('--hz <n>', 'samples per second, 1 to 50; AMD GPUs are sampled once per second')
         .argParser(rate)
         .default(20),
     )
-    .option('--pid <n>', 'a running process to watch beside, with its descendants', processId)
-    .option('--while', 'from before the command behind -- starts until it ends')
-    .option('--record', 'keep a session; --name and --tag do too')
+    .option('--pid <n>', 'also sample this process and its descendants', processId)
+    .option('--while', 'record while the command after -- runs')
+    .option('--record', 'save a session (implied by --name and --tag)')
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
     .addOption(
-      new Option('--idle-below <percent>', 'utilisation that counts as idle').argParser(percent).default(5),
+      new Option('--idle-below <percent>', 'utilization below this is idle').argParser(percent).default(5),
     )
     .addOption(
-      new Option('--idle-for <time>', 'shortest idle period told')
+      new Option('--idle-for <time>', 'shortest idle period to report')
         .argParser(duration('--idle-for', '500ms'))
         .default(500, '500ms'),
     )
-    .option('--require-gpu', 'end with exit code 3 where no GPU can be read')
+    .option('--require-gpu', 'exit with code 3 if no GPU can be read')
     .addOption(
-      new Option('--exit-code <whose>', "child: end with the program's own exit code (--while)")
+      new Option('--exit-code <from>', "child: exit with the program's own exit code (--while)")
         .choices(['own', 'child'])
         .default('own', '4 when the program failed'),
     )
     .option('--json', "print one inferscope/monitor document at the end; the program's stdout goes to stderr")
-    .option('--quiet', 'only the summary at the end')
+    .option('--quiet', 'show only the summary at the end')
     .addHelpText(
       'after',
       examples(
-        ['inferscope monitor', 'a live view of GPUs and host; Ctrl-C sums it up'],
-        [
-          'inferscope monitor --record --while -- python serve.py',
-          'a session of all that happened meanwhile',
-        ],
+        ['inferscope monitor', 'live view of GPUs and host; summary on Ctrl-C'],
+        ['inferscope monitor --record --while -- python serve.py', 'record a session while the program runs'],
       ),
     )
     .action(async (words: string[], options: MonitorCommandOptions) => {
@@ -70,8 +67,8 @@ function rate(text: string): number {
   const hz = Number(text);
   if (text.trim() !== '' && hz >= 1 && hz <= 50) return hz;
   throw new InferscopeError('E_USAGE', {
-    what: `--hz ${text} is impossible`,
-    why: 'Samples are taken 1 to 50 times a second.',
+    what: `invalid --hz ${text}`,
+    why: 'It must be 1 to 50 samples per second.',
     fix: 'Type for example: --hz 20',
   });
 }
@@ -80,8 +77,8 @@ function percent(text: string): number {
   const value = Number(text.replace(/%$/, ''));
   if (value > 0 && value <= 100) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--idle-below ${text} is no share`,
-    why: 'It is a utilisation in percent, above 0 and at most 100.',
+    what: `invalid --idle-below ${text}`,
+    why: 'It is a utilization in percent, above 0 and at most 100.',
     fix: 'Type for example: --idle-below 5',
   });
 }
@@ -94,13 +91,13 @@ function processId(text: string): number {
       return pid;
     }
   } catch (error) {
-    // EPERM: somebody else's, but there.
+    // EPERM: the process exists and belongs to another user.
     if ((error as NodeJS.ErrnoException).code === 'EPERM') return pid;
   }
   throw new InferscopeError('E_USAGE', {
-    what: `--pid ${text} is no running process`,
-    why: 'No process of this machine or container has that number.',
-    fix: 'Look it up: pgrep -f PROGRAM',
+    what: `--pid ${text} is not a running process`,
+    why: 'No process on this machine or in this container has that id.',
+    fix: 'Find it with: pgrep -f PROGRAM',
   });
 }
 
@@ -109,8 +106,8 @@ function requireCommand(words: string[]): void {
   const dashes = argv.indexOf('--');
   if (words.length > 0 && dashes >= 0 && argv.length - dashes - 1 === words.length) return;
   throw new InferscopeError('E_USAGE', {
-    what: '--while needs -- and a command behind it',
-    why: 'What stands before -- is for inferscope, what stands behind it is the program and its arguments.',
+    what: '--while needs -- and a command after it',
+    why: 'Options before -- are for inferscope; the program and its arguments come after it.',
     fix: `Type: inferscope monitor --while -- ${words.filter((word) => word !== '--').join(' ') || 'python serve.py'}`,
   });
 }
@@ -120,15 +117,15 @@ function recordings(words: string[], options: MonitorCommandOptions): string[] {
   const missing = words.find((word) => !existsSync(word));
   if (process.argv.includes('--') || (missing !== undefined && !/[./]/.test(missing)))
     throw new InferscopeError('E_USAGE', {
-      what: `${missing ?? words[0]} is no recording`,
-      why: 'monitor sums up recordings of nvidia-smi, or watches a command with --while.',
+      what: `${missing ?? words[0]} is not a recording`,
+      why: 'monitor summarizes nvidia-smi recordings, or samples while a command runs (--while).',
       fix: `Type: inferscope monitor --while -- ${words.join(' ')}`,
     });
   if (live !== undefined)
     throw new InferscopeError('E_USAGE', {
-      what: `--${live.replace('G', '-g')} does not go with recordings`,
-      why: `${words[0]} was recorded already.`,
-      fix: 'Leave the one or the other away.',
+      what: `--${live.replace('G', '-g')} does not work with recordings`,
+      why: `${words[0]} is already recorded.`,
+      fix: 'Remove one of them.',
     });
   return words.map((word) => resolve(word));
 }

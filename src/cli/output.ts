@@ -6,7 +6,7 @@ import type { Document } from '../model/document.js';
 import { redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 
-/** stdout is data: one JSON document, or the text the user asked for. */
+/** stdout has data: one JSON document or the requested text. */
 export function printDocument(document: Document<unknown>): void {
   printJson(document);
 }
@@ -15,7 +15,7 @@ export function printJson(value: unknown): void {
   printData(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** What another program reads, byte for byte; on a terminal as text, in which nothing is ours to colour. */
+/** Writes output of another program byte for byte; as uncoloured text on a terminal. */
 export function printData(text: string): void {
   process.stdout.write(process.stdout.isTTY ? safeText(text) : text);
 }
@@ -25,7 +25,7 @@ export function print(text: string): void {
   process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
-/** stderr is talk: progress, notes, warnings. */
+/** stderr has progress, notes and warnings. */
 export function talk(text: string): void {
   const safe = safeText(text, { colours: talkColour.isColorSupported });
   process.stderr.write(safe.endsWith('\n') ? safe : `${safe}\n`);
@@ -35,18 +35,18 @@ export function warn(text: string): void {
   talk(`${talkColour.yellow('warning:')} ${text}`);
 }
 
-/** Narrower than this nothing is laid out: a terminal folds it. */
+/** Minimum layout width; a narrower terminal wraps lines. */
 const leastWidth = 40;
 
-/** Columns: what COLUMNS says, else the terminal that the stream goes to; 80 when it is a file or a pipe. */
+/** Width: COLUMNS, else that of the stream's terminal; 80 for a file or a pipe. */
 export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number {
   const said = Number(process.env['COLUMNS']);
   return Math.max(leastWidth, Number.isSafeInteger(said) && said > 0 ? said : stream.columns || 80);
 }
 
 /**
- * Shows a failure and returns the exit code for it. With `json`, stdout gets an `inferscope/error` document,
- * so that a program reading stdout never has to parse stderr.
+ * Prints a failure and returns its exit code. With `json`, stdout gets an `inferscope/error` document, so programs
+ * need not parse stderr.
  */
 export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
@@ -55,8 +55,8 @@ export function reportError(error: unknown, json: boolean): number {
   const clean = (text: string) => safeText(redactText(text, secrets));
   const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,
-    why: 'This is a fault of inferscope, not of your input.',
-    fix: 'Please report it with the stack above.',
+    why: 'This is a bug in inferscope, not a problem with your input.',
+    fix: 'Please report it with the stack trace above.',
   };
   const parts = { what: clean(what).replaceAll('\n', ' '), why: clean(why), fix: clean(fix) };
   if (!known && error instanceof Error && error.stack) talk(clean(error.stack));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { reportedName } from './predict-device.js';
 
-test('a GPU may be typed without its maker ; of several the common form is taken', () => {
+test('a GPU name may omit the vendor; an ambiguous name means the common variant', () => {
   expect(reportedName('H200')).toBe('NVIDIA H200');
   expect(reportedName('nvidia h200 ')).toBe('NVIDIA H200');
   expect(reportedName('T4')).toBe('Tesla T4');

@@ -44,10 +44,10 @@ interface Found {
 }
 
 /**
- * The device that is predicted for, and whose roofs: --gpu, else the GPU of the roofline, session or kernels given, else
- * this machine's, else its CPU. Roofs are the first that were measured on a GPU of that name: those given, the session's
- * own, this machine's cached ones, those of a stored session, the newest first; else the data sheet.
- * @throws E_USAGE for a GPU of which nothing is known
+ * Chooses the device and its roofs. Device: --gpu, else the GPU of the given roofline, session or kernels, else this
+ * machine's GPU, else its CPU. Roofs, first match on a GPU of that name: given, the session's own, cached on this
+ * machine, newest saved session; else the data sheet.
+ * @throws E_USAGE for an unknown GPU
  */
 export async function predictDevice(
   typed: PredictTyped,
@@ -77,8 +77,8 @@ export async function predictDevice(
 }
 
 /**
- * The name that the driver reports, of one typed in short: "H200". Of several the common form, which is printed; a name that
- * no data sheet has is left as it is.
+ * Expands a short name ("H200") to the driver's name. An ambiguous name means the common variant, which is printed; a
+ * name without data sheet is unchanged.
  */
 export function reportedName(typed: string, measured: GpuRoofline | null = null): string {
   const wanted = typed.trim();
@@ -104,7 +104,7 @@ async function firstOf<T>(
 const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
   gpus.some((one) => one.name === name && one.scope === 'full');
 
-/** Roofs of a GPU of this name that a stored session was measured with; the newest. */
+/** Roofs of a GPU of this name from the newest saved session that has them. */
 async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {
@@ -112,7 +112,7 @@ async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
       const found = await storedGpuRoofline(await openSession(id));
       if (found !== null && hasGpu(found, name)) return found;
     } catch {
-      // A damaged session says nothing of this GPU; session list names it.
+      // Skip damaged sessions; session list reports them.
     }
   }
   return null;
@@ -123,7 +123,7 @@ async function cachedHere(): Promise<GpuRoofline | null> {
   return (await cachedGpuRoofline(homeFolders().cache))?.roofline ?? null;
 }
 
-/** Measured in about twenty seconds where no roofline of this CPU is cached. */
+/** Takes about twenty seconds if no roofline of this CPU is cached. */
 async function cpu(
   typed: PredictTyped,
   given: MachineRoofline | null,
@@ -146,24 +146,24 @@ async function cpu(
   return { roofs: roofsOfCpu(measured.roofline), issues: rooflineIssues(measured) };
 }
 
-/** A file of `roofline --json`, or a session that was measured beside a roofline. */
+/** A file of `roofline --json`, or a session with a measured roofline. */
 async function readRoofs(source: string): Promise<Found> {
   const file = await stat(source).catch(() => null);
   if (file === null || !file.isFile()) {
     const session = await openSession(source);
     const found = { gpu: await storedGpuRoofline(session), cpu: await storedRoofline(session) };
     if (found.gpu || found.cpu) return found;
-    throw notRoofs(source, 'The session was measured beside no roofline.');
+    throw notRoofs(source, 'The session has no roofline.');
   }
   let data: Record<string, unknown>;
   try {
     data = (parseJson(await readFile(source, 'utf8')) as { data: Record<string, unknown> }).data;
   } catch {
-    throw notRoofs(source, 'The file is no JSON.');
+    throw notRoofs(source, 'The file is not JSON.');
   }
   const gpu = gpuRooflineSchema.safeParse(data?.['gpu'] ?? data);
   const machine = machineRooflineSchema.safeParse(data?.['roofline'] ?? data);
-  if (!gpu.success && !machine.success) throw notRoofs(source, 'The file holds no roofline document.');
+  if (!gpu.success && !machine.success) throw notRoofs(source, 'The file has no roofline document.');
   return { gpu: gpu.success ? gpu.data : null, cpu: machine.success ? machine.data : null };
 }
 
@@ -171,6 +171,6 @@ function notRoofs(source: string, why: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `no measured roofs in ${source}`,
     why,
-    fix: 'Make one, on the machine with the GPU: inferscope roofline --json > roofline.json',
+    fix: 'Measure one on the machine with the GPU: inferscope roofline --json > roofline.json',
   });
 }

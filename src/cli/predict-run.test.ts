@@ -20,7 +20,7 @@ test('the peak has the dtype of the products: NVFP4 on a B300', async () => {
   expect(terminalView(predictView(document), { width: 80 })).toContain('13.5 PFLOP/s nvfp4');
 });
 
-test('keys of a config that its family does not read are warned of', async () => {
+test('warns about config keys that its family does not read', async () => {
   const folder = testFolder();
   const config = { ...findPreset('llama-3.2-1b')!.config, num_local_experts: 8 };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
@@ -37,7 +37,7 @@ test('keys of a config that its family does not read are warned of', async () =>
     );
 });
 
-test('roofs of a stored session: named, or the newest of a GPU of that name', async () => {
+test('roofs of a saved session: named, or the newest with that GPU', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const { id } = await sessionOf(
     homeFolders(),
@@ -47,7 +47,7 @@ test('roofs of a stored session: named, or the newest of a GPU of that name', as
   const typed = { model: 'llama-3.2-1b', kernels: [] };
   for (const more of [{ gpu: 'H200' }, { roofline: id }]) {
     const { data } = await predicted({ ...typed, ...more });
-    // 800 TFLOP/s and 4 TB/s, as handGpu has them; the data sheet says 989 and 4.8.
+    // 800 TFLOP/s and 4 TB/s, as in handGpu; the data sheet has 989 and 4.8.
     expect(data.device).toMatchObject({
       name: 'NVIDIA H200',
       roofs: 'measured',

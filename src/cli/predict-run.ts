@@ -18,7 +18,7 @@ import { print, printDocument, terminalWidth } from './output.js';
 import { predictCsv } from '../export/predict-csv.js';
 import { predictDevice, type PredictTyped } from './predict-device.js';
 
-/** Predicts, beside what was measured where a session is given; prints it. */
+/** Predicts and prints the result, next to measured times if a session is given. */
 export async function runPredict(typed: PredictTyped): Promise<void> {
   const made = await predicted(typed);
   if (typed.csv !== undefined) {
@@ -38,7 +38,7 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
 const predictable = withRows('stages or measured kernels', 'stages', 'iterations', 'microbenchmarks');
 
 /**
- * What `inferscope predict` prints.
+ * Builds the result of `inferscope predict`.
  * @throws E_USAGE without a model or a known device, E_DTYPE, E_LENGTHS
  */
 export async function predicted(typed: PredictTyped): Promise<Document<PredictResult>> {
@@ -47,7 +47,7 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   const tables: Session[] = [];
   for (const one of typed.kernels) tables.push(await openSession(one, undefined, measuredKernels));
   const named = typed.model === undefined ? null : await findModel(typed.model);
-  // Before anything is measured: a model that is not known needs no roofline.
+  // Comes first: an unknown model fails before a roofline is measured.
   if (!named && session === null) throw noModel();
   const { roofs, issues: ofDevice } = await predictDevice(typed, session, tables);
   const model = named
@@ -57,7 +57,7 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   return { ...made, issues: [...ofDevice, ...issues] };
 }
 
-/** A session that was measured in a dtype is compared in it. */
+/** A session is compared in the dtype it was measured in. */
 function sessionDType(session: Session | null): DType | undefined {
   const model = session?.manifest.workload ? workloadModel(session.manifest.workload) : null;
   return model && 'storage' in model ? model.storage.activations : undefined;
@@ -87,8 +87,8 @@ function configModel(
 
 function noModel(session?: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: session === undefined ? 'no model was given' : `session ${session} does not say which model it ran`,
-    why: 'A prediction starts from the dimensions in a config.json.',
+    what: session === undefined ? '--model is missing' : `session ${session} does not say which model it ran`,
+    why: 'A prediction needs the dimensions in a config.json.',
     fix: 'Type for example: inferscope predict --model llama-3.1-8b --gpu "NVIDIA H200"',
   });
 }

@@ -10,54 +10,51 @@ import { refuseUnused } from './unused-options.js';
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
   command
-    .option('--model <name>', "preset, config.json, or a folder that holds one (default: the session's)")
+    .option('--model <name>', "preset, config.json, or a folder that has one (default: the session's model)")
     .option(
       '--gpu <name>',
-      'GPU as nvidia-smi -L names it, or without its maker: H200 (default: what is here, else the CPU)',
+      'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of this machine, else the CPU)',
     )
-    .option('--batch-size <n,…>', 'sequences (default: 1)', sizeList('--batch-size', true))
+    .option('--batch-size <n,…>', 'batch size (default: 1)', sizeList('--batch-size', true))
     .option(
       '--context-len <n,…>',
-      'prompt tokens of a sequence (default: 128)',
+      'prompt tokens per sequence (default: 128)',
       sizeList('--context-len', true),
     )
     .option(
       '--output-len <n>',
-      'new tokens of a sequence: decode is the mean step of them (default: 32)',
+      'generated tokens per sequence; decode time is the mean over these steps (default: 32)',
       wholeNumber('--output-len', 1, 32),
     )
     .option(
       '--dtype <dtype>',
-      "of weights and activations (default: the model's; float32 on a CPU)",
+      "dtype of weights and activations (default: the model's; float32 on a CPU)",
       parseDType,
     )
     .addOption(
       new Option(
         '--launch <how>',
-        'kernel by kernel, or decode steps as CUDA graphs (default: graph)',
+        'how decode kernels are launched: one by one, or as CUDA graphs (default: graph)',
       ).choices(launches),
     )
     .addOption(
       new Option(
         '--fusion <level>',
-        'none: as Hugging Face transformers; standard: as serving engines; full: norms and activations inside products (default: standard)',
+        'none: as in Hugging Face transformers; standard: as in serving engines; full: norms and activations fused into GEMMs (default: standard)',
       ).choices(fusions),
     )
     .addOption(
-      new Option('--kernels <session>', 'measured kernels: a session of inferscope kernels; may be repeated')
+      new Option('--kernels <session>', 'session of inferscope kernels with measured kernels; repeatable')
         .argParser(several)
         .default([], 'none'),
     )
-    .option(
-      '--session <session>',
-      'what was measured, beside the prediction: a bench, profile, run or import',
-    )
+    .option('--session <session>', 'session of bench, profile, run or import to compare the prediction with')
     .option(
       '--roofline <source>',
-      "measured roofs: a file of roofline --json, or a session (default: this machine's, cached)",
+      "measured roofs: file of roofline --json, or a session (default: this machine's cached roofline)",
     )
-    .option('--threads <n>', 'CPU threads, without a GPU (default: cores − 1)', threadCount)
-    .option('--csv <file>', 'also write one row a stage')
+    .option('--threads <n>', 'CPU threads without a GPU (default: cores − 1)', threadCount)
+    .option('--csv <file>', 'also write a CSV file, one row per stage')
     .option('--json', 'print one inferscope/predict document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
@@ -65,19 +62,19 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope predict --model llama-3.1-8b --gpu H200 --batch-size 1,8,32',
-          'what the hardware allows, without having it',
+          'predict times on hardware that is not here',
         ],
         [
           'inferscope predict --kernels @last~1 --session @last',
-          'a benchmark against the measured kernels of its model',
+          'compare a benchmark with a prediction from measured kernels',
         ],
       ),
     )
     .action(async (typed: PredictTyped) => {
       if (typed.gpu !== undefined)
         refuseUnused(command, ['threads'], {
-          why: 'It is of a CPU, and --gpu predicts a GPU.',
-          fix: 'Leave --gpu out to predict this CPU.',
+          why: 'It applies to a CPU, and --gpu predicts a GPU.',
+          fix: 'Remove --gpu to predict this CPU.',
         });
       const { runPredict } = await import('./predict-run.js');
       await runPredict(typed);

@@ -7,7 +7,7 @@ import type { NamedModel } from '../llm/model-files.js';
 import { shareOf } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 
-/** As typed: what a memory profile of another tool does not say of its run. */
+/** Options as typed: configuration that a memory profile of another tool does not state. */
 export interface ConfigurationTyped {
   model?: string;
   engine?: string;
@@ -22,42 +22,42 @@ export interface ConfigurationTyped {
   maxModelLen?: number;
 }
 
-/** The flags of `memory` and `estimate` that say how a run was configured. */
+/** The flags of `memory` and `estimate` for the configuration of a run. */
 export function configurationOptions(command: Command): Command {
   return command
     .optionsGroup('Configuration of profiles that do not state it:')
-    .option('--model <spec>', 'preset, config.json or the folder of one')
-    .addOption(new Option('--engine <name>', 'what ran it').choices([...memoryEngines]))
-    .option('--input-len <n>', 'prompt tokens of a sequence', wholeNumber('--input-len', 1, 512))
-    .option('--output-len <n>', 'tokens generated of a sequence', wholeNumber('--output-len', 1, 512))
-    .option('--batch-size <n>', 'sequences at once', wholeNumber('--batch-size', 1, 8))
-    .option('--dtype <dtype>', 'of weights and activations')
-    .option('--quantization <method>', 'as the engine calls it')
-    .option('--kv-cache-dtype <dtype>', 'of the KV cache')
+    .option('--model <spec>', 'preset, config.json or a folder that has one')
+    .addOption(new Option('--engine <name>', 'engine that ran').choices([...memoryEngines]))
+    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
+    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 512))
+    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 8))
+    .option('--dtype <dtype>', 'dtype of weights and activations')
+    .option('--quantization <method>', 'method in the name that the engine uses')
+    .option('--kv-cache-dtype <dtype>', 'dtype of the KV cache')
     .option(
       '--tensor-parallel-size <n>',
-      'GPUs that share the model',
+      'GPUs that each layer is split over',
       wholeNumber('--tensor-parallel-size', 1, 2),
     )
     .option(
       '--gpu-memory-utilization <share>',
-      'of a GPU that vLLM takes',
+      'share of GPU memory that vLLM used',
       shareOf('--gpu-memory-utilization'),
     )
-    .option('--max-model-len <n>', 'longest sequence allowed', wholeNumber('--max-model-len', 1, 4096));
+    .option('--max-model-len <n>', 'maximum sequence length', wholeNumber('--max-model-len', 1, 4096));
 }
 
 type Fields = Record<string, unknown>;
 
-/** Fills what profiles do not state. What a profile states itself goes before the flags. */
+/** Fills in what profiles do not state. A profile's own values take precedence over flags. */
 export interface Configuration {
-  /** The profile inside a file's JSON, with the given configuration where it has none. */
+  /** The profile in a file's JSON, completed with the given configuration. */
   fill(json: unknown): unknown;
-  /** @throws E_USAGE for a flag that no profile lacked */
+  /** @throws E_USAGE for a flag that every profile states itself */
   ensureUsed(): void;
 }
 
-/** @throws E_MODEL_NOT_FOUND and others of findModel */
+/** @throws E_MODEL_NOT_FOUND and other errors of findModel */
 export async function configurationOf(typed: ConfigurationTyped): Promise<Configuration> {
   const model = typed.model === undefined ? null : await findModel(typed.model);
   const given = new Map<string, unknown>(
@@ -86,8 +86,8 @@ export async function configurationOf(typed: ConfigurationTyped): Promise<Config
       const flags = [...unused].map((key) => `--${snake(key).replaceAll('_', '-')}`);
       throw new InferscopeError('E_USAGE', {
         what: `${flags.join(', ')}: every profile states this itself`,
-        why: 'Flags give what a profile lacks; they do not change what was measured.',
-        fix: `Leave out ${flags.join(', ')}`,
+        why: 'Flags fill in missing values; they do not change measured ones.',
+        fix: `Remove ${flags.join(', ')}`,
       });
     },
   };
@@ -122,7 +122,7 @@ const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The object under a name, made where there is none. */
+/** Returns the object under a key, created if missing. */
 function child(of: Fields, name: string): Fields {
   const found = of[name];
   if (isFields(found)) return found;

@@ -20,7 +20,7 @@ const { runs } = (
   JSON.parse(readFileSync(join(fixture, 'calls.json'), 'utf8')) as Record<'float32', { runs: Call[] }>
 ).float32;
 
-/** The record that a process with the fixture's calls would have left. */
+/** The record of a process with the fixture's calls. */
 function recordFile(executionId: string): string {
   const path = join(testFolder(), `${executionId}.jsonl`);
   const own = { v: 1, execution_id: executionId, rank: 0, pid: 7 };
@@ -98,7 +98,7 @@ async function imported(trace: string) {
   }
 }
 
-test('records, trace and roofline of a real trace; what was cut short is said', async () => {
+test('imports records, trace and roofline; truncation is reported', async () => {
   const { found, counts, codes, opened } = await imported(join(fixture, 'decoder-float32.json'));
   // Four calls in each execution; two peaks and four sizes of the roofline.
   expect(counts).toMatchObject({ stages: 8, peaks: 6 });
@@ -113,7 +113,7 @@ test('records, trace and roofline of a real trace; what was cut short is said', 
   ]);
 });
 
-test('a trace that cannot be read costs the attribution only; the raw file is kept', async () => {
+test('an unreadable trace loses only the attribution; the raw file is saved', async () => {
   const text = readFileSync(join(fixture, 'decoder-float32.json'), 'utf8');
   const cut = join(testFolder(), 'cut.json');
   writeFileSync(cut, text.slice(0, -5000));

@@ -19,7 +19,7 @@ export interface ImportedProfile {
 
 const host = 'localhost';
 
-/** Brings what the capture left behind into the session's tables and keeps the raw files as artifacts. */
+/** Imports the capture into the session's tables and saves the raw files as artifacts. */
 export async function importProfile(
   session: SessionFiles,
   capture: ProfileCapture,
@@ -35,7 +35,7 @@ export async function importProfile(
   return imported;
 }
 
-/** Five launches may report one thing five times: said once, with the number of times. */
+/** Several launches may report the same issue: report it once with its count. */
 function merged(issues: Issue[]): Issue[] {
   const byText = new Map<string, Issue>();
   for (const issue of issues) {
@@ -93,7 +93,7 @@ async function importExecution(
       session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originMonotonicNs });
     for (const row of recording.memory)
       session.sink.append('memory', { ...row, t_ns: row.t_ns! - originMonotonicNs });
-    // The profiled pass is for attribution: what disturbed the host there disturbs no figure.
+    // The profiled pass is for attribution only: host noise in it affects no figure.
     if (clean) imported.issues.push(...recording.issues);
   }
   if (runs.length > 0) {
@@ -116,7 +116,7 @@ async function importExecution(
   });
 }
 
-/** A trace that cannot be read costs the attribution, never the timing that is already there. */
+/** An unreadable trace loses the attribution but not the measured times. */
 async function importTrace(
   session: SessionFiles,
   path: string,
@@ -156,7 +156,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
     issues.push({
       code: 'interrupted',
       severity: 'warning',
-      text: 'The run was stopped by Ctrl-C: fewer repeats than asked for.',
+      text: 'The run was stopped by Ctrl-C: fewer repeats than requested.',
     });
   }
   const unstable = clean.runs.filter((run) => run.failure === null && !run.stable).length;
@@ -171,7 +171,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
     issues.push({
       code: 'trace_shortened',
       severity: 'info',
-      text: `The profiled pass generated ${capture.profiledOutputLen} of ${capture.outputLen} tokens to keep its trace small; overhead compares the same steps.`,
+      text: `The profiled pass generated ${capture.profiledOutputLen} of ${capture.outputLen} tokens to limit the size of its trace; overhead is computed over the same steps.`,
     });
   }
   return issues;

@@ -53,8 +53,8 @@ export interface ProfileOutcome {
 }
 
 /**
- * The way of the data: model → roofline → capture → import → session → analysis → report. Everything that can be
- * wrong with the input fails before anything is measured; what was measured is kept whatever happens after.
+ * Data flow: model → roofline → capture → import → session → analysis → report. Input errors are found before anything
+ * is measured; measurements are saved whatever fails later.
  */
 export async function runProfile(
   options: ProfileCommandOptions,
@@ -64,8 +64,8 @@ export async function runProfile(
   try {
     return await profile(options, signal, progress);
   } catch (error) {
-    // Whatever part of the way met it: a full disk is a full disk.
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the profile', home: true });
+    // Report a full disk as such in every step.
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'save the profile', home: true });
   } finally {
     progress.end();
   }
@@ -78,7 +78,7 @@ async function profile(
 ): Promise<ProfileOutcome> {
   const home = ensureWritable();
   if (options.output !== undefined) await ensureReportPath(options.output);
-  // Loading it here would only cost memory; when it is missing, its error is wanted before a model is written.
+  // Not loaded here to save memory; if it is missing, fail before a model is written.
   if (packageVersion('onnxruntime-node') === null) await loadOnnxRuntime();
   const dtype = options.dtype === undefined ? undefined : parseDType(options.dtype);
   const model = await resolveModel(options.model, {
@@ -112,7 +112,7 @@ async function profile(
     const path = reportPath(kept.folder);
     await writeAnalysed(analysed, path, explain);
     if (options.output !== undefined) await writeAnalysed(analysed, options.output, explain);
-    progress.done('session kept', kept.id);
+    progress.done('session saved', kept.id);
     if (capture.failure !== null) throw capture.failure;
     return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };
   } catch (error) {
@@ -120,11 +120,11 @@ async function profile(
   }
 }
 
-/** The session outlives what fails after it: the message says where it is. */
+/** The session stays when a later step fails; the message says where it is. */
 function withSession(error: unknown, id: string): unknown {
   const known = asStorageFailure(error, { path: homeFolders().root, doing: 'write the report', home: true });
   if (!(known instanceof InferscopeError)) return known;
-  const fix = `${known.parts.fix}\nSession ${id} keeps what was measured (inferscope report --session ${id}).`;
+  const fix = `${known.parts.fix}\nSession ${id} has what was measured (inferscope report --session ${id}).`;
   return new InferscopeError(known.code, { ...known.parts, fix }, { cause: error });
 }
 
@@ -140,7 +140,7 @@ async function measureAndKeep(
     kind: 'profile',
     name: options.name ?? null,
     tags: options.tag,
-    doing: 'keep the profile',
+    doing: 'save the profile',
   };
   return recordSession(plan, async (recording) => {
     const roofline = await measureRoofline(home.cache, threads, options, signal, progress);
@@ -160,7 +160,7 @@ async function measureAndKeep(
     });
     if (capture.clean.timedRepeats === 0) throw capture.failure ?? nothingMeasured();
     progress.done('measured', measuredWords(capture));
-    progress.update('keeping the session');
+    progress.update('saving the session');
     const imported = await importProfile(recording.files, capture, {
       originMonotonicNs: recording.originNs,
       roofline,
@@ -181,9 +181,9 @@ function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandO
   const contextLen = inputLen + outputLen;
   if (model.maxContext === null || contextLen <= model.maxContext) return;
   throw new InferscopeError('E_LENGTHS', {
-    what: `${model.name} cannot hold ${inputLen} + ${outputLen} tokens`,
-    why: `Its longest context is ${model.maxContext} tokens, prompt and output together.`,
-    fix: `Lower --input-len or --output-len so that they add up to ${model.maxContext} or less.`,
+    what: `${inputLen} + ${outputLen} tokens exceed the context of ${model.name}`,
+    why: `Its maximum context is ${model.maxContext} tokens, prompt and output together.`,
+    fix: `Reduce --input-len or --output-len to a sum of at most ${model.maxContext}.`,
   });
 }
 
@@ -246,7 +246,7 @@ function measuredWords({ clean, profiled }: ProfileCapture): string {
 function nothingMeasured(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'stopped before the first timed repeat',
-    why: 'There is nothing to keep yet, so no session was made.',
+    why: 'Nothing was measured yet, so no session was saved.',
     fix: 'Run it again, with fewer --launches or a shorter --output-len if it takes too long.',
   });
 }

@@ -19,33 +19,33 @@ export function define(command: Command): void {
       'preset (llama-24m, llama-110m, …), config.json, or a folder with an ONNX export',
       'llama-24m',
     )
-    .option('--dtype <dtype>', 'float32 or int4 (default: float32, or what the export has)')
-    .option('--batch-size <n>', 'sequences at once', wholeNumber('--batch-size', 1, 1), 1)
-    .option('--input-len <n>', 'prompt tokens a sequence', wholeNumber('--input-len', 1, 128), 128)
-    .option('--output-len <n>', 'tokens generated a sequence', wholeNumber('--output-len', 1, 32), 32)
-    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', threadCount)
+    .option('--dtype <dtype>', "float32 or int4 (default: the export's dtype, else float32)")
+    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 1), 1)
+    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 128), 128)
+    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 32), 32)
+    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', threadCount)
     .option(
       '--launches <n>',
-      'process launches; the interval is over them',
+      'process launches; intervals are computed over them',
       wholeNumber('--launches', 1, 5),
       5,
     )
-    .option('--runs <n>', 'timed runs in each launch', wholeNumber('--runs', 1, 3), 3)
-    .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option('--runs <n>', 'timed runs per launch', wholeNumber('--runs', 1, 3), 3)
+    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
-    .option('--output <file>', 'also write the HTML report there')
-    .option('--fresh-roofline', "measure this machine's roofs again")
+    .option('--output <file>', 'also write the HTML report to this file')
+    .option('--fresh-roofline', "measure this machine's roofline again")
     .option('--open', 'open the report in the browser')
     .option('--json', 'print one inferscope/profile document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
       'after',
       examples(
-        ['inferscope profile', 'a 24 M parameter Llama on this CPU; ends with a report'],
+        ['inferscope profile', 'profile a 24 M parameter Llama on this CPU and write a report'],
         [
           'inferscope profile --model llama-110m --dtype int4 --batch-size 8',
-          'a larger one, quantised, batched',
+          'profile a larger model, quantized and batched',
         ],
       ),
     )
@@ -60,18 +60,18 @@ export function define(command: Command): void {
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {
-        warn(`interrupted: session ${document.data.session.id} holds what was measured until then`);
+        warn(`interrupted: session ${document.data.session.id} has what was measured so far`);
         process.exitCode = exitCodeOf.E_INTERRUPTED;
       }
     });
 }
 
-/** Only for someone who sits in front of it: a terminal and a desktop. Elsewhere the path was printed. */
+/** Opens the report only on a terminal with a desktop. Elsewhere only the path is printed. */
 async function openInBrowser(path: string): Promise<void> {
   const desktop = process.platform !== 'linux' || process.env['DISPLAY'] || process.env['WAYLAND_DISPLAY'];
   if (!process.stdout.isTTY || !desktop) return;
   const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   const { execa } = await import('execa');
   const { failed } = await execa(opener, [path], { reject: false, stdio: 'ignore', timeout: 10_000 });
-  if (failed) talk(`(${opener} could not open it; open the path above yourself)`);
+  if (failed) talk(`(${opener} could not open the report; open the path above)`);
 }

@@ -5,15 +5,15 @@ import { inert } from '../render/terminal/text.js';
 import { terminalWidth } from './output.js';
 
 export interface Progress {
-  /** Replaces the current line on a terminal; elsewhere prints a line when `text` begins something new. */
+  /** Replaces the current line on a terminal; elsewhere prints a line when `text` starts a new step. */
   update(step: string, detail?: string): void;
-  /** Ends the current step with its result. */
+  /** Finishes the current step with its result. */
   done(step: string, detail?: string): void;
   /** Clears an unfinished line. */
   end(): void;
 }
 
-/** Progress on stderr: one line a step, rewritten in place on a terminal, silent with --quiet. */
+/** Progress on stderr: one line per step, rewritten in place on a terminal, silent with --quiet. */
 export function startProgress(quiet: boolean): Progress {
   const live = process.stderr.isTTY === true;
   let open = false;
@@ -44,7 +44,7 @@ export function startProgress(quiet: boolean): Progress {
   };
 }
 
-/** Progress of a step whose parts are counted, with about how much time is left. */
+/** Progress of a step with counted parts, with the estimated time left. */
 export function countProgress(
   progress: Progress,
   step: string,

@@ -8,10 +8,10 @@ import type { TableSink } from '../model/tables.js';
 
 export type Redact = (text: string) => string;
 
-/** Texts repeat row after row; more different ones than this are looked at again. */
+/** Cache size: texts repeat between rows. */
 const remembered = 50_000;
 
-/** A sink whose rows carry no secrets, whatever the importer in front of it took for a name. */
+/** A sink that removes secrets from all text of its rows. */
 export function redactingSink(sink: TableSink, redact: Redact): TableSink {
   const known = new Map<string, string>();
   const clean = (text: string) => {
@@ -35,7 +35,7 @@ export function redactingSink(sink: TableSink, redact: Redact): TableSink {
   };
 }
 
-/** A copy of a record (JSON lines) without secrets. @returns its path */
+/** Copies a record (JSON lines) without secrets. @returns its path */
 export async function redactedRecord(path: string, folder: string, redact: Redact): Promise<string> {
   const copy = join(folder, 'redacted-record.jsonl');
   const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
@@ -46,7 +46,7 @@ export async function redactedRecord(path: string, folder: string, redact: Redac
   return copy;
 }
 
-/** The last line of a killed process may be no JSON. */
+/** The last line of a killed process may be incomplete JSON. */
 function redactedLine(line: string, redact: Redact): string {
   try {
     return JSON.stringify(redactJson(JSON.parse(line), redact));

@@ -7,20 +7,20 @@ import { InferscopeError } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
-/** Where a session's own report lies. */
+/** Path of a session's report. */
 export function reportPath(sessionFolder: string): string {
   return join(sessionFolder, 'derived', 'report.html');
 }
 
 /**
- * Tries the place of a report before anything is measured for it.
+ * Checks that the path of a report is writable before anything is measured.
  * @throws E_USAGE for a folder, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function ensureReportPath(path: string): Promise<void> {
   if (existsSync(path) && statSync(path).isDirectory()) {
     throw new InferscopeError('E_USAGE', {
       what: `--output ${path} is a folder`,
-      why: 'The report is one file.',
+      why: 'The report is a single file.',
       fix: `Type for example: --output ${join(path, 'report.html')}`,
     });
   }
@@ -33,14 +33,14 @@ export async function ensureReportPath(path: string): Promise<void> {
   }
 }
 
-/** Scripts that pages are made with: one draws charts and does what the other does, which is enough for a page without any. */
+/** Client scripts for pages: one draws charts and includes the other, which is enough for a page without charts. */
 export interface PageParts {
   clientScript: string;
   readingScript: string;
 }
 
 /**
- * Writes an HTML report, whole or not at all.
+ * Writes an HTML report atomically.
  * @throws as writeReport
  */
 export async function writePage(path: string, render: (parts: PageParts) => string): Promise<void> {
@@ -53,7 +53,7 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
 }
 
 /**
- * Writes a report, whole or not at all.
+ * Writes a report atomically.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeReport(path: string, render: () => string): Promise<void> {

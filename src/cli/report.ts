@@ -17,30 +17,30 @@ interface Options {
 
 export function define(command: Command): void {
   command
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
-    .option('--session <selector>', 'the same', '@last')
-    .option('--output <file>', 'write it there; by default into the session folder')
+    .argument('[session]', 'id prefix, name, @last or @last~1')
+    .option('--session <selector>', 'same as the argument', '@last')
+    .option('--output <file>', 'file to write (default: in the session folder)')
     .option(
       '--json',
-      'print the document (inferscope/profile, trace, bench, serving, monitor, …) instead of writing a page',
+      'print the document (inferscope/profile, trace, bench, serving, monitor, …) instead of writing a report',
     )
     .addOption(
-      new Option('--format <format>', 'html writes a page; text and md print it, md for a pull request')
+      new Option('--format <format>', 'html writes a file; text and md print the report')
         .choices(formats)
         .default('html'),
     )
     .addHelpText(
       'after',
       examples(
-        ['inferscope report', 'the report of the newest session; prints its path'],
-        ['inferscope report --session llama-b1 --output b1.html', 'one file to send to a colleague'],
+        ['inferscope report', 'write the report of the newest session and print its path'],
+        ['inferscope report --session llama-b1 --output b1.html', 'write a single file to share'],
       ),
     )
     .action(async (selector: string | undefined, options: Options) => {
       if (options.json)
         refuseUnused(command, ['output', 'format'], {
-          why: '--json prints the document instead of a report.',
-          fix: 'Redirect it: inferscope report --json > report.json',
+          why: '--json prints a document instead of writing a report.',
+          fix: 'Redirect stdout: inferscope report --json > report.json',
         });
       const { openSession } = await import('../session/open.js');
       const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalysed }] =
@@ -74,8 +74,8 @@ export function define(command: Command): void {
 
 function nothingToReport(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `session ${id} has nothing to report`,
-    why: 'It holds no operators, kernels, counters, matrix products, benchmark, load test, results or samples of GPUs.',
-    fix: `See what it holds: inferscope session show ${id}`,
+    what: `session ${id} has no data for a report`,
+    why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or GPU samples.',
+    fix: `To see its contents: inferscope session show ${id}`,
   });
 }

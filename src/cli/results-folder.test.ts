@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../session/test-folder.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 
-test('a place that was tried is made when there is something to write', () => {
+test('a checked folder is created only when files are written', () => {
   const folder = testFolder();
   const place = resultsFolder(join(folder, 'results', 'deep'));
   expect(readdirSync(folder)).toEqual([]);
@@ -21,7 +21,7 @@ test('files of another session keep their names; those of one session get one nu
   const second = ['baseline_metrics-2.json', 'latency_results-2.csv'];
   expect(claimNames(folder, names)).toEqual(second);
   expect(readdirSync(folder).sort()).toEqual([...second, 'latency_results.csv'].sort());
-  // A run that asks before the first has written gets other names.
+  // A run that reserves names before the first has written gets other names.
   expect(claimNames(folder, names)).toEqual(['baseline_metrics-3.json', 'latency_results-3.csv']);
   for (const name of second) await writeResult(join(folder, name), name);
   expect(second.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual(second);

@@ -7,7 +7,7 @@ import { makeFolder, tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
 /**
- * Tries the place of the result files before anything is measured for them.
+ * Checks that the folder of result files is writable before anything is measured.
  * @returns its absolute path
  * @throws E_USAGE, E_HOME_UNWRITABLE
  */
@@ -16,21 +16,21 @@ export function resultsFolder(folder: string): string {
   if (existsSync(path) && !statSync(path).isDirectory()) {
     throw new InferscopeError('E_USAGE', {
       what: `--output ${folder} is a file`,
-      why: 'Several files are written: it takes a folder.',
+      why: '--output needs a folder, because several files are written.',
       fix: 'Type for example: --output results',
     });
   }
   try {
     tryFolder(path);
   } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'make the folder for results' });
+    throw asStorageFailure(error, { path, doing: 'create the folder for results' });
   }
   return path;
 }
 
 /**
- * Makes empty files under names that none has: as they are, else all with one number (`baseline_metrics-2.json`), so that
- * files of another session, of one that runs now too, are never replaced and those of one session stay together.
+ * Reserves unused file names with empty files: unchanged, else all with the same number (`baseline_metrics-2.json`).
+ * Files of other sessions, even running ones, are never replaced, and files of one session share a number.
  * @returns the names
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
@@ -38,7 +38,7 @@ export function claimNames(folder: string, names: readonly string[]): string[] {
   try {
     makeFolder(folder);
   } catch (error) {
-    throw asStorageFailure(error, { path: folder, doing: 'make the folder for results' });
+    throw asStorageFailure(error, { path: folder, doing: 'create the folder for results' });
   }
   for (let n = 1; ; n++) {
     const numbered = names.map((name) => {
@@ -49,7 +49,7 @@ export function claimNames(folder: string, names: readonly string[]): string[] {
   }
 }
 
-/** All of them or none. */
+/** Reserves all of them or none. */
 function claimed(folder: string, names: readonly string[]): boolean {
   const made: string[] = [];
   try {
@@ -66,7 +66,7 @@ function claimed(folder: string, names: readonly string[]): boolean {
   }
 }
 
-/** Writes a result file, whole or not at all. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
+/** Writes a result file atomically. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeResult(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {

@@ -22,7 +22,7 @@ import { keepRooflineSession, openRooflineSession, type RooflineCommandOptions }
 import type { OpenRecording } from '../record/record-session.js';
 import { formatQuantity } from '../vocabulary/format.js';
 
-/** Measures, or reads from the cache, what was asked for; prints it. */
+/** Measures the requested roofline or reads it from the cache, and prints it. */
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
   checkOptions(options);
   const home = ensureWritable();
@@ -47,16 +47,16 @@ function checkOptions({ device, threads, python, record, name, tag }: RooflineCo
   const forGpus = python !== undefined || record || name !== undefined || tag.length > 0;
   if (device === 'cuda' && threads !== undefined) {
     throw new InferscopeError('E_USAGE', {
-      what: '--threads with --device cuda',
-      why: 'Threads are those of the CPU.',
+      what: '--threads does not work with --device cuda',
+      why: 'Threads apply to the CPU.',
       fix: 'Type: inferscope roofline --device cpu --threads 4',
     });
   }
   if (cpu && forGpus) {
     throw new InferscopeError('E_USAGE', {
-      what: '--python, --record, --name or --tag for the CPU',
-      why: "The CPU is measured through the embedded engine, without Python, and its roofs are kept with every profile's session.",
-      fix: 'Type: inferscope roofline --device cuda   or leave these options out.',
+      what: '--python, --record, --name and --tag do not work for the CPU',
+      why: 'The CPU is measured with the embedded engine, without Python, and its roofs are saved in every profile session.',
+      fix: 'Type: inferscope roofline --device cuda   or remove these options.',
     });
   }
 }
@@ -93,7 +93,7 @@ async function measure(
   );
 }
 
-/** @returns no GPU where none was asked for and there is none, or no PyTorch for it: `issue` says that then */
+/** @returns no GPU if none was requested and there is no GPU or no PyTorch; `issue` then states the reason */
 async function measureGpus(
   options: RooflineCommandOptions,
   home: Home,
@@ -148,6 +148,6 @@ function notMeasured(why: string): Issue {
   return {
     code: 'gpu_not_measured',
     severity: 'warning',
-    text: `The GPU was not measured, these are the CPU's roofs: ${why}`,
+    text: `The GPU was not measured; showing the CPU's roofs: ${why}`,
   };
 }

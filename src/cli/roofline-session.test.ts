@@ -15,7 +15,7 @@ import { pageOfView } from '../render/html/view.js';
 import { viewOf } from '../views/registry.js';
 import { keepRooflineSession, openRooflineSession } from './roofline-session.js';
 
-test('every case is a row, the sensors are beside it, and the roofline is what analyses read', async () => {
+test('every case is a row, sensor samples are stored with it, and analyses read the roofline', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const session = await openRooflineSession({ name: 'one', tag: ['h200'] });
   const at = session.originNs;
@@ -76,7 +76,7 @@ test('every case is a row, the sensors are beside it, and the roofline is what a
     { name: 'gemm', dtype: 'bfloat16', outcome: 'measured', tflops: 785.4, start_ns: 1e9 },
     expect.objectContaining({ dtype: 'float8', outcome: 'unsupported', tflops: null }),
   ]);
-  const [told] = await database.query(`SELECT value, t_ns FROM telemetry`);
+  const [sample] = await database.query(`SELECT value, t_ns FROM telemetry`);
   await database.close();
-  expect(told).toEqual({ value: 690, t_ns: 1.5e9 });
+  expect(sample).toEqual({ value: 690, t_ns: 1.5e9 });
 });

@@ -26,10 +26,10 @@ export const openRooflineSession = ({ name, tag }: RooflineCommandOptions): Prom
     kind: 'roofline',
     name: name ?? null,
     tags: tag,
-    doing: 'keep the roofline',
+    doing: 'save the roofline',
   });
 
-/** Every case as a row of `microbenchmarks`, the sensors beside, the record files, and the roofline itself. @returns its id */
+/** Saves every case as a row of `microbenchmarks`, sensor samples, record files and the roofline. @returns the session's id */
 export async function keepRooflineSession(
   recording: OpenRecording,
   { roofline, recording: measured }: MeasuredGpuRoofline,
@@ -86,7 +86,7 @@ export async function keepRooflineSession(
   return id;
 }
 
-/** gpu_name and the rest of the first, gpu1_name of others that differ. */
+/** gpu_name and others for the first GPU; gpu1_name for further GPUs that differ. */
 function gpuFacts(gpus: MeasuredGpuRoofline['roofline']['gpus']): Record<string, Fact> {
   const [first] = gpus;
   const facts: Record<string, Fact> = {

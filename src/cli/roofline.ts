@@ -9,13 +9,20 @@ export function define(command: Command): void {
     .addOption(
       new Option(
         '--device <device>',
-        'what to measure (default: the GPUs where PyTorch sees one, else the CPU)',
+        'device to measure (default: GPUs if PyTorch sees one, else the CPU)',
       ).choices(['cuda', 'cpu']),
     )
-    .option('--python <path>', 'Python with torch, for GPUs (default: INFERSCOPE_PYTHON, else what PATH has)')
-    .option('--threads <n>', 'CPU threads that compute; means --device cpu (default: cores − 1)', threadCount)
-    .option('--fresh', 'measure again even when a cached one exists')
-    .option('--record', 'measure the GPUs again and keep a session of every case; --name and --tag do too')
+    .option('--python <path>', 'Python with torch, for GPUs (default: INFERSCOPE_PYTHON, else from PATH)')
+    .option(
+      '--threads <n>',
+      'CPU threads for compute; implies --device cpu (default: cores − 1)',
+      threadCount,
+    )
+    .option('--fresh', 'measure again even if a roofline is cached')
+    .option(
+      '--record',
+      'measure the GPUs again and save every case in a session (implied by --name and --tag)',
+    )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
     .option('--json', 'print one inferscope/roofline document')
@@ -23,8 +30,11 @@ export function define(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope roofline', "this machine's roofs, measured once and cached"],
-        ['inferscope roofline --fresh --threads 4 --json', 'the CPU anew with four threads, for a program'],
+        ['inferscope roofline', "show this machine's roofs, measured once and cached"],
+        [
+          'inferscope roofline --fresh --threads 4 --json',
+          'measure the CPU again with four threads, print JSON',
+        ],
       ),
     )
     .action(async (options: RooflineCommandOptions) => {

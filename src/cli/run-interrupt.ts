@@ -1,22 +1,22 @@
 import { leaveAtOnce, whileStopping } from './interrupt.js';
 import { talk } from './output.js';
 
-/** What Ctrl-C stops in `run`, which depends on what there is to be waited for. */
+/** What Ctrl-C stops in `run`, depending on the current step. */
 export interface RunInterrupts {
-  /** First: the program is asked to end. Its reason is the name of the signal that came. */
+  /** First: asks the program to exit. The abort reason is the name of the signal. */
   signal: AbortSignal;
-  /** Second: the program and its children are killed. */
+  /** Second: kills the program and its children. */
   kill: AbortSignal;
-  /** Captures are kept as they are, unread. */
+  /** Captures are saved without being read. */
   unread: AbortSignal;
-  /** Tells what is waited for from now on; before, there is nothing to keep. */
+  /** Sets the current step; before the first, there is nothing to save. */
   enter(phase: 'program' | 'reading'): void;
 }
 
 /**
- * Runs `work` around a program. Until the program runs Ctrl-C leaves at once. While it runs the first lets it end, the
- * second kills it. When it has ended, its captures are read on at the first, kept unread at the next. One more leaves
- * at once, with nothing kept.
+ * Runs `work` around a program. Ctrl-C before the program starts: exits at once. While it runs: the first waits for
+ * its exit, the second kills it. After its exit: the first continues to read captures, the next saves them unread. One
+ * more exits at once and saves nothing.
  */
 export async function interruptibleRun<T>(work: (interrupts: RunInterrupts) => Promise<T>): Promise<T> {
   const polite = new AbortController();
@@ -25,19 +25,19 @@ export async function interruptibleRun<T>(work: (interrupts: RunInterrupts) => P
   let phase: 'starting' | 'program' | 'reading' = 'starting';
   const inProgram = (name: NodeJS.Signals) => {
     if (polite.signal.aborted) {
-      talk('\nkilling the program; keeping what is there');
+      talk('\nkilling the program; saving what was recorded');
       hard.abort(name);
     } else {
-      talk('\nwaiting for the program to end (Ctrl-C again to kill it)');
+      talk('\nwaiting for the program to exit (Ctrl-C again to kill it)');
       polite.abort(name);
     }
   };
   const inReading = (name: NodeJS.Signals) => {
     if (polite.signal.aborted) {
-      talk('\nkeeping the captures as they are, unread (Ctrl-C again to leave at once and keep nothing)');
+      talk('\nsaving the captures without reading them (Ctrl-C again to exit at once and save nothing)');
       unread.abort(name);
     } else {
-      talk('\nthe program has ended; reading what it left, to keep it (Ctrl-C again to keep it unread)');
+      talk('\nthe program has exited; reading its captures (Ctrl-C again to save them unread)');
       polite.abort(name);
     }
   };
@@ -60,7 +60,7 @@ export async function interruptibleRun<T>(work: (interrupts: RunInterrupts) => P
   );
 }
 
-/** Runs `work` around programs: the first Ctrl-C lets them end, the second kills them, the third ends inferscope. */
+/** Runs `work` around programs: the first Ctrl-C waits for their exit, the second kills them, the third exits inferscope. */
 export async function interruptibleTwice<T>(
   work: (signal: AbortSignal, kill: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -10,9 +10,8 @@ import type { Recording } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
 
 /**
- * Brings what the executions left behind into the session: logs as artifacts, captures through their importers,
- * telemetry as rows. A capture that cannot be read costs itself only, and its file is kept; so are those of all captures once
- * `unread` is aborted.
+ * Saves the executions' output in the session: logs as artifacts, captures through their importers, telemetry as rows.
+ * The file of an unreadable capture is saved; after `unread` aborts, all capture files are saved unread.
  */
 export async function keepRun(
   { files: session, zero, originNs, redact, append }: Recording,
@@ -87,7 +86,7 @@ function keepTelemetry(
   }
   imported.issues.push(...issues);
   if (failure) {
-    const how = timedOut ? 'timed out' : signal ? `ended by ${signal}` : 'failed';
+    const how = timedOut ? 'timed out' : signal ? `killed by ${signal}` : 'failed';
     const text = `The ${execution_id} execution ${how}: ${failure.parts.what}. ${failure.parts.why}`;
     imported.issues.push({ code: 'execution_failed', severity: 'error', text });
   }

@@ -56,13 +56,13 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   torch: ['torchShapes', 'torchMemory', 'torchStack', 'torchFlops'],
 };
 
-/** An option of an evaluator that does not run. */
+/** An option of an evaluator that is not selected. */
 function refuseOthersOptions(typed: Command, evaluators: readonly string[]): void {
   const running = evaluators.length === 0 ? 'none' : evaluators.join(',');
   for (const [evaluator, names] of Object.entries(optionsOf))
     if (!evaluators.includes(evaluator))
       refuseUnused(typed, names, {
-        why: `It belongs to the evaluator ${evaluator}; this command runs under: ${running}.`,
+        why: `It is an option of the evaluator ${evaluator}; this command runs: ${running}.`,
         fix: `Add it: --evaluator ${[...evaluators.filter((one) => one !== 'none'), evaluator].join(',')}`,
       });
 }
@@ -82,7 +82,7 @@ export async function runCommand(
   const kept = await interruptibleRun((interrupts) =>
     recordAndKeep(command, options, { ...chosen, kernels }, interrupts),
   );
-  if (!options.quiet) startProgress(false).done('session kept', kept.id);
+  if (!options.quiet) startProgress(false).done('session saved', kept.id);
   await conclude(kept, options);
 }
 
@@ -94,17 +94,17 @@ interface Prepared {
 interface Kept {
   id: string;
   capture: RunCapture;
-  /** A signal came, while the program ran or while its captures were read. */
+  /** A signal arrived while the program ran or its captures were read. */
   interrupted: boolean;
 }
 
-/** Those that ncu looks at, of a session that has their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
+/** Kernels for ncu from a session with their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
 async function hotKernelsOf(selector: string): Promise<KernelChoice> {
   const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
   const { names, stages } = await hotKernels(session);
   return {
     names: [...new Set(names.map(functionName))],
-    source: `of session ${session.id}: ${stages.join(', ')}`,
+    source: `from session ${session.id}: ${stages.join(', ')}`,
   };
 }
 
@@ -119,7 +119,7 @@ async function recordAndKeep(
     kind: 'run',
     name: options.name ?? null,
     tags: options.tag,
-    doing: 'keep the session',
+    doing: 'save the session',
   };
   return recordSession(plan, async (recording) => {
     const capture = await runEvaluators({
@@ -144,7 +144,7 @@ async function recordAndKeep(
       kernels,
       onProgress: (progress) => {
         interrupts.enter('program');
-        if (!options.quiet) tell(progress);
+        if (!options.quiet) showProgress(progress);
       },
     });
     interrupts.enter('reading');
@@ -167,7 +167,7 @@ function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
   };
 }
 
-function tell(progress: RunProgress): void {
+function showProgress(progress: RunProgress): void {
   if (progress.type === 'start') talk(`— ${progress.words}`);
   else {
     const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
@@ -201,7 +201,7 @@ async function runRecorded(
   };
 }
 
-/** Summary or document of what was kept, then the failure, if any: stdout is whole in every case. */
+/** Prints the summary or document, then any failure, so that stdout is always complete. */
 async function conclude({ id, capture, interrupted }: Kept, options: RunCommandOptions): Promise<void> {
   const failure = capture.executions.find((one) => one.failure !== null);
   const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
@@ -210,13 +210,13 @@ async function conclude({ id, capture, interrupted }: Kept, options: RunCommandO
     if (options.exitCode === 'child') process.exitCode = child ?? process.exitCode;
     return;
   }
-  // First why it failed: a program that ran out of memory recorded little, which is not the news.
+  // The failure comes first: a program that ran out of memory recorded little.
   const exitCode = failure?.failure ? reportError(withSession(failure.failure, id, capture), false) : null;
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
   if (measured) await showSession(id, options, exitCode !== null);
   if (exitCode !== null) process.exitCode = exitCode;
   if (interrupted) {
-    warn(`interrupted: session ${id} holds what was recorded until then`);
+    warn(`interrupted: session ${id} has what was recorded so far`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
   if (options.exitCode === 'child') process.exitCode = child ?? 0;
@@ -224,11 +224,11 @@ async function conclude({ id, capture, interrupted }: Kept, options: RunCommandO
 
 function withSession(failure: InferscopeError, id: string, capture: RunCapture): InferscopeError {
   const codes = capture.executions.map((one) => `${one.execution_id} ${shellExitCode(one) ?? 'not started'}`);
-  const fix = `${failure.parts.fix}\nSession ${id} keeps what was recorded (exit codes: ${codes.join(', ')}).`;
+  const fix = `${failure.parts.fix}\nSession ${id} has what was recorded (exit codes: ${codes.join(', ')}).`;
   return new InferscopeError(failure.code, { ...failure.parts, fix }, { cause: failure });
 }
 
-/** python decode.py … → decode; anything else by the program's name. */
+/** python decode.py … → decode; otherwise the program's name. */
 function programName(command: readonly string[]): string {
   const script = command.find((word) => /\.(py|sh|js|mjs)$/.test(word)) ?? command[0] ?? 'run';
   return basename(script).replace(/\.\w+$/, '');

@@ -10,59 +10,62 @@ export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
   command
     .usage('[options] -- command…')
-    .argument('<command...>', 'the program and its arguments, passed on untouched')
+    .argument('<command...>', 'program and its arguments, passed unchanged')
     .passThroughOptions()
     .addOption(
       new Option(
         '--evaluator <list>',
-        'nsys, ncu, torch, none; several (nsys,torch,ncu) repeat the command into one session',
+        'nsys, ncu, torch, none; a list (nsys,torch,ncu) runs the command once per evaluator',
       )
         .argParser(several)
-        .default([], 'nsys where found, else torch for Python, else none'),
+        .default([], 'nsys if found, else torch for Python, else none'),
     )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
-    .option('--no-analyze', 'only record and keep: no summary, no report')
-    .option('--gemm-log', 'one more execution with the logs of cuBLAS and cuBLASLt on: GEMM shapes')
+    .option('--no-analyze', 'record only; no summary, no report')
+    .option('--gemm-log', 'run once more with cuBLAS and cuBLASLt logs, for GEMM shapes')
     .addOption(
-      new Option('--capture-range <range>', 'cudaProfilerApi, nvtx:NAME or none: what nsys records')
+      new Option('--capture-range <range>', 'range that nsys records: cudaProfilerApi, nvtx:NAME or none')
         .argParser(captureRange)
-        .default(null, 'none: everything, loading and warm-up included'),
+        .default(null, 'none: everything, including loading and warm-up'),
     )
     .addOption(
-      new Option('--nsys-trace <list>', 'traced beside cuda,nvtx: cublas, cudnn, osrt, …')
+      new Option('--nsys-trace <list>', 'nsys traces in addition to cuda,nvtx: cublas, cudnn, osrt, …')
         .argParser((word, before: string[]) => [...before, ...word.split(',').filter(Boolean)])
         .default([], 'none'),
     )
     .addOption(
-      new Option('--nsys-arg <arg>', 'passed on to nsys profile').argParser(several).default([], 'none'),
+      new Option('--nsys-arg <arg>', 'argument for nsys profile').argParser(several).default([], 'none'),
     )
     .addOption(
-      new Option('--ncu-set <set>', 'metrics of ncu')
+      new Option('--ncu-set <set>', 'metric set of ncu')
         .choices(['full', 'basic', 'detailed', 'roofline'])
         .default('full'),
     )
-    .option('--ncu-kernel <regex>', 'kernels ncu profiles (default: the hot ones of the nsys execution)')
+    .option(
+      '--ncu-kernel <regex>',
+      'kernels to profile with ncu (default: hot kernels of the nsys execution)',
+    )
     .addOption(
-      new Option('--ncu-nvtx <filter>', "ncu's NVTX filter, e.g. decode/")
+      new Option('--ncu-nvtx <filter>', 'NVTX filter of ncu, e.g. decode/')
         .argParser(several)
         .default([], 'none'),
     )
     .option(
       '--ncu-launch-count <n>',
-      'launches profiled of each kernel and launch size',
+      'profiled launches per kernel and launch size',
       wholeNumber('--ncu-launch-count', 1, 1),
       1,
     )
-    .option('--ncu-session <selector>', 'take the hot kernels from this session')
-    .addOption(new Option('--ncu-arg <arg>', 'passed on to ncu').argParser(several).default([], 'none'))
-    .option('--no-torch-shapes', 'torch: without the shapes of operators')
-    .option('--torch-memory', 'torch: allocations of operators')
-    .option('--torch-stack', 'torch: Python call paths (slow)')
-    .option('--torch-flops', "torch: the profiler's own FLOP counts")
-    .option('--timeout <duration>', 'of each execution, e.g. 90s, 10m', duration('--timeout', '10m'))
+    .option('--ncu-session <selector>', 'session to take hot kernels from')
+    .addOption(new Option('--ncu-arg <arg>', 'argument for ncu').argParser(several).default([], 'none'))
+    .option('--no-torch-shapes', 'torch: do not record operator shapes')
+    .option('--torch-memory', 'torch: record allocations per operator')
+    .option('--torch-stack', 'torch: record Python call stacks (slow)')
+    .option('--torch-flops', "torch: record the profiler's FLOP counts")
+    .option('--timeout <duration>', 'timeout per execution, e.g. 90s, 10m', duration('--timeout', '10m'))
     .addOption(
-      new Option('--exit-code <whose>', "child: end with the program's own exit code")
+      new Option('--exit-code <from>', "child: exit with the program's own exit code")
         .choices(['own', 'child'])
         .default('own', '4 when the program failed'),
     )
@@ -73,11 +76,11 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope run --name b1 -- python decode.py --batch-size 1',
-          'a session with stages, kernels, idle time',
+          'record stages, kernels and idle time',
         ],
         [
           'inferscope run --evaluator nsys,ncu --ncu-set full -- python decode.py',
-          'where the time goes, then counters of the hot kernels',
+          'record a timeline, then counters of the hot kernels',
         ],
       ),
     )
@@ -88,7 +91,7 @@ export function define(command: Command): void {
     });
 }
 
-/** Without `--` nobody could tell whose option `--name` is. */
+/** Without `--`, an option such as `--name` is ambiguous. */
 function requireDashes(words: string[]): void {
   const argv = process.argv.slice(2);
   const dashes = argv.indexOf('--');
@@ -96,20 +99,20 @@ function requireDashes(words: string[]): void {
   const program = words.filter((word) => word !== '--').join(' ');
   throw new InferscopeError('E_USAGE', {
     what: `run needs -- before the program (${words[0]})`,
-    why: 'What stands before -- is for inferscope, what stands behind it is the program and its arguments.',
+    why: 'Options before -- are for inferscope; the program and its arguments come after it.',
     fix: `Type: inferscope run [options] -- ${program}`,
   });
 }
 
-/** `nvtx:decode` and `nvtx decode` alike. */
+/** Accepts `nvtx:decode` and `nvtx decode`. */
 export function captureRange(text: string): RunCommandRange {
   if (text === 'none') return null;
   if (text === 'cudaProfilerApi') return { kind: 'cudaProfilerApi' };
   const name = /^nvtx[:\s]\s*(.+)$/.exec(text)?.[1];
   if (name) return { kind: 'nvtx', name };
   throw new InferscopeError('E_USAGE', {
-    what: `--capture-range ${text} is unknown`,
-    why: 'It is cudaProfilerApi (between cudaProfilerStart and cudaProfilerStop), nvtx:NAME, or none.',
+    what: `unknown --capture-range ${text}`,
+    why: 'Valid: cudaProfilerApi (between cudaProfilerStart and cudaProfilerStop), nvtx:NAME, or none.',
     fix: 'Type for example: --capture-range nvtx:decode',
   });
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { commands } from './commands.js';
 import { aliasRepeats } from './runs-option.js';
 
-test('--repeats is --runs, with its check, and help leaves it out', () => {
+test('--repeats is a hidden alias of --runs with the same check', () => {
   const parsed = (...args: string[]): unknown => {
     const command = new Command('x').option('--runs <n>', 'timed repeats', Number, 3);
     aliasRepeats(command);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 
-/** `--repeats <n>` for `--runs <n>`, which is the name everywhere; help leaves it out. @param command has --runs */
+/** Adds `--repeats <n>` as a hidden alias of `--runs <n>`. @param command has --runs */
 export function aliasRepeats(command: Command): Command {
   const runs = command.options.find(({ long }) => long === '--runs')!;
   return command

@@ -162,7 +162,7 @@ test.each(['llama-3.1-8b', 'mixtral-8x7b', 'deepseek-v2-lite'])(
   },
 );
 
-test('a decode step of Mixtral reads the experts that its batch is expected to hit', async () => {
+test('a decode step of Mixtral reads the experts that its batch is expected to use', async () => {
   // Each expert 3 × 4096 × 14336 weights, in 32 layers; 8·(1 − (6/8)^4) = 5.46875 of 8 are hit.
   const expert = 3 * 4096 * 14_336 * 2;
   const idle = 32 * (8 - 5.468_75) * expert;
@@ -189,7 +189,7 @@ test.each([
   },
 );
 
-test('a checkpoint that declares its blocks is stored in them, whatever the engine calls them', async () => {
+test('storage follows the blocks declared by a checkpoint, whatever the engine calls them', async () => {
   const declared = {
     ...findPreset('llama-3.1-8b')!.config,
     quantization_config: { quant_method: 'gptq', bits: 4, group_size: 32 },

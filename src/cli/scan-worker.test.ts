@@ -10,7 +10,7 @@ import { testFolder } from '../session/test-folder.js';
 /** Enough for a thread, over several row groups and a rest. */
 const many = 500_001;
 
-/** Every seventh row ends before it begins. */
+/** Every seventh row ends before it starts. */
 const events = `SELECT 1000000 + range * 10 AS start, start + CASE WHEN range % 7 = 6 THEN -1 ELSE range % 5 END AS "end",
   CASE WHEN range % 3 > 0 THEN range END AS "correlationId", (range // 1000) % 4 + 2::BIGINT ** 52 AS shape FROM range(${many})`;
 
@@ -31,7 +31,7 @@ async function eventsInFile() {
   return { session, workbench, file };
 }
 
-test('a thread of its own reads a file into shared arrays as this thread does', async () => {
+test('a worker thread reads the same arrays as this thread', async () => {
   const { session, workbench, file } = await eventsInFile();
   const sql = `SELECT * FROM read_parquet('${file}')`;
   const [apart, here] = [target(many + 2), target(many + 2)];
@@ -55,7 +55,7 @@ test('a thread of its own reads a file into shared arrays as this thread does', 
   const short = { sql, rows: many, input: target(1000) };
   await expect(workbench.scanFiles(short, takeEvents)).rejects.toThrow('more rows than its file declares');
 
-  // Of a page that cannot be read a stream of DuckDB's says nothing.
+  // DuckDB's stream does not report an unreadable page.
   const bytes = readFileSync(file);
   bytes.fill(0, bytes.length >> 1, (bytes.length >> 1) + 100_000);
   writeFileSync(file, bytes);

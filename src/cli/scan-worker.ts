@@ -1,6 +1,6 @@
 import { takeEvents } from '../import/nsys/take-events.js';
 import { answerScan } from '../session/scan-thread.js';
 
-// Built as dist/scan-worker.js: a thread that reads a large file with a database of its own. What its rows are only
-// import/ knows, how they are read only session/.
+// Built as dist/scan-worker.js: a thread that reads a large file with its own database. import/ defines the rows,
+// session/ how they are read.
 await answerScan(takeEvents);

@@ -12,12 +12,12 @@ import { print } from './output.js';
 export function define(command: Command): void {
   command
     .argument('[document]', `one of ${Object.keys(publishedDocuments).join(', ')}`)
-    .option('--write <folder>', 'write every schema into a folder instead')
+    .option('--write <folder>', 'write all schemas to this folder')
     .addHelpText(
       'after',
       examples(
-        ['inferscope schema profile', 'what `inferscope profile --json` prints'],
-        ['inferscope schema --write schemas', 'all of them, one file each'],
+        ['inferscope schema profile', 'schema of `inferscope profile --json`'],
+        ['inferscope schema --write schemas', 'write all schemas, one file each'],
       ),
     )
     .action(async (name: string | undefined, options: { write?: string }) => {
@@ -32,7 +32,7 @@ export function define(command: Command): void {
       if (!Object.hasOwn(publishedDocuments, name)) {
         const meant = nearest(name, Object.keys(publishedDocuments));
         throw new InferscopeError('E_USAGE', {
-          what: `no document "${name}"`,
+          what: `unknown document "${name}"`,
           why: `inferscope writes: ${Object.keys(publishedDocuments).join(', ')}.`,
           fix: meant === null ? 'inferscope schema lists them.' : `Did you mean: inferscope schema ${meant}`,
         });

@@ -33,29 +33,29 @@ export function define(command: Command): void {
       'preset (llama-24m, llama-110m, …), config.json, or a folder with an ONNX export',
       'llama-24m',
     )
-    .option('--dtype <dtype>', 'float32 or int4 (default: float32, or what the export has)')
-    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', threadCount)
+    .option('--dtype <dtype>', "float32 or int4 (default: the export's dtype, else float32)")
+    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', threadCount)
     .option(
       '--host <host>',
-      'address to listen on; 0.0.0.0 answers to IP addresses and this host name',
+      'address to listen on; 0.0.0.0 accepts IP addresses and this host name',
       '127.0.0.1',
     )
-    .option('--port <n>', 'port, 0 for any free one', port, 8000)
+    .option('--port <n>', 'port; 0 chooses a free port', port, 8000)
     .option(
       '--context-len <n>',
-      'most tokens of a request, prompt and output',
+      'max tokens per request, prompt and output',
       wholeNumber('--context-len', 2, 2048),
       2048,
     )
-    .option('--seed <n>', 'of random weights', wholeNumber('--seed', 0, 1), 0)
-    .option('--quiet', 'no talk on stderr')
+    .option('--seed <n>', 'seed for random weights', wholeNumber('--seed', 0, 1), 0)
+    .option('--quiet', 'no messages on stderr')
     .addHelpText(
       'after',
       examples(
-        ['inferscope serve', 'an OpenAI-compatible server on 127.0.0.1:8000; Ctrl-C drains it'],
+        ['inferscope serve', 'start a server on 127.0.0.1:8000; Ctrl-C drains it'],
         [
           'inferscope serve --model ./my-onnx-export --port 0',
-          'a trained model with its tokenizer, any port',
+          'serve a trained model with its tokenizer on a free port',
         ],
       ),
     )
@@ -66,13 +66,13 @@ function port(text: string): number {
   const value = wholeNumber('--port', 0, 8000)(text);
   if (value < 2 ** 16) return value;
   throw new InferscopeError('E_USAGE', {
-    what: `--port ${text} is impossible`,
-    why: 'Ports are numbers up to 65535.',
-    fix: 'Type for example: --port 8000, or --port 0 for any that is free.',
+    what: `invalid --port ${text}`,
+    why: 'Ports are 0 to 65535.',
+    fix: 'Type for example: --port 8000, or --port 0 for a free port.',
   });
 }
 
-/** Prints the URL on stdout once it listens, and returns when Ctrl-C has drained it. */
+/** Prints the URL on stdout when the server listens, and returns after Ctrl-C has drained it. */
 async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const home = ensureWritable();
   const quiet = options.quiet === true;
@@ -99,20 +99,20 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const server = await serveModel(model, { host: options.host, port: options.port, threads, contextLen });
   const shown = server.host.includes(':') ? `[${server.host}]` : server.host;
   if (!['127.0.0.1', '::1', 'localhost'].includes(server.host))
-    warn(`${server.host} may be reached from other machines; there is no key and no TLS`);
+    warn(`${server.host} is reachable from other machines, without API key or TLS`);
   print(`http://${shown}:${server.port}/v1`);
   if (!quiet) {
     const words =
-      server.tokenizer === 'words' ? 'random weights, one token a word' : "with the model's own tokenizer";
+      server.tokenizer === 'words' ? 'random weights, one token per word' : "with the model's own tokenizer";
     talk(
-      `${model.name} (${words}), ${threads} thread${threads === 1 ? '' : 's'}, context ${contextLen}. Requests are computed one at a time, others wait. Ctrl-C drains.`,
+      `${model.name} (${words}), ${threads} thread${threads === 1 ? '' : 's'}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
     );
   }
   await interrupted();
   const pending = server.pending();
   if (!quiet) {
     const count = pending === 1 ? 'one request' : `${pending} requests`;
-    talk(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to leave at once)`);
+    talk(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to exit at once)`);
   }
   const leave = () => process.exit(130);
   process.once('SIGINT', leave);
@@ -120,7 +120,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   process.off('SIGINT', leave);
 }
 
-/** Ending a server is what Ctrl-C is for, so it is no failure. */
+/** Ctrl-C is the normal way to stop a server, not a failure. */
 function interrupted(): Promise<void> {
   return new Promise((resolve) => {
     const stop = () => {

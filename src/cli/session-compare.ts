@@ -12,19 +12,19 @@ interface CompareOptions extends Shown {
 export function defineCompare(command: Command): void {
   command
     .command('compare')
-    .description('what changed between sessions: by stage, class, kernel, tile and environment')
-    .argument('<sessions...>', 'two or more: id or its unique beginning, name, @last, @last~1')
+    .description('compare sessions by stage, class, kernel, tile and environment')
+    .argument('<sessions...>', 'two or more sessions: id prefix, name, @last or @last~1')
     .addOption(
-      new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
+      new Option('--format <format>', 'output format').choices(['text', 'md', 'json']).default('text'),
     )
     .option('--html <file>', 'also write it as one page')
-    .option('--ai', 'add what a configured model makes of it (docs/guides/ask-questions.md)')
+    .option('--ai', 'add a narrative by the configured model (docs/guides/ask-questions.md)')
     .option('--json', 'print one inferscope/compare document')
     .addHelpText(
       'after',
       examples(
-        ['inferscope session compare llm-b1 llm-b8', 'the second against the first'],
-        ['inferscope session compare b1 b4 b16 --html sweep.html', 'a matrix of three, also as a page'],
+        ['inferscope session compare llm-b1 llm-b8', 'compare the second with the first'],
+        ['inferscope session compare b1 b4 b16 --html sweep.html', 'compare three, also as an HTML page'],
       ),
     )
     .action(async (selectors: string[], options: CompareOptions) => {
@@ -42,13 +42,13 @@ export function defineCompare(command: Command): void {
       const sessions: Session[] = [];
       for (const selector of selectors) sessions.push(await openSession(selector));
       const found = await compareSessions(sessions);
-      const told =
+      const text =
         narrative && settings ? await narrative.comparisonNarrative(sessions, found.data, settings) : null;
       await showView(
-        compareView(told ? { ...found, data: { ...found.data, narrative: told } } : found),
+        compareView(text ? { ...found, data: { ...found.data, narrative: text } } : found),
         options,
       );
-      if (told && narrative && !options.json && options.format === 'text')
-        print(`\n${await narrative.narrativeLines(told)}`);
+      if (text && narrative && !options.json && options.format === 'text')
+        print(`\n${await narrative.narrativeLines(text)}`);
     });
 }

@@ -5,9 +5,9 @@ import { openSession, type Session } from '../session/open.js';
 import { talk } from './output.js';
 
 /**
- * The session that an argument names. Where none has that name and a file does, the file is saved as a session first: the
- * export of a session as it is (nothing changes when it is here already), a capture by importing it.
- * @throws what selecting, `session import` and `import` throw
+ * Resolves an argument to a session. If no session matches and a file exists, the file is saved as a session first: an
+ * exported session unchanged (no effect if it already exists), a capture through import.
+ * @throws the errors of session selection, `session import` and `import`
  */
 export async function openSessionOrFile(argument: string): Promise<Session> {
   try {

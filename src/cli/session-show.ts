@@ -2,7 +2,7 @@ import { document, type Document } from '../model/document.js';
 import { keptFiles, totalBytes } from '../session/manifest-file.js';
 import type { Session } from '../session/open.js';
 
-/** The document of `session show`, and of commands whose session has nothing to sum up. */
+/** The document of `session show`, and of commands with a session that has no summary. */
 export function sessionShowDocument(session: Session): Document<unknown> {
   const { folder, toolVersion: written_by, manifest, user, userIssue } = session;
   const bytes = totalBytes(keptFiles(manifest));

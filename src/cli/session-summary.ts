@@ -40,8 +40,8 @@ export async function reportText(
 }
 
 /**
- * Writes the report of a benchmark or load test into its session's folder, for the commands that made it.
- * @returns its path, and the explanation it leads with
+ * Writes the report of a benchmark or load test into its session's folder.
+ * @returns its path and its explanation
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function keepReport(
@@ -54,7 +54,7 @@ export async function keepReport(
   return { path, explain };
 }
 
-/** Without a summary: the session's id, or what it holds as a document. */
+/** Without a summary: prints the session's id, or its contents as a document. */
 async function printSession(session: Session, json: boolean | undefined): Promise<void> {
   if (!json) return print(session.id);
   const { sessionShowDocument } = await import('./session-show.js');
@@ -62,8 +62,8 @@ async function printSession(session: Session, json: boolean | undefined): Promis
 }
 
 /**
- * Ends `import` and `run`: the summary in the terminal or one document, and the report in the session's folder.
- * @param failed the program did, and it is known why: that nothing was recorded is no news then
+ * Final step of `import` and `run`: prints the summary or one document, and writes the report into the session's folder.
+ * @param failed the program failed for a known reason, which explains why nothing was recorded
  */
 export async function showSession(
   id: string,
@@ -73,7 +73,7 @@ export async function showSession(
   if (!analyze && !json) return print(id);
   const session = await openSession(id);
   if (!analyze) return printSession(session, json);
-  // A program that reads the document need not wait for the page.
+  // Print the document before the page is written.
   const { analysed, explain } = await analyzeAndExplain(session, (summary) => {
     const [document] = documentsOf(summary);
     if (json && document) printDocument(document);
@@ -83,7 +83,7 @@ export async function showSession(
     return printSession(session, json);
   }
   const path = reportPath(session.folder);
-  // On a full disk the page is lost, and the summary is not.
+  // A full disk prevents the page, not the summary.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
   if (!json) {
     print(await analysedText(analysed, path, explain));
@@ -94,7 +94,7 @@ export async function showSession(
   if (unwritten) process.exitCode = reportError(unwritten, false);
 }
 
-/** A known failure, as a value. */
+/** Returns a known failure as a value. */
 async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
   try {
     await work;
@@ -116,10 +116,10 @@ export async function analysedText(
   return `${terminalView(view, { width: terminalWidth(), explain })}\n  report: ${path}`;
 }
 
-/** A program that used no GPU, or one that no profiler was around. */
+/** Shown for a program that used no GPU, or ran without a profiler. */
 function nothingToSumUp({ id, manifest, issues }: Session): string {
   const inside = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
-  if (inside.length > 0) return ['nothing to sum up here', ...inside].join('\n  ');
+  if (inside.length > 0) return ['no summary', ...inside].join('\n  ');
   const kept =
     Object.entries(manifest.tables)
       .filter(([, files]) => files.some(({ rows }) => rows > 0))
@@ -128,7 +128,7 @@ function nothingToSumUp({ id, manifest, issues }: Session): string {
   const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
   const lost = issues.find(({ code, severity }) => code === noKernelsIssue && severity === 'warning');
   const why = alone
-    ? 'no profiler was around the program: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, CPU too)'
-    : (lost?.text ?? 'no kernels, counters or matrix products were recorded');
-  return `nothing to sum up: ${why}\n  session ${id} holds ${kept}; inferscope sql reads them`;
+    ? 'the program ran without a profiler: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, also on CPU)'
+    : (lost?.text ?? 'no kernels, counters or GEMMs were recorded');
+  return `no summary: ${why}\n  session ${id} has ${kept}; query them with inferscope sql`;
 }

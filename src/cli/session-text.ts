@@ -7,24 +7,24 @@ import type { ListedSession } from '../session/list.js';
 import type { Session } from '../session/open.js';
 import { formatBytes } from '../session/storage-failure.js';
 
-/** Cuts at the end with an ellipsis; control characters of a title must not reach the terminal. */
+/** Truncates with an ellipsis and removes control characters of titles. */
 export function fit(text: string, width: number): string {
   const plain = inert(text);
   if (plain.length <= width) return plain;
   return width <= 1 ? plain.slice(0, width) : `${plain.slice(0, width - 1)}…`;
 }
 
-/** Of the column of names and tags. */
+/** Maximum width of the column of names and tags. */
 const mostName = 20;
 
-/** Newest last, so that it stands above the prompt. */
+/** Newest last, next to the prompt. */
 export function listText(sessions: ListedSession[], width: number): string {
-  if (sessions.length === 0) return 'No sessions yet: inferscope profile makes one.\n';
+  if (sessions.length === 0) return 'No sessions yet. Create one: inferscope profile\n';
   const names = sessions.map(({ name, tags }) => {
     const tagged = [name ?? '', ...tags.map((tag) => `#${tag}`)].join(' ').trim();
     return fit(tagged, Math.max(mostName, name?.length ?? 0));
   });
-  // Ids and names are typed, so they are never cut: where one is long both have a line of their own.
+  // Ids and names are never truncated; a long one moves both to their own line.
   const mostId = Math.max(26, Math.floor(width * 0.4));
   const idWidth = Math.max(2, ...sessions.map(({ id }) => id.length).filter((length) => length <= mostId));
   const nameWidth = Math.max(4, ...names.map((name) => name.length).filter((length) => length <= mostName));
@@ -51,7 +51,7 @@ export function listText(sessions: ListedSession[], width: number): string {
   return `${[colour.bold(line('ID', 'NAME', 'SIZE', 'HEADLINE · TITLE')), ...rows].join('\n')}\n`;
 }
 
-/** Everything about one session that fits on a screen; --json has all of it. */
+/** One screen about a session; --json has everything. */
 export function showText(session: Session, bytes: number, columns: number): string {
   const width = readingWidth(columns);
   const { manifest, user } = session;
@@ -62,7 +62,7 @@ export function showText(session: Session, bytes: number, columns: number): stri
     ['tags', user.tags.join(', ') || '-'],
     ['kind', `${manifest.kind}, ${manifest.status}`],
     ['holds', subjectList(manifest.subjects)],
-    // Of what others recorded the end is not known, only when it was brought here.
+    // For captures from other tools only the time of import is known.
     [
       'started',
       manifest.kind === 'import'
@@ -80,7 +80,7 @@ export function showText(session: Session, bytes: number, columns: number): stri
   const lines = [
     colour.bold(session.id),
     ...facts.flatMap(([label, value]) => hanging(`  ${label.padEnd(11)}`, inert(value), width)),
-    // Whole, to be copied.
+    // Not truncated, to be copied.
     `  ${'command'.padEnd(11)}${inert(shellCommand(manifest.command))}`,
   ];
   lines.push('', colour.bold('  captures'));

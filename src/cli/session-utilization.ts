@@ -17,21 +17,25 @@ interface UtilizationCommandOptions {
 export function defineUtilization(command: Command): void {
   command
     .command('utilization')
-    .description('MFU and MBU of every stage and step, with their formula and inputs')
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1', '@last')
-    .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
-    .option('--dtype <dtype>', 'what it computed in, where the session does not tell', parseDType)
-    .option('--batch-size <n>', 'sequences, where stages do not tell', wholeNumber('--batch-size', 1, 8))
-    .option('--input-len <n>', 'prompt tokens of a sequence, likewise', wholeNumber('--input-len', 1, 128))
-    .option('--explain', 'the formulas with every input and where it comes from')
+    .description('show MFU and MBU per stage and step, with formula and inputs')
+    .argument('[session]', 'id prefix, name, @last or @last~1', '@last')
+    .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
+    .option('--dtype <dtype>', 'compute dtype, if the session does not record it', parseDType)
+    .option('--batch-size <n>', 'batch size, if stages do not record it', wholeNumber('--batch-size', 1, 8))
+    .option(
+      '--input-len <n>',
+      'prompt tokens per sequence, if stages do not record it',
+      wholeNumber('--input-len', 1, 128),
+    )
+    .option('--explain', 'show the formulas with every input and its source')
     .option('--json', 'print one inferscope/utilization document')
     .addHelpText(
       'after',
       examples(
-        ['inferscope session utilization llm-b1 --explain', 'how each figure comes about'],
+        ['inferscope session utilization llm-b1 --explain', 'show how each figure is computed'],
         [
           'inferscope session utilization @last --model llama-3.1-8b --batch-size 1',
-          'of a capture that names neither model nor batch',
+          'for a capture that records neither model nor batch size',
         ],
       ),
     )

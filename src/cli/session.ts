@@ -11,14 +11,14 @@ import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
 import { defineUtilization } from './session-utilization.js';
 
-// Each action loads its own part of the store: `session list` needs neither DuckDB nor the archive reader.
+// Each action loads only its part of the store: `session list` needs neither DuckDB nor the archive reader.
 
 interface JsonOption {
   json?: boolean;
 }
 
 const jsonOption = ['--json', 'print one JSON document on stdout'] as const;
-const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
+const selectorHelp = 'id prefix, name, @last or @last~1';
 
 export function define(command: Command): void {
   defineList(command);
@@ -33,13 +33,13 @@ export function define(command: Command): void {
   command.addHelpText(
     'after',
     examples(
-      ['inferscope session list', 'every session that is kept, newest last'],
-      ['inferscope session show @last', 'what the newest one holds'],
+      ['inferscope session list', 'list all sessions, newest last'],
+      ['inferscope session show @last', 'show the newest session'],
     ),
   );
 }
 
-/** The envelope comes with zod, which `session list` for people does without. */
+/** Loads zod only for JSON output. */
 async function printJson(name: string, data: unknown, issues: Issue[] = [], version = '1.0'): Promise<void> {
   const { document } = await import('../model/document.js');
   printDocument(document(name, version, data, issues));
@@ -49,16 +49,19 @@ function defineList(command: Command): void {
   command
     .command('list')
     .alias('ls')
-    .description('list the sessions that are kept, newest last')
+    .description('list saved sessions, newest last')
     .option('--tag <tag>', 'only sessions with this tag')
-    .option('--kind <kind>', 'only sessions made by this command, e.g. run, or that hold this, e.g. load')
-    .option('--limit <n>', 'only the newest n', positive)
+    .option(
+      '--kind <kind>',
+      'only sessions created by this command (e.g. run) or with this content (e.g. load)',
+    )
+    .option('--limit <n>', 'only the n newest', positive)
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session list --limit 10', 'the ten newest'],
-        ['inferscope session list --tag baseline --json', 'those tagged baseline, for a program'],
+        ['inferscope session list --limit 10', 'list the ten newest'],
+        ['inferscope session list --tag baseline --json', 'list sessions with tag baseline as JSON'],
       ),
     )
     .action(async (options: JsonOption & { tag?: string; kind?: string; limit?: number }) => {
@@ -81,7 +84,7 @@ function defineList(command: Command): void {
       const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analysed');
       if (unread.length > 0)
         talk(
-          `without a headline, because not analysed on this machine: ${unread.length}; inferscope explain ${unread.at(-1)!.id}`,
+          `${unread.length} without headline (not analysed on this machine): inferscope explain ${unread.at(-1)!.id}`,
         );
     });
 }
@@ -89,14 +92,14 @@ function defineList(command: Command): void {
 function defineShow(command: Command): void {
   command
     .command('show')
-    .description('show what one session holds')
+    .description('show the contents of a session')
     .argument('[session]', selectorHelp, '@last')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session show', 'the newest session'],
-        ['inferscope session show llm-b1 --json | jq .data.manifest.hardware', 'one part of it'],
+        ['inferscope session show', 'show the newest session'],
+        ['inferscope session show llm-b1 --json | jq .data.manifest.hardware', 'extract one part'],
       ),
     )
     .action(async (selector: string, options: JsonOption) => {
@@ -114,20 +117,20 @@ function defineShow(command: Command): void {
     });
 }
 
-/** rename, tag, note: what user.json holds. */
+/** rename, tag, note: the content of user.json. */
 function defineUserData(command: Command): void {
   command
     .command('rename')
-    .description('give a session a name, or take it away')
+    .description('name a session, or remove its name')
     .argument('<session>', selectorHelp)
     .argument('[name]', 'the new name')
-    .option('--clear', 'take the name away')
+    .option('--clear', 'remove the name')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
         ['inferscope session rename @last llm-b1', 'name the newest session'],
-        ['inferscope session rename llm-b1 --clear', 'take the name away'],
+        ['inferscope session rename llm-b1 --clear', 'remove the name'],
       ),
     )
     .action(async (selector: string, name: string | undefined, options: JsonOption & { clear?: boolean }) => {
@@ -197,15 +200,15 @@ function defineDelete(command: Command): void {
   command
     .command('delete')
     .alias('rm')
-    .description('delete sessions with all their files')
+    .description('delete sessions and all their files')
     .argument('<sessions...>', selectorHelp)
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session delete llm-b1', 'asks first'],
-        ['inferscope session delete @last --yes', 'in a script'],
+        ['inferscope session delete llm-b1', 'ask for confirmation, then delete'],
+        ['inferscope session delete @last --yes', 'delete without confirmation'],
       ),
     )
     .action(async (selectors: string[], options: JsonOption & { yes?: boolean }) => {
@@ -228,7 +231,7 @@ function defineDelete(command: Command): void {
 async function confirmed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) {
     throw usage(
-      'session delete asks before it deletes, and there is no terminal to ask on',
+      'session delete asks for confirmation, and there is no terminal',
       'inferscope session delete … --yes',
     );
   }
@@ -243,18 +246,21 @@ async function confirmed(question: string): Promise<boolean> {
 function defineExport(command: Command): void {
   command
     .command('export')
-    .description('write a session into one file')
+    .description('export a session to one file')
     .argument('[session]', selectorHelp, '@last')
-    .option('-o, --output <file>', 'file to write (<id>.inferscope.tar.gz in the current folder)')
-    .option('--derived', 'take reports and caches along')
-    .option('--raw', "take the profilers' own files along: they may hold the program's environment variables")
+    .option('-o, --output <file>', 'file to write (default: <id>.inferscope.tar.gz)')
+    .option('--derived', 'include reports and caches')
+    .option(
+      '--raw',
+      "include the profilers' raw files, which may contain the program's environment variables",
+    )
     .option('--overwrite', 'replace an existing file')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session export llm-b1', 'write it into the current folder'],
-        ['inferscope session export @last -o /media/stick/run.tar.gz --derived', 'with its reports'],
+        ['inferscope session export llm-b1', 'write to the current folder'],
+        ['inferscope session export @last -o /media/stick/run.tar.gz --derived', 'include its reports'],
       ),
     )
     .action(
@@ -271,12 +277,12 @@ function defineExport(command: Command): void {
         const reports = archive.raw_reports;
         if (reports.length > 0 && options.raw) {
           warn(
-            `${reports.join(', ')} may hold every environment variable of the profiled program, tokens too: ` +
-              'look before you give the archive to anyone',
+            `${reports.join(', ')} may contain all environment variables of the profiled program, including tokens: ` +
+              'check before you share the archive',
           );
         } else if (reports.length > 0) {
           talk(
-            `left out: ${reports.join(', ')} (files of profilers may hold the program's environment; --raw takes them along)`,
+            `left out: ${reports.join(', ')} (raw files of profilers may contain the program's environment; --raw includes them)`,
           );
         }
         if (json) await printJson('session-export', { id: session.id, ...archive });
@@ -288,14 +294,14 @@ function defineExport(command: Command): void {
 function defineImport(command: Command): void {
   command
     .command('import')
-    .description('bring an exported session back')
-    .argument('<file>', 'file that session export wrote')
+    .description('import an exported session')
+    .argument('<file>', 'file written by session export')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session import 20261120-221503-llama-24m.inferscope.tar.gz', 'verify and keep it'],
-        ['inferscope session import run.tar.gz --json', 'for a program'],
+        ['inferscope session import 20261120-221503-llama-24m.inferscope.tar.gz', 'verify and import it'],
+        ['inferscope session import run.tar.gz --json', 'print JSON'],
       ),
     )
     .action(async (file: string, options: JsonOption) => {
@@ -307,7 +313,7 @@ function defineImport(command: Command): void {
         print(
           outcome === 'imported'
             ? `imported ${id}`
-            : `${id} is here already, with the same content: nothing changed`,
+            : `${id} already exists with the same content: nothing changed`,
         );
       }
     });
@@ -316,15 +322,15 @@ function defineImport(command: Command): void {
 function defineVerify(command: Command): void {
   command
     .command('verify')
-    .description('recompute every checksum of sessions')
+    .description('verify all checksums of sessions')
     .argument('[sessions...]', selectorHelp, ['@last'])
-    .option('--all', 'every session')
+    .option('--all', 'verify every session')
     .option(...jsonOption)
     .addHelpText(
       'after',
       examples(
-        ['inferscope session verify llm-b1', 'check one session'],
-        ['inferscope session verify --all', 'check them all'],
+        ['inferscope session verify llm-b1', 'verify one session'],
+        ['inferscope session verify --all', 'verify all sessions'],
       ),
     )
     .action(async (selectors: string[], options: JsonOption & { all?: boolean }) => {
@@ -340,7 +346,7 @@ function defineVerify(command: Command): void {
         return {
           code: 'E_SESSION_CORRUPT',
           severity: 'error' as const,
-          text: `session ${id} is damaged: ${count} ${count === 1 ? 'file is' : 'files are'} not as written`,
+          text: `session ${id} is damaged: ${count} ${count === 1 ? 'file is' : 'files are'} changed or missing`,
           count,
         };
       });
@@ -354,7 +360,7 @@ function defineVerify(command: Command): void {
       if (bad.length === 0) return;
       for (const { text } of issues) talk(`error: ${text} (E_SESSION_CORRUPT)`);
       talk(
-        `  Bring the files back from a backup or an export, or type: inferscope session delete ${bad[0]?.id ?? ''}`,
+        `  Restore the files from a backup or an export, or type: inferscope session delete ${bad[0]?.id ?? ''}`,
       );
       process.exitCode = exitCodeOf.E_SESSION_CORRUPT;
     });

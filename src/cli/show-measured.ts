@@ -6,19 +6,18 @@ import { print, printDocument, talk, warn } from './output.js';
 import { type PageParts, reportPath, writePage } from './report-file.js';
 import { claimNames, writeResult } from './results-folder.js';
 
-/** What `bench` and `kernels` show of what they measured. */
+/** Output of `bench` and `kernels`. */
 export interface Measured {
   document: Document<unknown>;
-  /** For the folder of results: name and content. */
+  /** Files for the results folder: name and content. */
   files: readonly { name: string; text: string }[];
   page: (parts: PageParts) => string;
-  /** For the terminal; not asked for with --json. */
+  /** For the terminal; not called with --json. */
   text: () => Promise<string>;
 }
 
 /**
- * Writes page and result files, prints text or document, and says where all of it lies. Sets the exit code of an
- * interrupted measurement.
+ * Writes report and result files, prints text or document with their paths, and sets the exit code of an interrupted measurement.
  * @param folder of the result files
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
@@ -28,8 +27,8 @@ export async function showMeasured(
   { folder, json, quiet }: { folder: string; json?: boolean | undefined; quiet?: boolean | undefined },
 ): Promise<void> {
   const report = reportPath(kept.folder);
-  // With --json an error is a document of its own, and stdout holds one. Else the figures come first: a disk that is full
-  // takes the files, not them.
+  // With --json an error is itself a document, and stdout has only one. Otherwise print the figures first, in case the
+  // disk is full.
   if (!json) print(await text());
   await writePage(report, page);
   const asked = files.map(({ name }) => name);
@@ -37,12 +36,12 @@ export async function showMeasured(
   for (const [at, { text: content }] of files.entries()) await writeResult(join(folder, names[at]!), content);
   if (json) printDocument(document);
   if (!quiet) {
-    const others = names[0] === asked[0] ? '' : ` (${asked[0]} there is of another session)`;
+    const others = names[0] === asked[0] ? '' : ` (${asked[0]} belongs to another session)`;
     talk(`${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${others}`);
     talk(`report: ${report}`);
   }
   if (kept.interrupted) {
-    warn(`interrupted: session ${kept.id} holds what was measured until then`);
+    warn(`interrupted: session ${kept.id} has what was measured so far`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
 }

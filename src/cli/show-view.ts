@@ -8,7 +8,7 @@ export interface Shown {
 }
 
 /**
- * Prints what was asked in the format that was typed, and writes the page where one was asked for.
+ * Prints a view in the requested format, and writes the HTML page if requested.
  * @throws E_USAGE, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function showView(view: View, { format, json, html }: Shown, level: Level = 2): Promise<void> {

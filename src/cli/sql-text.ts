@@ -8,8 +8,7 @@ import { fit } from './session-text.js';
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
 
 /**
- * Columns as wide as their content. What does not fit the width is cut column by column, the widest first, so
- * that narrow columns stay whole; numbers are never cut.
+ * Columns are as wide as their content. If they do not fit, the widest columns are truncated first; numbers never are.
  */
 export function tableText({ columns, rows }: SqlResult, width: number): string {
   const right = columns.map(({ type }) => numeric.test(type));
@@ -30,7 +29,7 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
   return `${[colour.bold(header), ...cells.map(line), colour.dim(rowCount(rows.length))].join('\n')}\n`;
 }
 
-/** Narrowest that still says something. */
+/** Minimum width of a truncated column. */
 const leastWidth = 8;
 
 /** @returns false when the columns cannot be made to fit */
@@ -51,7 +50,7 @@ function shrink(widths: number[], right: boolean[], width: number): boolean {
   return true;
 }
 
-/** Too many columns for the width: one line a value, as psql's \x does. */
+/** Too many columns for the width: one line per value, as psql's \x does. */
 function expandedText(columns: SqlResult['columns'], cells: string[][]): string {
   const wide = Math.max(...columns.map(({ name }) => name.length));
   const blocks = cells.map((row, i) => {
@@ -74,7 +73,7 @@ export function schemaText(tables: DescribedTable[], width: number): string {
     return [
       colour.bold(name),
       ...hanging('  ', doc, width),
-      ...(derived ? [] : row('session_id', 'VARCHAR', 'session the row belongs to')),
+      ...(derived ? [] : row('session_id', 'VARCHAR', 'session of the row')),
       ...columns.flatMap((column) => row(column.name, column.type, column.doc)),
     ].join('\n');
   });

@@ -23,27 +23,27 @@ interface SqlOptions {
 
 export function define(command: Command): void {
   command
-    .argument('[session]', 'id or its unique beginning, name, @last, @last~1; may be left out')
-    .argument('[query]', 'one SELECT statement; every table begins with a session_id column')
-    .option('-s, --session <session>', 'id, name, @last; may be repeated', collect, [])
+    .argument('[session]', 'id prefix, name, @last or @last~1 (default: the newest)')
+    .argument('[query]', 'one SELECT statement; the first column of every table is session_id')
+    .option('-s, --session <session>', 'id, name, @last; repeatable', collect, [])
     .option('--format <format>', 'table, csv or json', format, 'table')
-    .option('--json', 'the same as --format json')
+    .option('--json', 'same as --format json')
     .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
-    .option('--max-rows <n>', 'cut the result after this many rows', number('--max-rows', 1e9), 100_000)
-    .option('--memory-limit <size>', "DuckDB's memory before it spills, e.g. 4GiB", size, 2 ** 30)
-    .option('--rank <n>', 'derived tables of this rank; by default the slowest', wholeNumber('--rank', 0, 0))
-    .option('--device <n>', 'derived tables of this device', wholeNumber('--device', 0, 0))
-    .option('--schema [table]', 'print the tables and their columns, or those of one table')
+    .option('--max-rows <n>', 'limit the result to this many rows', number('--max-rows', 1e9), 100_000)
+    .option('--memory-limit <size>', 'memory limit of DuckDB before it spills, e.g. 4GiB', size, 2 ** 30)
+    .option('--rank <n>', 'rank for derived tables (default: the slowest)', wholeNumber('--rank', 0, 0))
+    .option('--device <n>', 'device for derived tables', wholeNumber('--device', 0, 0))
+    .option('--schema [table]', 'print all tables with their columns, or one table')
     .addHelpText(
       'after',
       examples(
         [
           'inferscope sql llm-b1 "SELECT class, sum(dur_ns) FROM ops GROUP BY ALL"',
-          'ns by operator class in one session; the newest where none is named',
+          'ns per operator class in one session',
         ],
         [
           'inferscope sql "SELECT kind, avg(end_ns - start_ns) FROM windows GROUP BY 1"',
-          'a derived table: measured time of every step, as explain has it',
+          'query a derived table: measured time of every step, as in explain',
         ],
       ),
     )
@@ -53,7 +53,7 @@ export function define(command: Command): void {
         await printSchema(options.schema === true ? first : options.schema, chosen);
         return;
       }
-      // One argument is the query; of two the first is the session.
+      // One argument is the query; with two the first is the session.
       const [selectors, query] =
         second === undefined ? [options.session, first] : [[first!, ...options.session], second];
       await runQuery(query, { ...options, session: selectors }, chosen);
@@ -65,7 +65,7 @@ async function runQuery(
   options: SqlOptions,
   chosen: SqlOptions['format'],
 ): Promise<void> {
-  // One word is a session's name or id: no query is one word.
+  // A single word is a session, because a query has several words.
   if (query === undefined || /^[@~\w.-]*$/.test(query.trim())) {
     const word = query?.trim() ?? '';
     throw usage(
@@ -98,7 +98,7 @@ async function runQuery(
     else print(tableText(result, terminalWidth()));
   }
   if (result.rows.length === 0) talk(`no rows in ${[...sessions.keys()].join(', ')}`);
-  if (result.truncated) talk(`cut after ${options.maxRows} rows: --max-rows takes more`);
+  if (result.truncated) talk(`limited to ${options.maxRows} rows (--max-rows)`);
 }
 
 const scopeOf = ({ rank, device }: SqlOptions): ScopeOptions => ({
@@ -114,8 +114,8 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
     const names = all.map(({ name }) => name);
     const near = nearest(table ?? '', names);
     throw new InferscopeError('E_USAGE', {
-      what: `there is no table ${table}`,
-      why: `The tables are ${names.join(', ')}.`,
+      what: `unknown table ${table}`,
+      why: `Tables: ${names.join(', ')}.`,
       fix: near === null ? 'inferscope sql --schema' : `inferscope sql --schema ${near}`,
     });
   }

@@ -2,7 +2,7 @@ import { configFiles, readText } from './config.js';
 import type { StageNameRule } from '../import/stage-name-rules.js';
 
 /**
- * The user's own stage names: `stages:` of the config files, the nearest file's first.
+ * The user's stage names: `stages:` of the config files, nearest file first.
  * @throws E_CONFIG_FILE
  */
 export async function configuredStageNames(): Promise<StageNameRule[]> {

@@ -20,7 +20,7 @@ import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './run-interrupt.js';
 import type { SweepTyped } from './sweep-plan.js';
 
-/** Plans, runs or continues a sweep, and writes its files. Sets the exit code. */
+/** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
 export async function sweepCommand(command: readonly string[], typed: SweepTyped): Promise<void> {
   if (typed.init !== undefined) {
     await writeTemplate(typed.init === true ? 'models.yaml' : typed.init);
@@ -57,9 +57,9 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
 async function writeTemplate(path: string): Promise<void> {
   if (existsSync(path)) {
     throw new InferscopeError('E_USAGE', {
-      what: `${path} is there already`,
-      why: 'A template must not overwrite what somebody wrote.',
-      fix: `Name another file: inferscope sweep --init ${path.replace(/(\.ya?ml)?$/, '-2.yaml')}`,
+      what: `${path} already exists`,
+      why: 'A template never overwrites a file.',
+      fix: `Choose another file: inferscope sweep --init ${path.replace(/(\.ya?ml)?$/, '-2.yaml')}`,
     });
   }
   const { sweepTemplate } = await import('../capture/sweep/template.js');
@@ -74,13 +74,13 @@ async function writeTemplate(path: string): Promise<void> {
 
 function nothingToRun(): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: 'nothing says what to sweep over',
-    why: 'A sweep needs a file (--config), lists (--model, --input-len, --output-len, --batch-size), or --grid and a command.',
-    fix: 'inferscope sweep --init writes a commented file to begin with.',
+    what: 'no configurations to sweep',
+    why: 'A sweep needs a file (--config), lists (--model, --input-len, --output-len, --batch-size), or --grid with a command.',
+    fix: 'To write a commented template, type: inferscope sweep --init',
   });
 }
 
-/** What the estimates may rest on. */
+/** Inputs of the estimates. */
 async function knownOf(
   { sweep }: Journal,
   gpus: GpuWatch,
@@ -91,13 +91,13 @@ async function knownOf(
   const { placesOf } = await import('./sweep-places.js');
   return {
     placeOf: placesOf(sweep.kind, gpus.capacities),
-    // The hub is asked only where somebody waits for the answer.
+    // The hub is queried only in interactive use.
     configOf: async (model) => (await (ask ? findSizedModel(model) : findModel(model))).config,
     before,
   };
 }
 
-/** As it is shown and kept in reports: secrets on a run's command line stay in the journal, which needs them. */
+/** As shown and saved in reports: secrets on a run's command line stay in the journal, which needs them. */
 function documentOf(sweep: SweepResult, issues: Issue[]): Document<SweepResult> {
   const runs = sweep.runs.map((run) => {
     const words = redactCommand(run.arguments, secretsOf(sweep));
@@ -147,7 +147,7 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
       }),
     );
   } catch (error) {
-    throw asStorageFailure(error, { path: journal.folder, doing: 'keep the journal of the sweep' });
+    throw asStorageFailure(error, { path: journal.folder, doing: 'save the journal of the sweep' });
   } finally {
     progress.end();
     release();
@@ -164,22 +164,22 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
   finish(journal, obstacle);
 }
 
-/** How to go on, and the exit code: 3 the machine did not let runs begin, 130 stopped, 4 a configuration failed. */
+/** How to continue, and the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
 function finish({ path, sweep }: Journal, obstacle: SweepFailure | null): void {
   const resume = `inferscope sweep --resume ${relative(process.cwd(), path)}`;
   const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;
-    const left = `Not begun or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
+    const left = `Not started or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
     const parts = { what, why: `${why}\n${left}`, fix: `${fix}\nThen: ${resume}` };
     process.exitCode = reportError(new InferscopeError(code as ErrorCode, parts), false);
   } else if (sweep.status === 'interrupted') {
-    warn(`stopped; everything measured is kept. Go on with: ${resume}`);
+    warn(`stopped; everything measured is saved. Resume with: ${resume}`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   } else if (is('failed', 'partial', 'timed_out')) {
     const retryable = sweep.runs.some(({ failure }) => failure?.infrastructure);
     talk(
-      `${retryable ? 'try what failed for the machine again' : 'try what failed again'}: ${resume}${retryable ? '' : ' --retry-failed'}`,
+      `${retryable ? 'retry runs that failed for machine faults' : 'retry failed runs'}: ${resume}${retryable ? '' : ' --retry-failed'}`,
     );
     process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
   }

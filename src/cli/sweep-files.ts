@@ -18,7 +18,7 @@ const filesFolder = 'memory-profiles';
 const textWidth = 120;
 
 /**
- * CSV, text report and page of a sweep, next to its profiles; written anew each time, for a sweep that is continued.
+ * Writes CSV, text report and page of a sweep next to its profiles; rewritten when a sweep is resumed.
  * @returns their paths
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */

@@ -22,7 +22,7 @@ const usualTimeoutS = 3600;
 const usualRetries = 1;
 const usualFreeBytes = 2 ** 30;
 
-/** Of every run that was measured by sweeps in this folder before: how long it took, by key. */
+/** Durations of runs measured by earlier sweeps in this folder, by key. */
 export function timesBefore(folder: string): Map<string, number> {
   const times = new Map<string, number>();
   for (const path of journalsIn(folder).toReversed()) {
@@ -43,7 +43,7 @@ function readable(path: string): Journal | null {
 
 const shown = (folder: string): string => relative(process.cwd(), folder) || '.';
 
-/** A sweep that nothing was done of. */
+/** A new sweep. */
 export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string): Journal {
   const stamp = freeStamp(folder);
   const words = process.argv.slice(2);
@@ -76,7 +76,7 @@ export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string)
   };
 }
 
-/** Two sweeps that begin in the same second have names of their own. */
+/** Two sweeps that start in the same second get different names. */
 function freeStamp(folder: string): string {
   const stamp = stampOf(new Date());
   let own = stamp;
@@ -85,8 +85,8 @@ function freeStamp(folder: string): string {
 }
 
 /**
- * The sweep to go on with: the journal that was named, else the newest in the folder that has runs left and is of the
- * same configuration. What changed since is said on stderr.
+ * The sweep to resume: the named journal, else the newest in the folder with the same configuration and runs left.
+ * Changes since then are reported on stderr.
  * @throws E_USAGE when there is none, E_RECORD_FILE
  */
 export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, folder: string): Journal {
@@ -106,7 +106,7 @@ export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, fold
     const merged = mergePlan(journal, asked.plan, shown(journal.folder));
     if (merged.added > 0 || merged.gone > 0)
       warn(
-        `the configuration changed since this sweep began: ${merged.kept} runs as before, ${merged.added} new, ${merged.gone} gone (finished ones stay in the results)`,
+        `the configuration changed since this sweep started: ${merged.kept} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
       );
     sweep.runs = merged.runs;
     sweep.varied = variedOf(merged.runs);
@@ -115,7 +115,7 @@ export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, fold
   return journal;
 }
 
-/** The file of a sweep that is continued as it was. */
+/** The configuration file of a sweep that is resumed unchanged. */
 function warnOfChange({ sweep }: Journal): void {
   if (sweep.config === null) return;
   const { path, sha256 } = sweep.config;
@@ -123,8 +123,8 @@ function warnOfChange({ sweep }: Journal): void {
   if (now === sha256) return;
   warn(
     now === null
-      ? `${path} is gone; the sweep goes on as it was planned`
-      : `${path} has changed since the sweep began; it goes on as it was planned (--config ${shown(path)} --resume takes the new file)`,
+      ? `${path} no longer exists; resuming the sweep as planned`
+      : `${path} has changed since the sweep started; resuming as planned (to use the new file: --config ${shown(path)} --resume)`,
   );
 }
 
@@ -146,10 +146,10 @@ function newestOf(asked: AskedSweep | null, folder: string, failedToo: boolean):
   throw new InferscopeError('E_USAGE', {
     what: `there is no sweep to resume in ${shown(folder)}`,
     why: any
-      ? 'The sweeps there are finished, or of another configuration.'
-      : 'It holds no journal (sweep-<stamp>.json) of a sweep.',
+      ? 'The sweeps in it are finished or have another configuration.'
+      : 'It has no sweep journal (sweep-<stamp>.json).',
     fix: any
-      ? 'Name its journal: inferscope sweep --resume results/sweep-<stamp>.json – or add --retry-failed.'
-      : 'Begin one: inferscope sweep --config models.yaml – or name the folder: --output results',
+      ? 'Give its journal: inferscope sweep --resume results/sweep-<stamp>.json, or add --retry-failed.'
+      : 'Start one: inferscope sweep --config models.yaml, or give the folder: --output results',
   });
 }

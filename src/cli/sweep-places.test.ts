@@ -7,14 +7,14 @@ const none = { container: null, url: null, engine: null, engineArgs: [] };
 const here = { mode: 'host' as const, ...none, device: null, weights: null, python: null };
 const gpus = [24 * 2 ** 30];
 
-/** The engine of one run, on a machine whose own choice would be `own`. */
+/** The engine of one run, on a machine with default engine `own`. */
 async function engineOf(targets: object, own: 'onnx' | 'vllm', more: object = {}) {
   const [run] = planMemory([{ ...entry, ...more }], { ...here, ...targets }).runs;
   const place = await placesOf('memory', gpus, async () => ({ engine: own, issues: [] }))(run!);
   return [place.engine, place.device];
 }
 
-test('a container has vLLM, whatever this machine has; a named engine goes before', async () => {
+test('a container has vLLM, whatever this machine has; a named engine takes precedence', async () => {
   const container = { mode: 'container' };
   expect(await engineOf({ ...container, container: 'c' }, 'onnx')).toEqual(['vllm', 'gpu']);
   expect(await engineOf(container, 'onnx', { container_name: 'c' })).toEqual(['vllm', 'gpu']);
@@ -24,7 +24,7 @@ test('a container has vLLM, whatever this machine has; a named engine goes befor
   ]);
 });
 
-test('a container without a GPU in sight is not judged by the memory of the host', async () => {
+test('without a visible GPU a container is not judged by host memory', async () => {
   const [run] = planMemory([entry], { ...here, mode: 'container', container: 'c' }).runs;
   const places = placesOf('memory', [], async () => ({ engine: 'onnx', issues: [] }));
   expect(await places(run!)).toEqual({ engine: 'vllm', device: 'gpu', capacities: [] });
@@ -32,14 +32,14 @@ test('a container without a GPU in sight is not judged by the memory of the host
   expect((await places(onCpu!)).device).toBe('cpu');
 });
 
-test('this machine takes what `memory` would choose, a server is started by nobody here', async () => {
+test('this machine uses the default engine of `memory`; a server has none', async () => {
   expect(await engineOf({}, 'vllm')).toEqual(['vllm', 'gpu']);
   expect(await engineOf({}, 'onnx')).toEqual(['onnx', 'cpu']);
   expect(await engineOf({ engine: 'vllm', device: 'cpu' }, 'onnx')).toEqual(['vllm', 'cpu']);
   expect(await engineOf({ mode: 'url', url: 'http://h:8000/v1' }, 'vllm')).toEqual([null, 'gpu']);
 });
 
-test('without a GPU here the memory of vLLM and of a container is not known, and is not that of this host', async () => {
+test('without a GPU here the memory of vLLM and of a container is unknown, not that of this host', async () => {
   const place = async (targets: object) => {
     const [run] = planMemory([entry], { ...here, ...targets }).runs;
     return placesOf('memory', [], async () => ({ engine: 'onnx', issues: [] }))(run!);

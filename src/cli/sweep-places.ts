@@ -6,8 +6,8 @@ import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { chooseMemoryEngine } from './memory-engine.js';
 
 /**
- * The engine and the devices of each run, as its command takes them: what it names, else what its place has. A container
- * is not asked: it is taken to have vLLM, which goes before transformers there.
+ * Engine and devices of each run: as named in its command, else the default of its place. Containers are not queried:
+ * they are assumed to have vLLM.
  * @param capacities bytes of each GPU of this machine; empty without one
  */
 export function placesOf(
@@ -45,7 +45,7 @@ export function placesOf(
     const engine =
       named ??
       (inContainer ? 'vllm' : kind === 'memory' ? await engineHere(words) : gpu ? 'transformers' : 'onnx');
-    // vLLM and containers are made for GPUs: where none can be seen, what they have is not this host's memory.
+    // vLLM and containers are for GPUs: if none is visible, their memory is not that of this host.
     const forGpus = engine === 'vllm' || inContainer;
     return engine !== 'onnx' && !cpu && (gpu || forGpus)
       ? { engine, device: 'gpu', capacities }

@@ -12,7 +12,7 @@ import { testFolder } from '../session/test-folder.js';
 import { askedSweep, type SweepTyped } from './sweep-plan.js';
 import { define } from './sweep.js';
 
-/** What commander makes of these words. */
+/** These words as parsed by commander. */
 function typed(...words: string[]): SweepTyped {
   const command = new Command('sweep').exitOverride();
   define(command);
@@ -34,7 +34,7 @@ test.each([
   expect(readdirSync(examples)).toHaveLength(4);
 });
 
-test('lists are taken as `1 8 16` and as `1,8,16`', () => {
+test('lists are accepted as `1 8 16` and as `1,8,16`', () => {
   const batches = (...words: string[]) =>
     askedSweep([], typed('--model', 'm', '--input-len', '8', '--output-len', '4', ...words))!.plan.runs.map(
       ({ parameters }) => parameters['batch_size'],
@@ -71,15 +71,15 @@ function failing(work: () => unknown): { code: string; what: string; why: string
   throw new Error('it did not fail');
 }
 
-test('what was typed and cannot be is told before anything runs', () => {
+test('invalid options are errors before anything runs', () => {
   const asked = (...words: string[]) => failing(() => askedSweep([], typed(...words)));
   expect(asked('--model', 'x')).toMatchObject({
     code: 'E_USAGE',
-    what: 'a sweep of memory lacks --input-len and --output-len',
+    what: 'a memory sweep needs --input-len and --output-len',
   });
-  expect(asked('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config was typed beside');
-  expect(asked('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model stands beside --grid');
-  expect(asked('--grid', 'batch-size=1').what).toBe('--grid has no command');
+  expect(asked('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config conflicts');
+  expect(asked('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model does not work with --grid');
+  expect(asked('--grid', 'batch-size=1').what).toBe('--grid needs a command');
   expect(askedSweep([], typed('--resume'))).toBeNull();
   expect(typed('--min-free-disk', '2GiB').minFreeDisk).toBe(2 ** 31);
   const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
@@ -88,7 +88,7 @@ test('what was typed and cannot be is told before anything runs', () => {
   expect(failing(() => typed('--min-free-disk', 'much')).fix).toBe('Type for example: --min-free-disk 2GiB');
 });
 
-test('a file that is not right is told with line and column', () => {
+test('an invalid file is an error with line and column', () => {
   const folder = testFolder();
   const file = (text: string) => {
     mkdirSync(folder, { recursive: true });
@@ -107,17 +107,17 @@ test('a file that is not right is told with line and column', () => {
   });
   expect(
     file('timeout: soon\nmodels: [{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1}]').what,
-  ).toMatch(/:1:1: timeout: "soon" is no duration/);
+  ).toMatch(/:1:1: timeout: "soon" is not a duration/);
   expect(file('engine: onnx\n').what).toContain('models: is missing');
   expect(
     file(
       'command: bench latency\ngrid: {batch-size: [1]}\nmodels: [{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1}]\n',
     ).what,
-  ).toMatch(/:1:1: models: stands beside command: or grid:/);
+  ).toMatch(/:1:1: models: conflicts with command: and grid:/);
   const entry = 'model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1';
   expect(file(`models:\n  - {${entry}, dtype: float12}\n`).what).toMatch(/:2:5: a: unknown dtype "float12"$/);
   expect(file(`models:\n  - {${entry}, model_params: many}\n`).what).toMatch(
-    /:2:5: a: --model-params many is no/,
+    /:2:5: a: invalid --model-params many/,
   );
   expect(file(`engine: vlm\nmodels: [{${entry}}]\n`).what).toMatch(/:1:1: engine: /);
   const two = file('model: 1\nretries: many\n');
@@ -126,7 +126,7 @@ test('a file that is not right is told with line and column', () => {
   expect(failing(() => askedSweep([], typed('--config', join(folder, 'none.yaml')))).fix).toContain('--init');
 });
 
-test('a command of a file, and one that a sweep cannot run', () => {
+test('a command of a file, and an unsupported one', () => {
   const folder = testFolder();
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'grid.yaml');
@@ -146,7 +146,7 @@ test('a command of a file, and one that a sweep cannot run', () => {
   expect(failing(() => askedSweep([], typed('--config', path))).fix).toContain('run -- python x.py');
 });
 
-test('what a run needs is estimated, by its own dimensions, and what will not fit is said', async () => {
+test('memory of a run is estimated from its dimensions, and runs that do not fit are reported', async () => {
   const words = [
     '--model',
     'llama-2-7b',
@@ -170,12 +170,12 @@ test('what a run needs is estimated, by its own dimensions, and what will not fi
   expect(small!.memory_bytes!).toBeGreaterThan(13.8e9);
   expect(small!.memory_bytes!).toBeLessThan(16e9);
   expect(small).toMatchObject({ fits: true, seconds: 41, basis: 'this command took so long before' });
-  // 64 sequences have 21.5 GB of cache beside the weights.
+  // 64 sequences have 21.5 GB of KV cache in addition to the weights.
   expect(large).toMatchObject({ fits: false });
   expect(large!.memory_bytes! - small!.memory_bytes!).toBeGreaterThan(63 * 640 * 32 * 2 * 4096 * 2);
   expect(split).toMatchObject({ fits: false, why: 'It needs 2 GPUs; 1 can be seen here.' });
 
-  // A cache of one byte a number is half of one of two; of GPUs that cannot be seen nothing is said.
+  // A cache with one byte per value is half of one with two; nothing is reported for GPUs that are not visible.
   const { parameters } = runs[1]!;
   const halved = { ...runs[1]!, parameters: { ...parameters, kv_cache_dtype: 'fp8' } };
   const placeOf = async () => ({ engine: 'vllm', device: 'gpu', capacities: [] }) as const;

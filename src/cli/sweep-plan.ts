@@ -20,7 +20,7 @@ import { durationMs } from './durations.js';
 import { parameterCount, type ModelTyped } from './memory-options.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
-/** As typed. */
+/** Options as typed. */
 export interface SweepTyped extends ModelTyped {
   config?: string;
   init?: string | true;
@@ -54,19 +54,19 @@ export interface SweepTyped extends ModelTyped {
 export interface AskedSweep {
   plan: SweepPlan;
   config: { path: string; sha256: string } | null;
-  /** Dimensions that an entry gives of its model, by the key of its runs. */
+  /** Model dimensions given by an entry, by the key of its runs. */
   dimensions: ReadonlyMap<string, Partial<ModelEntry>>;
   timeoutMs: number | null;
   retries: number | null;
 }
 
-/** Words that can stand behind `sweep --grid … --`; the others measure nothing. */
+/** Commands allowed after `sweep --grid … --`; the others measure nothing. */
 const verbs = ['bench', 'estimate', 'gemm', 'kernels', 'memory', 'predict', 'profile', 'roofline', 'run'];
 
 const pathFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
 
 /**
- * The runs of what was typed: a file, a grid, or flags. Null when nothing says what to run (`--resume` alone).
+ * Runs of a file, a grid, or flags. Null without any of them (`--resume` alone).
  * @throws E_USAGE, E_CONFIG_FILE with line and column
  */
 export function askedSweep(command: readonly string[], typed: SweepTyped): AskedSweep | null {
@@ -75,9 +75,9 @@ export function askedSweep(command: readonly string[], typed: SweepTyped): Asked
   if (typed.config !== undefined) {
     if (flags.length > 0 || command.length > 0 || typed.grid.length > 0)
       throw usage(
-        '--config was typed beside what it would say itself',
+        '--config conflicts with other options',
         'The file names models, lengths and batch sizes, or a command and its grid.',
-        'Leave out --config, or move the others into the file.',
+        'Remove --config, or move the other options into the file.',
       );
     return fromFile(typed.config, typed);
   }
@@ -85,9 +85,9 @@ export function askedSweep(command: readonly string[], typed: SweepTyped): Asked
   if (command.length > 0 || typed.grid.length > 0) {
     if (flags.length > 0)
       throw usage(
-        `--${flags[0]!.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} stands beside --grid`,
-        'Behind -- stands a whole command with flags of its own.',
-        'Write it as an axis (--grid batch-size=1,8), or behind --.',
+        `--${flags[0]!.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} does not work with --grid`,
+        'The command after -- has its own flags.',
+        'Make it an axis (--grid batch-size=1,8), or put it after --.',
       );
     return { ...none, plan: gridPlan(command, typed.grid.map(parseAxis)) };
   }
@@ -99,16 +99,16 @@ function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepP
   const [verb] = command[0] === 'inferscope' ? command.slice(1) : command;
   if (verb === undefined)
     throw usage(
-      '--grid has no command',
+      '--grid needs a command',
       'A grid varies the flags of an inferscope command.',
       'Type for example: inferscope sweep --grid batch-size=1,8 -- bench latency --model X',
     );
   if (!verbs.includes(verb))
     throw usage(
-      `a sweep cannot run "${verb}"`,
-      `Behind -- stands an inferscope command: ${verbs.join(', ')}.`,
+      `sweep does not support the command "${verb}"`,
+      `Commands allowed after --: ${verbs.join(', ')}.`,
       verb.includes('python')
-        ? `Programs run under run: inferscope sweep --grid … -- run -- ${command.join(' ')}`
+        ? `To run a program, use run: inferscope sweep --grid … -- run -- ${command.join(' ')}`
         : `Did you mean ${closest(verb, verbs)}?`,
     );
   return withoutRepeats(planGrid(command, axes));
@@ -130,7 +130,7 @@ function memorySweep(
   return { plan: withoutRepeats(planMemory(entries, targets, refuse)), dimensions };
 }
 
-/** What `memory` would refuse of every run of an entry, before the first. @throws E_DTYPE, E_USAGE, E_CONFIG_FILE */
+/** Checks every run of an entry for errors of `memory` before the first run. @throws E_DTYPE, E_USAGE, E_CONFIG_FILE */
 function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof planMemory>[2]): void {
   try {
     if (typeof entry.dtype === 'string') parseDType(entry.dtype);
@@ -142,13 +142,13 @@ function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof
   }
 }
 
-/** Every combination of models, dtypes and ranks is an entry, as it would stand in a file. */
+/** Every combination of models, dtypes and ranks is an entry, as in a file. */
 function entriesOf(typed: SweepTyped): ModelEntry[] {
   const missing = pathFlags.filter((name) => typed[name] === undefined && name !== 'batchSize');
   if (missing.length > 0)
     throw usage(
-      `a sweep of memory lacks ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
-      'Each run is one model with one prompt length, one output length and one batch size.',
+      `a memory sweep needs ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
+      'Each run needs a model, a prompt length, an output length and a batch size.',
       'Type for example: inferscope sweep --model M --input-len 512 --output-len 128 --batch-size 1 8 16',
     );
   const rest = {
@@ -190,14 +190,14 @@ function entriesOf(typed: SweepTyped): ModelEntry[] {
   );
 }
 
-/** Flags go before the file. */
+/** Flags override the file. */
 function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
   const url = typed.url ?? config.url ?? null;
   const mode = typed.container !== undefined ? 'container' : (config.mode ?? (url === null ? 'host' : 'url'));
   if (mode === 'url' && url === null)
     throw usage(
-      'mode: url has no url',
-      'The engine is a server somewhere.',
+      'mode: url needs url:',
+      'In this mode the engine is a server.',
       'Add url: http://127.0.0.1:8000/v1',
     );
   return {
@@ -215,9 +215,9 @@ function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
 function fromFile(path: string, typed: SweepTyped): AskedSweep {
   if (!existsSync(path))
     throw new InferscopeError('E_CONFIG_FILE', {
-      what: `there is no ${path}`,
-      why: '--config takes the YAML file of a sweep.',
-      fix: `inferscope sweep --init ${path} writes a commented one.`,
+      what: `${path} does not exist`,
+      why: '--config needs the YAML file of a sweep.',
+      fix: `To write a commented template, type: inferscope sweep --init ${path}`,
     });
   const text = readText(path);
   const file = readYaml(text, sweepConfigSchema, ([first, ...more]) =>
@@ -239,8 +239,8 @@ function fromFile(path: string, typed: SweepTyped): AskedSweep {
     throw configFault(
       path,
       file.where(['command' in config ? 'command' : 'grid']),
-      'models: stands beside command: or grid:',
-      'A file is a sweep of memory (models:) or of a command (command: and grid:): make two of it.',
+      'models: conflicts with command: and grid:',
+      'A file is a memory sweep (models:) or a sweep of a command (command: and grid:). Split it into two files.',
     );
   if (config.models) {
     const refuse = (entry: number, what: string, fix: string) =>
@@ -253,7 +253,7 @@ function fromFile(path: string, typed: SweepTyped): AskedSweep {
       path,
       file.where([]),
       'models: is missing',
-      'A sweep of memory has models:, one of any other command has command: and grid:. inferscope sweep --init shows both.',
+      'A memory sweep needs models:, a sweep of another command needs command: and grid:. inferscope sweep --init shows both.',
     );
   const words = typeof config.command === 'string' ? config.command.trim().split(/\s+/) : config.command;
   const axes = Object.entries(config.grid).map(([name, values]): GridAxis => ({
@@ -271,7 +271,7 @@ function timeoutOf(value: SweepConfig['timeout'], path: string, file: YamlFile<S
   throw configFault(
     path,
     file.where(['timeout']),
-    `timeout: ${JSON.stringify(value)} is no duration`,
+    `timeout: ${JSON.stringify(value)} is not a duration`,
     'Write for example timeout: 30m',
   );
 }
@@ -294,14 +294,14 @@ function usage(what: string, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', { what, why, fix });
 }
 
-/** Without `--` nobody could tell whose option `--model` is. */
+/** Without `--`, an option such as `--model` is ambiguous. */
 function requireDashes(command: readonly string[]): void {
   const argv = process.argv.slice(2);
   const dashes = argv.indexOf('--');
   if (command.length === 0 || (dashes >= 0 && argv.length - dashes - 1 === command.length)) return;
   throw usage(
     `sweep needs -- before the command (${command[0]})`,
-    'What stands before -- is for the sweep, what stands behind it is the command that is run again and again.',
+    'Options before -- are for the sweep; the command to repeat comes after it.',
     `Type: inferscope sweep --grid batch-size=1,8 -- ${command.filter((word) => word !== '--').join(' ')}`,
   );
 }

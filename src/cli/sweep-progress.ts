@@ -16,7 +16,7 @@ export interface SweepProgress {
   end: () => void;
 }
 
-/** A line a run on stderr: what is running and for how long yet, then what it came to. */
+/** One line per run on stderr: what is running with the estimated time left, then its result. */
 export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress {
   const progress = startProgress(quiet);
   let ticking: NodeJS.Timeout | null = null;
@@ -29,7 +29,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
     const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
     const about = `about ${durationWords(left)} left`;
-    // Elsewhere a step is a line, written once.
+    // Without a terminal each step is one line, written once.
     if (process.stderr.isTTY) progress.update(title(run), `${durationWords(since)} · ${about}`);
     else progress.update(`${title(run)} · ${about}`);
   };
@@ -43,7 +43,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
       }
       if (type === 'retry') {
         progress.end();
-        if (!quiet) talk(`  ${title(run)}: ${run.failure?.what}; trying again`);
+        if (!quiet) talk(`  ${title(run)}: ${run.failure?.what}; retrying`);
         return;
       }
       if (run.outcome === 'measured') {
@@ -63,7 +63,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
   };
 }
 
-/** With as many figures as the line has room for; the table at the end has the others. */
+/** As many figures as fit on the line; the final table has all. */
 function resultWithin(sweep: SweepResult, run: SweepRun, taken: number): string {
   const words = resultWords(sweep, run);
   const took = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];

@@ -16,50 +16,53 @@ const words = (flag: string, what: string) => new Option(`${flag} <name...>`, wh
 export function define(command: Command): void {
   command
     .description(
-      'memory and latency of many configurations, each in a process of its own; or any inferscope command over a grid',
+      'measure memory and latency of many configurations, each in its own process; or run any inferscope command over a grid; resumable',
     )
-    .argument('[command...]', 'with --grid: the inferscope command, behind --')
+    .argument('[command...]', 'with --grid: the inferscope command after --')
     .option('--config <file>', 'YAML with models: (or command: and grid:)')
     .option('--init [file]', 'write a commented template (default: models.yaml)')
     .addOption(
-      new Option('--grid <name=values>', 'an axis, e.g. batch-size=1,8,32; repeat for more')
+      new Option('--grid <name=values>', 'grid axis, e.g. batch-size=1,8,32; repeatable')
         .argParser(collect)
         .default([], 'none'),
     )
-    .addOption(words('--model', 'models, as the engine takes them'))
-    .addOption(sizes('--input-len', 'prompt tokens'))
-    .addOption(sizes('--output-len', 'tokens generated'))
-    .addOption(sizes('--batch-size', 'sequences at once'))
-    .addOption(words('--dtype', 'of weights and activations (default: float16)'))
-    .addOption(sizes('--tensor-parallel-size', 'GPUs that share the model (default: 1)'));
+    .addOption(words('--model', 'models: preset, config.json, folder or hub id'))
+    .addOption(sizes('--input-len', 'prompt tokens per sequence'))
+    .addOption(sizes('--output-len', 'generated tokens per sequence'))
+    .addOption(sizes('--batch-size', 'sequences per batch'))
+    .addOption(words('--dtype', 'dtype of weights and activations (default: float16)'))
+    .addOption(sizes('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
   modelOptions(command)
     .addOption(
       new Option(
         '--engine <name>',
-        'transformers, vllm or onnx (default: what inferscope memory takes)',
+        'transformers, vllm or onnx (default: as in inferscope memory)',
       ).argParser(engineName),
     )
-    .option('--engine-arg <key=value>', 'reaches the engine', collect)
+    .option('--engine-arg <key=value>', 'argument for the engine', collect)
     .option('--device <device>', 'cpu, cuda, cuda:1, …')
     .option('--weights <kind>', 'random, trained or load')
-    .option('--python <path>', 'interpreter of engines in Python')
-    .option('--container [name]', 'run in containers that are up; entries without container_name in this one')
-    .option('--url <url>', 'the engine is a server there')
-    .option('--dry-run', 'commands, number of runs, time, and what will not fit; runs nothing')
-    .option('--resume [journal]', 'go on with a sweep that was stopped (default: the newest in --output)')
-    .option('--retry-failed', 'with --resume: also what failed')
-    .option('--timeout <duration>', 'of each run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
+    .option('--python <path>', 'Python for engines in Python')
+    .option(
+      '--container [name]',
+      'run in running containers; default container for entries without container_name',
+    )
+    .option('--url <url>', 'URL of the server to measure')
+    .option('--dry-run', 'show commands, number of runs, estimated time and what does not fit; run nothing')
+    .option('--resume [journal]', 'resume a stopped sweep (default: the newest in --output)')
+    .option('--retry-failed', 'with --resume: also retry failed runs')
+    .option('--timeout <duration>', 'timeout per run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
     .option(
       '--retries <n>',
-      'after faults of the machine, not of the model (default: 1)',
+      'retries after machine faults, not model errors (default: 1)',
       wholeNumber('--retries', 0, 2),
     )
     .option(
       '--min-free-disk <size>',
-      'do not begin a run below this (default: 1GiB)',
+      'minimum free disk space to start a run (default: 1GiB)',
       byteSize('--min-free-disk'),
     )
-    .option('--output <folder>', 'where profiles, CSV and reports go', './results')
+    .option('--output <folder>', 'folder for profiles, CSV and reports', './results')
     .option('--name <name>', 'name the sweep')
     .option('--json', 'print one inferscope/sweep document')
     .option('--quiet', 'no progress on stderr')
@@ -68,9 +71,9 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope sweep --config models.yaml --dry-run',
-          'what would run, how long it takes and what will not fit',
+          'show what would run, how long it takes and what does not fit',
         ],
-        ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'two benchmarks, one table'],
+        ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'run two benchmarks into one table'],
       ),
     )
     .action(async (command: string[], typed: SweepTyped) => {

@@ -27,10 +27,10 @@ test.each([
   ['estimate', ['--fits', '--gpu', 'A10G', ...model], '--model'],
   ['predict', [...model, '--gpu', 'H100', '--threads', '4'], '--threads'],
   ['report', ['--json', '--output', 'x.html'], '--output'],
-])('%s refuses an option that nothing would read: %j', async (name, args, option) => {
+])('%s rejects an option without effect: %j', async (name, args, option) => {
   await expect(ran(name, ...args)).rejects.toMatchObject({
     code: 'E_USAGE',
-    parts: { what: `${option} would not be used here` },
+    parts: { what: `${option} has no effect here` },
   });
 });
 

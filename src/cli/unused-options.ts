@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 
 /**
- * Refuses options that were typed where nothing reads them: left out without a word they look as if they had been used.
+ * Rejects typed options that the command ignores: silence would suggest that they had an effect.
  * @param names their attributes, as in the parsed options
  * @throws E_USAGE
  */
@@ -16,5 +16,5 @@ export function refuseUnused(
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .map(({ long }) => long);
   if (typed.length === 0) return;
-  throw new InferscopeError('E_USAGE', { what: `${typed.join(', ')} would not be used here`, why, fix });
+  throw new InferscopeError('E_USAGE', { what: `${typed.join(', ')} has no effect here`, why, fix });
 }

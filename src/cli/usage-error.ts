@@ -1,7 +1,7 @@
 import type { Command, CommanderError } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 
-/** Verbs that stand below others, for who types them alone. */
+/** Subcommands, for users who type them without their parent. */
 const parentsOf = new Map<string, readonly string[]>([
   ...['list', 'ls', 'show', 'rename', 'tag', 'note', 'delete', 'rm', 'verify', 'utilization'].map(
     (verb) => [verb, ['session']] as const,
@@ -11,22 +11,22 @@ const parentsOf = new Map<string, readonly string[]>([
 ]);
 
 interface Typed {
-  /** The command's word, if there was one. */
+  /** The typed command word, if any. */
   typed: string | undefined;
-  /** The command it was found to be, or the one below it. */
+  /** The matching command or subcommand. */
   usageOf: Command | undefined;
   commands: readonly { name: string; alias?: string }[];
 }
 
-/** Commander's own failures in our three parts; help and version are not failures. */
+/** Converts commander's failures to our three parts; help and version are not failures. */
 export function usageError(error: CommanderError, { typed, usageOf, commands }: Typed): InferscopeError {
   const known = commands.find(({ name, alias }) => typed !== undefined && [name, alias].includes(typed));
   if (!known) return notKnown(error, typed, commands);
   if (error.code === 'commander.help') {
-    // `session` typed alone: commander would show the help as an error, here it is one like all others.
+    // `session` typed alone: commander would print help as an error.
     const verbs = (usageOf?.commands ?? []).map((command) => command.name());
     return usage(
-      `inferscope ${typed} needs one more word`,
+      `inferscope ${typed} needs a subcommand`,
       `It is one of: ${verbs.join(', ')}.`,
       `inferscope ${typed} --help shows each.`,
     );
@@ -37,22 +37,22 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
     return usage(
       what,
       `Usage: ${words} ${usageOf.usage()}`,
-      `A model is named by a flag: ${words} --model NAME`,
+      `Use a flag for the model: ${words} --model NAME`,
     );
   }
   return usage(
     what,
     suggestion ?? whyOf(error, `${words} ${usageOf?.usage() ?? ''}`.trimEnd(), usageOf),
     known.name === 'run' && error.code === 'commander.unknownOption'
-      ? "inferscope run --help lists what can be typed; the program's own options stand behind --."
-      : `${words} --help lists what can be typed.`,
+      ? "See inferscope run --help; the program's own options come after --."
+      : `See ${words} --help.`,
   );
 }
 
 function whyOf({ code }: CommanderError, usageLine: string, command: Command | undefined): string {
   if (code === 'commander.missingArgument' || code === 'commander.excessArguments')
     return `Usage: ${usageLine}`;
-  if (code === 'commander.optionMissingArgument') return 'Nothing stands behind it.';
+  if (code === 'commander.optionMissingArgument') return 'It takes no arguments.';
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
   return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
 }
@@ -62,19 +62,19 @@ function notKnown(
   typed: string | undefined,
   commands: Typed['commands'],
 ): InferscopeError {
-  const all = 'inferscope --help lists what can be typed.';
+  const all = 'See inferscope --help.';
   const [what, suggestion] = said(error);
   if (typed === undefined)
-    return usage(what, suggestion ?? 'Before a command stand --help and -V, --version.', all);
+    return usage(what, suggestion ?? 'Only --help and -V, --version are allowed before a command.', all);
   const parents = parentsOf.get(typed);
   const unknown = `unknown command '${typed}'`;
   if (!parents)
     return usage(unknown, suggestion ?? `It is one of: ${commands.map(({ name }) => name).join(', ')}.`, all);
   const lines = parents.map((parent) => `inferscope ${parent} ${typed}`);
-  return usage(unknown, `It belongs to ${parents.join(', ')}.`, `Type: ${lines.join(', or ')}`);
+  return usage(unknown, `It is a subcommand of ${parents.join(', ')}.`, `Type: ${lines.join(', or ')}`);
 }
 
-/** What commander says, without its own prefix, and its suggestion or the choices there are. */
+/** Commander's message without its prefix, and its suggestion or the choices. */
 function said({ message }: CommanderError): [string, string | undefined] {
   const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|\. (?=Allowed)/);
   return [what.replace(/\.$/, ''), suggestion];

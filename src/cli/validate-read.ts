@@ -10,17 +10,17 @@ import type { Configuration } from './profile-configuration.js';
 
 export interface ReadProfiles {
   profiles: { source: string; profile: ProfileFields }[];
-  /** JSON files of a folder that are no memory profile. */
+  /** JSON files of a folder that are not memory profiles. */
   ignored: number;
 }
 
-/** Where `memory` and `sweep` put profiles. */
+/** Default folder of profiles of `memory` and `sweep`. */
 const usualFolder = join('results', 'memory-profiles');
 
 /**
- * Profiles of files, of all files below folders, and of memory sessions. Without any: results/memory-profiles here, else every
- * session with a memory profile, imported ones too.
- * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is no profile, E_SESSION_NOT_FOUND
+ * Profiles from files, folders (recursive) and memory sessions. Default: results/memory-profiles, else every session
+ * with a memory profile, including imported ones.
+ * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is not a profile, E_SESSION_NOT_FOUND
  */
 export async function readProfiles(
   asked: readonly string[],
@@ -36,7 +36,7 @@ export async function readProfiles(
     return found;
   }
   throw new InferscopeError('E_USAGE', {
-    what: 'no memory profile to hold the calculator against',
+    what: 'no memory profile to compare the estimate with',
     why:
       asked.length > 0
         ? `${asked.join(', ')} ${asked.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
@@ -70,8 +70,8 @@ async function readOne(source: string, configuration: Configuration, found: Read
 
 function noFile(source: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `there is no ${source}`,
-    why: 'It is neither a file nor a folder, and no session has such a name.',
+    what: `${source} does not exist`,
+    why: 'It is not a file, folder or session.',
     fix: 'Give a JSON file of `inferscope memory`, a folder of them, or a session such as @last.',
   });
 }
@@ -88,7 +88,7 @@ async function profileOfSession(selector: string): Promise<ProfileFields> {
 async function readProfile(path: string, configuration: Configuration): Promise<ProfileFields> {
   const fail = (why: string): never => {
     throw new InferscopeError('E_FORMAT_UNKNOWN', {
-      what: `${path} is no memory profile of schema 2.0`,
+      what: `${path} is not a memory profile of schema 2.0`,
       why,
       fix: 'Give a JSON file of `inferscope memory`, a folder of them, or a session.',
     });

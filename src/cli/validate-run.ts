@@ -26,7 +26,7 @@ export interface ReportFiles {
 }
 
 /**
- * Holds the calculator against profiles and keeps the outcome as a session of kind validate.
+ * Compares memory estimates with profiles and saves the result as a session of kind validate.
  * @throws E_USAGE without profiles, E_FORMAT_UNKNOWN, E_SESSION_NOT_FOUND, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function validate(
@@ -44,7 +44,7 @@ export async function validate(
           {
             code: 'files_ignored',
             severity: 'info',
-            text: `${ignored} JSON files are no memory profiles.`,
+            text: `${ignored} JSON files are not memory profiles.`,
             count: ignored,
           },
         ]
@@ -63,7 +63,7 @@ async function keep(
     kind: 'validate',
     name: name ?? null,
     tags: [],
-    doing: 'keep the validation',
+    doing: 'save the validation',
   };
   const { id, startedAt } = await recordSession(plan, async (recording) => {
     await recording.keepJson('validation', data);
@@ -75,7 +75,7 @@ async function keep(
 }
 
 /**
- * Summary with details, CSV and page, named after the time they were made.
+ * Writes summary with details, CSV and page, named after the current time.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
@@ -94,15 +94,15 @@ export async function writeTexts(made: Document<Validation>, at: Date, folder: s
   return files;
 }
 
-/** The trend over all sessions of validate, oldest first. @throws E_USAGE when there is none */
+/** The trend over all validate sessions, oldest first. @throws E_USAGE without any */
 export async function validationHistory(): Promise<Document<ValidationHistory>> {
   const ids = listSessions()
     .filter(({ kind, broken }) => kind === 'validate' && broken === null)
     .map(({ id }) => id);
   if (ids.length === 0) {
     throw new InferscopeError('E_USAGE', {
-      what: 'there is no session of validate yet',
-      why: 'The trend is over the sessions that it keeps.',
+      what: 'there is no validate session yet',
+      why: 'The trend covers saved validate sessions.',
       fix: 'inferscope validate results/memory-profiles',
     });
   }

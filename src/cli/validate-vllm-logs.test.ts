@@ -10,20 +10,20 @@ import { quantizedWeights } from '../llm/quantization.js';
 import { floatStorage } from '../llm/storage.js';
 import type { VllmLogFacts } from '../model/vllm-log.js';
 
-/** Public logs of models that the calculator knows, and what of the run the log does not say. */
+/** Public logs of supported models, with facts about the run that the log lacks. */
 const logs: {
   file: string;
   preset: string;
   change?: Partial<MemoryRequest>;
   positions?: number;
-  /** Bytes that the log counts beside the weights. */
-  beside?: { bytes: number; why: string };
+  /** Bytes that the log counts in addition to the weights. */
+  extra?: { bytes: number; why: string };
 }[] = [
   {
     file: 'v0.4.2-opt-125m.log',
     preset: 'opt-125m',
     change: { storage: floatStorage('float16') },
-    beside: { bytes: 8 * 2 ** 20, why: '0.4 prints the most that was held while loading: a tensor more' },
+    extra: { bytes: 8 * 2 ** 20, why: '0.4 prints the peak while loading: one tensor more' },
   },
   {
     file: 'v0.5.4-gptq-and-awq.log',
@@ -82,25 +82,27 @@ describe.each(logs)('$file', (log) => {
   it('weights within 1 %', () => {
     const ours = made.lines.find(({ component }) => component === 'model_weights')!.gpuBytes[0]!;
     const { value, rounding_bytes: rounding } = rank!.weights!;
-    const slack = 0.01 * value + rounding + (log.beside?.bytes ?? 0);
+    const slack = 0.01 * value + rounding + (log.extra?.bytes ?? 0);
     expect(Math.abs(ours - value), `${ours} against ${value}`).toBeLessThanOrEqual(slack);
   });
 
-  it.runIf(rank?.kv_cache)('KV tokens within a block and the rounding of the KV GiB it prints', () => {
+  it.runIf(rank?.kv_cache)('KV tokens within a block and the rounding of the printed KV GiB', () => {
     const { tokens, blocks, concurrency } = made.kvPool!;
     const blockSize = made.request.blockSize;
     const rounding = rank!.kv_cache!.rounding_bytes / made.kvBytesPerToken;
-    const told = facts.kv_cache_tokens?.value ?? facts.kv_cache_blocks!.value * blockSize;
+    const logged = facts.kv_cache_tokens?.value ?? facts.kv_cache_blocks!.value * blockSize;
     expect(blocks! * blockSize).toBe(tokens);
-    expect(Math.abs(tokens - told), `${tokens} against ${told}`).toBeLessThanOrEqual(blockSize + rounding);
+    expect(Math.abs(tokens - logged), `${tokens} against ${logged}`).toBeLessThanOrEqual(
+      blockSize + rounding,
+    );
     if (facts.max_concurrency) {
-      const share = (blockSize + rounding) / told;
+      const share = (blockSize + rounding) / logged;
       expect(Math.abs(concurrency / facts.max_concurrency.value.requests - 1)).toBeLessThan(share + 0.003);
     }
   });
 });
 
-it('the activation peak of the one log that has a known batch: within 10 %', () => {
+it('the activation peak of the only log with a known batch: within 10 %', () => {
   // V0 on a T4 profiles with max_num_batched_tokens = max_model_len = 32 768.
   const log = logs.find(({ file }) => file.startsWith('v0.7.2'))!;
   const facts = read(log.file);

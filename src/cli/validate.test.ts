@@ -76,22 +76,22 @@ it.each([
   'llama-3.2-1b-bfloat16',
   'deepseek-v2-lite-bfloat16',
 ])(
-  'held-out/%s, which no constant was fitted to (of llama-3.2-1b how the context grows): total within 0.2 %, every component within 64 MiB',
+  'held-out/%s, which no constant was fitted to (except context growth of llama-3.2-1b): total within 0.2 %, every component within 64 MiB',
   (name) => {
     const [row] = held(read(`held-out/${name}`)).profiles;
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.002);
     const errors = new Map(row!.components.map((one) => [one.component, one.error_bytes]));
     expect([errors.get('model_weights'), errors.get('kv_cache')]).toEqual([0, 0]);
-    // Tensors of a few KiB are left out of the order that activations and reserve follow from.
+    // Tensors of a few KiB are omitted from the allocation order that determines activations and reserve.
     expect(Math.abs(errors.get('activations')!)).toBeLessThan(3e6);
     expect(Math.abs(errors.get('allocator_reserve')!)).toBeLessThan(20 * 2 ** 20);
-    // float32 apart or not, 16 tokens or 512: the code of attention is reckoned.
+    // float32 or not, 16 tokens or 512: the memory of attention is computed.
     expect(Math.abs(errors.get('cuda_context')!)).toBeLessThan(2 ** 20);
     for (const bytes of errors.values()) expect(Math.abs(bytes)).toBeLessThan(64 * 2 ** 20);
   },
 );
 
-it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, which nothing was fitted to', () => {
+it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitting', () => {
   const [row] = held(read('held-out/qwen3-4b-bfloat16-graph')).profiles;
   const graphs = row!.components.find(({ component }) => component === 'cuda_graphs')!;
   // 32 MiB of cuBLAS, 2 × 36 MiB of repeated keys and values, one segment of small tensors.
@@ -117,7 +117,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
   },
 );
 
-describe('a measurement that cannot be what it says', () => {
+describe('an inconsistent measurement', () => {
   const change = (edit: (profile: ProfileFields) => void): string => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     edit(profile);
@@ -174,12 +174,12 @@ describe('a measurement that cannot be what it says', () => {
     const said = 'x.json: Others used the GPU; the total is its own processes’ alone';
     expect(textOf(found)).toContain(`note ${said}`);
     expect(validateCsv(found)).toContain('Others used the GPU');
-    // The whole GPU's count has the other's part: nothing to hold the calculator against.
+    // The count of the whole GPU includes other processes, so it cannot be compared.
     flagged.memory_breakdown.total_measured_basis = 'points';
     expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
   });
 
-  it('is rejected where components have in them what others held', () => {
+  it('is rejected if components include memory of other processes', () => {
     const path = join('test', 'fixtures', 'memory-another-process-h200', 'joined.json');
     const [row] = held(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
     expect(row).toMatchObject({ status: 'rejected', total: null });
@@ -221,7 +221,7 @@ describe('a measurement that cannot be what it says', () => {
     expect(head!.split(',')).toContain('not_measured');
   });
 
-  it('contradicting dimensions lower the confidence and are named', () => {
+  it('contradictory dimensions lower the confidence and are named', () => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     profile.model_info.num_layers = 40;
     const [row] = held(profile).profiles;
@@ -238,7 +238,7 @@ describe('a measurement that cannot be what it says', () => {
     expect(validateProfiles(several, toleranceOf(0.05)).recommendations).toEqual([]);
   });
 
-  it('is skipped when the calculator knows nothing of it', () => {
+  it('is skipped for an unknown model', () => {
     const profile = read('llama-2-7b-float16');
     const other = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };
     expect(held(other).profiles[0]).toMatchObject({ status: 'skipped' });
@@ -273,7 +273,7 @@ it('a profile of another tool: names and _gb figures alone', () => {
   expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.05);
 });
 
-it('a constant that is off is named with the value that fits', () => {
+it('a wrong constant is named with the value that fits', () => {
   const profiles = names.map((name) => {
     const profile = structuredClone(read(name));
     const context = profile.memory_breakdown.components!.find(
@@ -292,7 +292,7 @@ it('a constant that is off is named with the value that fits', () => {
     unit: 'bytes',
     current_source: expect.stringContaining('(fitted to 6 runs)') as unknown,
   });
-  // 687 MiB beside what attention's kernels take, and 300 more.
+  // 687 MiB in addition to the memory of attention kernels, and 300 more.
   expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(987, 0);
   expect(recommendations[0]!.error_after_bytes).toBeLessThan(8 * 2 ** 20);
   expect(components.find(({ component }) => component === 'cuda_context')!.within).toBe(0);
@@ -306,7 +306,7 @@ describe('inferscope validate', () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  it('a folder becomes a session, a summary, a CSV and a page; the trend is over sessions', async () => {
+  it('a folder gives a session, a summary, a CSV and a page; the trend covers sessions', async () => {
     const made = await validate([folder], { tolerance: 0.05 });
     expect(validationDocumentSchema.parse(made)).toEqual(made);
     expect(made.data.counts).toMatchObject({ compared: 17, rejected: 1 });
@@ -337,7 +337,7 @@ describe('inferscope validate', () => {
     }
   });
 
-  it('a profile without configuration says what to type, and is compared once it is given', async () => {
+  it('a profile without configuration asks for it, and is compared once it is given', async () => {
     const { schema_version, memory_measurements, memory_breakdown: parts } = read('llama-2-7b-float16');
     const { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb } = parts;
     const file = join(home, 'bare.json');
@@ -367,7 +367,7 @@ describe('inferscope validate', () => {
     });
   });
 
-  it('refuses what holds no profile', async () => {
+  it('rejects sources without a profile', async () => {
     const codeOf = async (run: Promise<unknown>): Promise<string> => {
       const error: unknown = await run.catch((thrown: unknown) => thrown);
       return error instanceof InferscopeError ? error.code : 'none';
@@ -383,7 +383,7 @@ describe('inferscope validate', () => {
     expect(await codeOf(validationHistory())).toBe('E_USAGE');
   });
 
-  it('shows what is beyond its tolerance and why', () => {
+  it('shows errors above the tolerance and why', () => {
     const profile = structuredClone(read('llama-3.1-8b-bfloat16'));
     const parts = profile.memory_breakdown;
     parts.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
@@ -392,7 +392,7 @@ describe('inferscope validate', () => {
     expect(found.result).toBe('failed');
     const text = textOf(found);
     expect(text).toContain('Most in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
-    // One profile is no ground for another constant.
+    // One profile is not enough to change a constant.
     expect(text).toContain('Recommendations none');
   });
 });

@@ -20,14 +20,14 @@ export function define(command: Command): void {
       '[profiles...]',
       'JSON files of schema 2.0, folders of them, or memory sessions (default: results/memory-profiles, else all memory sessions)',
     )
-    .option('--tolerance <share>', 'largest error of a total: 5% or 0.05', parseTolerance, 0.05)
-    .option('--history', 'the trend over all validations that were kept')
+    .option('--tolerance <share>', 'largest allowed error of a total: 5% or 0.05', parseTolerance, 0.05)
+    .option('--history', 'show the trend over all saved validations')
     .option(
       '--output <folder>',
-      'where the summary, the CSV and the page go',
+      'folder for summary, CSV and HTML page',
       join('results', 'validation-reports'),
     )
-    .option('--name <name>', 'name of the session')
+    .option('--name <name>', 'name the session')
     .option('--json', 'print one inferscope/validate document (with --history inferscope/validate-history)');
   configurationOptions(described)
     .addHelpText(
@@ -35,11 +35,11 @@ export function define(command: Command): void {
       examples(
         [
           'inferscope validate results/memory-profiles --tolerance 5%',
-          'how far the calculator is off; exit code 1 beyond',
+          'show estimation errors; exit with code 1 above 5 %',
         ],
         [
           'inferscope validate other.json --engine vllm --model llama-3.1-8b',
-          'a profile of another tool that does not state its configuration',
+          'validate a profile of another tool without stated configuration',
         ],
       ),
     )
@@ -62,15 +62,15 @@ async function run(profiles: string[], typed: Typed): Promise<void> {
   const files = await writeTexts(document, new Date(), typed.output);
   if (typed.json) printDocument(document);
   else print(terminalView(await viewOf({ kind: 'validate', document }), how));
-  // A path a line: no terminal breaks it, and it can be copied.
+  // One path per line, so it can be copied.
   talk(['', `session ${document.data.session!.id} kept`, ...Object.values(files)].join('\n  '));
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
 }
 
 function both(profiles: readonly string[]): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: '--history and profiles were both given',
-    why: 'The trend is over validations that were kept.',
+    what: '--history does not take profiles',
+    why: 'The trend covers saved validations.',
     fix: `Type inferscope validate --history, or inferscope validate ${profiles.join(' ')}`,
   });
 }
@@ -80,8 +80,8 @@ function parseTolerance(text: string): number {
   const share = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
   if (share > 0 && share < 1) return share;
   throw new InferscopeError('E_USAGE', {
-    what: `--tolerance ${text} cannot be read`,
-    why: 'It is a percentage below 100 %, or a share below 1.',
+    what: `invalid --tolerance ${text}`,
+    why: 'It is a percentage below 100 % or a fraction below 1.',
     fix: 'Type for example: --tolerance 5%',
   });
 }

@@ -34,7 +34,7 @@ test('the template of --init is a valid file that names every key', () => {
     expect(sweepTemplate).toContain(`${key}:`);
 });
 
-test('every fault is told, in the order of the file, with line, column and what to write', () => {
+test('every error has line, column and fix, in file order', () => {
   const file = `models:
   - model_id: x
     input_lengths: [512, "a", 1.5]
@@ -46,7 +46,7 @@ test('every fault is told, in the order of the file, with line, column and what 
   expect(faults(file)).toEqual([
     ':3:26 models[0].input_lengths[1]: expected a whole number above 0, found the text "a" → Write 8 there, or remove it.',
     ':3:31 models[0].input_lengths[2]: expected a whole number above 0, found 1.5 → Write 8 there, or remove it.',
-    `:4:5 unknown key "models[0].output_lenghts" → Did you mean "output_lengths"? Known here: ${known}.`,
+    `:4:5 unknown key "models[0].output_lenghts" → Did you mean "output_lengths"? Known keys: ${known}.`,
     ':5:5 models[0].batch_sizes: expected a whole number above 0, or a list of them, found the text "1 8" → Write batch_sizes: [8, 16], or remove it.',
     ':6:5 models[0].gpu_memory_utilization: expected a number above 0 up to 1, found 1.5 → Write gpu_memory_utilization: 0.9, or remove it.',
   ]);
@@ -55,7 +55,7 @@ test('every fault is told, in the order of the file, with line, column and what 
 test.each([
   ['models: 3\n', ':1:1 models: expected a list: a mapping (key: value) each, found 3 → '],
   ['models: []\n', ':1:1 models: expected at least one entry, found a list ([]) → '],
-  ['\n- a\n', ':2:1 the file: expected a mapping (key: value), found a list (["a"]) → Write keys'],
+  ['\n- a\n', ':2:1 the file: expected a mapping (key: value), found a list (["a"]) → Write it as keys'],
   [
     'mode: contaner\n',
     ':1:1 mode: expected one of host, container, url, found the text "contaner" → Write mode: container,',
@@ -63,7 +63,7 @@ test.each([
   ['retries: -1\n', ':1:1 retries: expected a whole number from 0, found -1 → '],
   ['models: [{model_id: 3}]\n', ':1:11 models[0].model_id: expected a text, found 3 → '],
   ['grid: {a: [1, {}]}\n', ':1:15 grid.a[1]: expected '],
-  ['models: &m [*m]\n', ' An alias stands for something that holds the alias itself'],
+  ['models: &m [*m]\n', ' An alias refers to a value that contains the alias itself'],
   ['models: *m\n', ' Unresolved alias'],
   [
     `a0: &a0 [x, x]\n${Array.from({ length: 20 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}, *a${i}]\n`).join('')}`,

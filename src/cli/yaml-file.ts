@@ -3,26 +3,26 @@ import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, ty
 import { z } from 'zod';
 import type { InferscopeError } from '../model/errors.js';
 
-/** A fault in a YAML file: where (`:3:5`, empty where it has no place), what, and what to do. */
+/** An error in a YAML file: position (`:3:5`, or empty), message and fix. */
 export interface YamlFault {
   where: string;
   text: string;
   fix: string;
-  /** Key of an unknown key's nearest known one, or of the missing key: the two may be one misspelling. */
+  /** Nearest known key of an unknown key, or the missing key: both may be the same misspelling. */
   key?: { is: 'misspelt' | 'missing'; path: string };
 }
 
 type Path = readonly (string | number)[];
 
-/** A file that was parsed; `where` gives `:line:column` of what stands at a path, or of the nearest thing around it. */
+/** A parsed file; `where` gives `:line:column` of a path, or of its nearest existing parent. */
 export interface YamlFile<T> {
   value: T;
   where: (path: Path) => string;
 }
 
 /**
- * Parses YAML and checks it against a schema; unknown keys of strict objects are refused with the nearest right one.
- * @throws what `fail` makes of the faults, in the order of the file
+ * Parses YAML and checks it against a schema; unknown keys of strict objects are rejected with the nearest known one.
+ * @throws the error that `fail` creates from the faults, in file order
  */
 export function readYaml<S extends z.ZodType>(
   text: string,
@@ -39,12 +39,12 @@ export function readYaml<S extends z.ZodType>(
   const [syntax] = parsed.errors;
   if (syntax) {
     const [message = syntax.code] = syntax.message.split('\n');
-    const fix = 'Mend the YAML there, or remove the file.';
+    const fix = 'Fix the YAML there, or remove the file.';
     throw fail([{ where: at(syntax.pos[0]), text: message, fix }]);
   }
   const raw = plainValue(parsed);
   if (raw instanceof Error)
-    throw fail([{ where: '', text: raw.message, fix: 'Write out what the alias (*name) stands for.' }]);
+    throw fail([{ where: '', text: raw.message, fix: 'Replace the alias (*name) by its content.' }]);
   const checked = schema.safeParse(raw);
   const where = (path: Path) => at(offsetOf(parsed, path));
   if (checked.success) return { value: checked.data, where };
@@ -55,20 +55,20 @@ export function readYaml<S extends z.ZodType>(
   throw fail(inOrder as [YamlFault, ...YamlFault[]]);
 }
 
-/** What the document says, or what is wrong with its aliases: one without an anchor, one that holds itself, or too many. */
+/** The parsed document, or the error of its aliases: no anchor, recursive, or too many. */
 function plainValue(parsed: Document): unknown {
   try {
     const value: unknown = parsed.toJS() ?? {};
-    // Schemas and messages go through all of it: JSON.stringify does first, and refuses a circle.
+    // JSON.stringify visits the whole document first and throws on a cycle.
     JSON.stringify(value);
     return value;
   } catch (error) {
     if (error instanceof ReferenceError) return error;
-    return new Error('An alias stands for something that holds the alias itself.');
+    return new Error('An alias refers to a value that contains the alias itself.');
   }
 }
 
-/** A misspelt key is one fault, not also a missing one. */
+/** A misspelled key is one error, not an unknown and a missing key. */
 function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
   const meant = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : [])));
   const left = faults.filter(({ key }) => key?.is !== 'missing' || !meant.has(key.path));
@@ -87,7 +87,7 @@ interface Checked {
   at: (offset: number | null) => string;
 }
 
-/** Of "a number or a list of them" a list's own faults are meant where a list was written. */
+/** For "a number or a list" report the errors of the list if a list was written. */
 function withinUnion(issue: z.core.$ZodIssue, raw: unknown): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(valueAt(raw, issue.path as Path))) return [issue];
   const ofList = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
@@ -103,7 +103,7 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked)
       return {
         where: at(offsetOf(parsed, [...path, key])),
         text: `unknown key "${pathWords([...path, key])}"`,
-        fix: `Did you mean "${nearest}"? Known here: ${known.join(', ')}.`,
+        fix: `Did you mean "${nearest}"? Known keys: ${known.join(', ')}.`,
         key: { is: 'misspelt', path: pathWords([...path, nearest]) },
       };
     });
@@ -119,7 +119,7 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked)
   const example = exampleOf(field, found);
   const key = path.at(-1);
   const text = `${pathWords(path) || 'the file'}: expected ${expectedWords(field, issue)}, found ${foundWords(found)}`;
-  if (key === undefined) return [{ where, text, fix: 'Write keys and values.' }];
+  if (key === undefined) return [{ where, text, fix: 'Write it as keys and values.' }];
   return [
     {
       where,
@@ -156,7 +156,7 @@ const foundWords = (found: unknown): string =>
           ? `the text ${JSON.stringify(found.length > 60 ? `${found.slice(0, 60)}…` : found)}`
           : String(found);
 
-/** Offset of the key or the list's entry at a path, or of the nearest around it that is there. */
+/** Offset of the key or list entry at a path, or of its nearest existing parent. */
 function offsetOf(parsed: Document, path: Path): number | null {
   let node: unknown = parsed.contents;
   let offset = startOf(node);
@@ -189,7 +189,7 @@ function unwrapped(schema: z.ZodType): z.ZodType {
   return inner;
 }
 
-/** Schema of what stands at a path; null where the schema has nothing there. */
+/** Schema at a path; null if the schema has none there. */
 function fieldAt(schema: z.ZodType, path: Path): z.ZodType | null {
   let found: z.ZodType | null = schema;
   for (const part of path) {
@@ -238,7 +238,7 @@ function numberWords(field: z.ZodNumber): string {
   return `${what}${above || from}${to}`;
 }
 
-/** Zod's own words where the type is right and the value is not. */
+/** Zod's message when the type is right and the value is not. */
 function expectedWords(field: z.ZodType | null, issue: z.core.$ZodIssue): string {
   if (issue.code === 'too_small' && issue.origin === 'array') return 'at least one entry';
   return field === null ? issue.message : typeWords(field);

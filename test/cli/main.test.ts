@@ -89,7 +89,7 @@ describe('wrong words', () => {
       'inferscope run [options] -- python x.py',
     );
     const unknown = inferscope(at, ['run', '--json', '--batch-size', '8', '--', 'true']);
-    expect(expectFailure(unknown, 2, 'E_USAGE').fix).toContain('behind --');
+    expect(expectFailure(unknown, 2, 'E_USAGE').fix).toContain('after --');
     expect(expectFailure(inferscope(at, ['session', 'compare', '--json']), 2, 'E_USAGE').why).toContain(
       'inferscope session compare [options] <sessions...>',
     );

@@ -30,7 +30,7 @@ describe('this machine', () => {
     expect(metric('inferscope rss_bytes')!.mean).toBeGreaterThan(2 ** 25);
     if (!gpus) {
       expect(data.plan.no_gpus!.text).toMatch(/libnvidia-ml|driver/i);
-      expect(ran.stderr).toContain('only the host is watched');
+      expect(ran.stderr).toContain('only the host is sampled');
       expect(data.devices).toEqual([]);
     }
     expect(readdirSync(temporary)).toEqual([]);
@@ -80,7 +80,7 @@ describe('--while', () => {
     expect(ran.stderr).toContain('err\n');
     expect(data.plan.program).toMatchObject({ exit_code: 0, signal: null });
     const { start_ns, end_ns } = data.plan.program!;
-    // It was watched before it began.
+    // Sampling started before the program.
     expect(start_ns).toBeGreaterThan(0.2e9);
     expect(end_ns - start_ns).toBeGreaterThan(1.1e9);
     const cores = data.host.metrics.find(
@@ -117,7 +117,7 @@ describe('--while', () => {
   });
 });
 
-describe('recordings of nvidia-smi', () => {
+describe('nvidia-smi recordings', () => {
   test('both kinds at once, and a line that was cut off', () => {
     const text = inferscope(at, ['monitor', fixture('nvidia-smi-query.csv')]);
     expect(text.status).toBe(0);

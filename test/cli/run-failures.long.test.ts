@@ -133,7 +133,7 @@ test('Ctrl-C: the program ends by itself, the session is kept, exit 130', async 
   // To inferscope alone, as `kill` does: it passes the signal on.
   process.kill(child.pid!, 'SIGINT');
   const { status: code, stderr } = await ended;
-  expect([code, stderr.includes('holds what was recorded')], stderr).toEqual([130, true]);
+  expect([code, stderr.includes('has what was recorded')], stderr).toEqual([130, true]);
   expect(status('stopped')).toBe('interrupted');
   expect(log('stopped', 'stdout')).toBe('ready\ncleaned up\n');
   expect(leftovers(at)).toEqual([]);

@@ -37,7 +37,7 @@ test('Ctrl-C when the program has ended: its traces are read and kept, and nothi
   await until(child, 'reading kineto');
   press(child);
   const { status, stdout, stderr } = await ended;
-  expect(stderr).toContain('the program has ended; reading what it left');
+  expect(stderr).toContain('the program has exited; reading its captures');
   expect(stderr).not.toContain('waiting for the program');
   expect([status, kept('read')?.status], stderr).toEqual([130, 'complete']);
   expect(stdout).toContain('evidence and all findings');
@@ -47,7 +47,7 @@ test('the second Ctrl-C keeps the traces unread, the third leaves nothing', asyn
   const twice = run('unread', 'torch', copies);
   await until(twice.child, 'reading kineto');
   press(twice.child);
-  await until(twice.child, 'keep it unread');
+  await until(twice.child, 'save them unread');
   press(twice.child);
   const { status, stderr } = await twice.ended;
   expect([status, kept('unread')?.status], stderr).toEqual([130, 'interrupted']);
@@ -57,7 +57,7 @@ test('the second Ctrl-C keeps the traces unread, the third leaves nothing', asyn
 
   const thrice = run('left', 'torch', copies);
   await until(thrice.child, 'reading kineto');
-  for (const said of ['keep it unread', 'keep nothing']) {
+  for (const said of ['save them unread', 'save nothing']) {
     press(thrice.child);
     await until(thrice.child, said);
   }

@@ -140,7 +140,7 @@ test('one that fails does not end the rest; faults of the machine are tried agai
   ]);
   expect(runs[0]!.failure).toMatchObject({ code: 'E_WORKLOAD_FAILED', infrastructure: false });
   expect(runs[0]!.failure!.why).toContain('broken');
-  expect(ran.stderr).toMatch(/2\/2 n flaky: .*trying again/);
+  expect(ran.stderr).toMatch(/2\/2 n flaky: .*retrying/);
   expect(ran.stderr).toContain('--retry-failed');
   expect(ran.stdout).toMatch(/Failures\n +1 +n no: sh ended with exit code 3 \(E_WORKLOAD_FAILED\)/);
   expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
@@ -267,5 +267,5 @@ test('bad input is told before anything runs, with what to type', () => {
   expect(fails(['--grid', 'a=1', 'bench'], 2, 'E_USAGE').what).toContain('needs --');
   expect(inferscope(at, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
   expect(inferscope(at, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
-  expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('is there already');
+  expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('already exists');
 });

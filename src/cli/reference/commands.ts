@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { commands } from '../commands.js';
 import { type Page, page } from './markdown.js';
 
-/** Every command with the text of its --help, parents first. */
+/** Every command with its --help text, parents first. */
 export async function commandsPage(): Promise<Page> {
   const program = new Command('inferscope').enablePositionalOptions();
   for (const { name, alias, summary, load } of commands) {
@@ -14,7 +14,7 @@ export async function commandsPage(): Promise<Page> {
   return page(
     'commands.md',
     'Commands',
-    'What `inferscope <command> --help` prints. `--json` prints one [document](documents.md); exit codes are in [errors](errors.md).',
+    'Output of `inferscope <command> --help`. `--json` prints one [document](documents.md); exit codes are in [errors](errors.md).',
     all
       .map(
         ({ path, command }) => `- [${path}](#${anchor(path)}): ${command.summary() || command.description()}`,

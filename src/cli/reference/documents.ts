@@ -19,7 +19,7 @@ interface Schema {
   $defs?: Record<string, Schema>;
 }
 
-/** Fields are listed down to those of an object in a list; the schema has the rest. */
+/** Fields are listed to this depth; the schema has the rest. */
 const depths = 2;
 
 export function documentsPage(): Page {
@@ -27,8 +27,8 @@ export function documentsPage(): Page {
   return page(
     'documents.md',
     'JSON documents',
-    '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version; a reader refuses a newer major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
-    'A *figure* is `{"value", "unit", "n"?, "sd"?, "ci95"?, "source"}`, or `{"value": null, "reason": {"code", "text"}}` when it is missing. It states its own unit; the name of a plain number does. `[]` is a list, `?` a field that may be absent.',
+    '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version; readers reject a newer major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
+    'A *figure* is `{"value", "unit", "n"?, "sd"?, "ci95"?, "source"}`, or `{"value": null, "reason": {"code", "text"}}` when it is missing. A figure states its unit; a plain number has it in its name. `[]` is a list, `?` a field that may be absent.',
     ...names.map((name) => documentPart(name, documentSources[name])),
   );
 }
@@ -74,7 +74,7 @@ class Reader {
     return others.length === 1 ? { ...this.resolved(others[0]!), ...described(schema) } : schema;
   }
 
-  /** The object whose fields are listed below a field: itself, or each of a list. */
+  /** The object with fields to list below a field: the field itself, or the entries of its list. */
   private inner(schema: Schema): { of: Schema; list: boolean } | null {
     if (isFigure(schema)) return null;
     const item = schema.items ? this.resolved(schema.items) : null;
@@ -107,7 +107,7 @@ function isFigure({ properties, anyOf }: Schema): boolean {
   return properties !== undefined && 'value' in properties && 'source' in properties;
 }
 
-/** Of a plain number, by the end of its name. */
+/** Unit of a plain number, from the end of its name. */
 function unitOf(name: string, { type }: Schema): string {
   if (type !== 'number' && type !== 'integer') return '';
   const { unit } = figureUnit(name.replace(/_(?:mean|sd|p\d+|ci95_low|ci95_high|low|high)$/, ''));

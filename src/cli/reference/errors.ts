@@ -5,7 +5,7 @@ export const errorsPage = (): Page =>
   page(
     'errors.md',
     'Errors and exit codes',
-    'An error states what failed, why, and what to type. With `--json` it is the document `error` on stdout. Codes are stable.',
+    'An error states what failed, why, and what to type. With `--json` stdout has an `error` document. Codes are stable.',
     table(['exit code', 'meaning'], Object.entries(exitCodes)),
     table(
       ['code', 'exit code', 'when'],

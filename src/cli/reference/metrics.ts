@@ -28,7 +28,7 @@ const labelled = (labels: Readonly<Partial<Record<string, string>>>, meanings: W
     Object.entries(meanings).map(([id, meaning]) => [code(id), labels[id] ?? id, meaning]),
   );
 
-/** A tail that stands for all of its head in the table. */
+/** A placeholder for all second parts of an id in the table. */
 const exampleTail: Partial<Record<BarHead, string>> = {
   kernels: '.gemm',
   inefficiency: '.gemm',
@@ -50,9 +50,9 @@ export const metricsPage = (): Page =>
   page(
     'metrics.md',
     'Ids, metrics and statuses',
-    'Ids are stable and the same in documents, tables and SQL; labels are what people see. How figures are computed is in [figures](../concepts/figures.md).',
+    'Ids are stable and the same in documents, tables and SQL; labels are shown to people. How figures are computed is in [figures](../concepts/figures.md).',
     '## Waterfall bars',
-    'Bars sum to the measured time of a stage, from the roofline to what the profiler added. An id may have a second part: a class, a direction, or what the host does.',
+    'Bars sum to the measured time of a stage, from the roofline to profiler overhead. An id may have a second part: a class, a direction, or a host activity.',
     bars(),
     '## Causes of idle time',
     table(
@@ -73,7 +73,7 @@ export const metricsPage = (): Page =>
       },
     ),
     '## Columns of a benchmark',
-    'Of `baseline_metrics.json` and the CSV files; units are in the names.',
+    'Columns of `baseline_metrics.json` and the CSV files; units are in the names.',
     table(
       ['id', 'meaning'],
       Object.entries(baselineColumns).map(([id, meaning]) => [code(id), meaning]),
@@ -87,9 +87,9 @@ export const metricsPage = (): Page =>
     'Points of a memory profile, then components of its peak.',
     labelled(pointLabels, pointMeanings),
     labelled(componentLabels, componentMeanings),
-    '## What a session holds',
+    '## Contents of a session',
     table(
-      ['subject', 'label', 'made by'],
+      ['subject', 'label', 'created by'],
       Object.entries(subjectWords).map(([id, { label, command }]) => [code(id), label, code(command)]),
     ),
     '## Statuses',
@@ -104,12 +104,12 @@ export const metricsPage = (): Page =>
     'Verdicts of `bench compare` and `baseline check`:',
     labelled(verdictLabels, verdictMeanings),
     '## Reasons',
-    'A missing figure states its reason as `{"code", "text"}`; the text is specific to the session. What is computed and not claimed has one of these:',
+    'A missing figure states its reason as `{"code", "text"}`; the text is specific to the session. Figures that are computed but withheld have one of these:',
     table(
       ['code', 'meaning'],
       Object.values(withheldReasons).map(({ code: id, text }) => [code(id), text]),
     ),
-    "Bits of `throttle_bits`, by NVML's names:",
+    "Bits of `throttle_bits`, with NVML's names:",
     table(
       ['bit', 'id', 'label', 'lowers clocks'],
       throttleReasons.map(({ bit, name, words, limits }) => [

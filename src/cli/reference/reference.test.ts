@@ -21,11 +21,11 @@ const pages: Page[] = [
 ];
 
 // Stale after a change of the code: npm run docs.
-test.each(pages)('docs/reference/$path is what the code says', async ({ path, text }) => {
+test.each(pages)('docs/reference/$path is up to date', async ({ path, text }) => {
   await expect(text).toMatchFileSnapshot(join(folder, path));
 });
 
-test('no page is left of a rule that is gone', () => {
+test('there is no page of a removed rule', () => {
   const generated = new Set(pages.map(({ path }) => path));
   const found = readdirSync(join(folder, 'rules')).map((name) => `rules/${name}`);
   expect(found.filter((path) => !generated.has(path))).toEqual([]);
@@ -46,7 +46,7 @@ function anchorsOf(file: string): Set<string> {
   const found = new Set<string>();
   for (const [, heading = ''] of readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)) {
     const anchor = anchorOf(heading.trim());
-    // A heading that is there already gets a number.
+    // A repeated heading gets a number.
     let name = anchor;
     for (let n = 1; found.has(name); n++) name = `${anchor}-${n}`;
     found.add(name);
@@ -54,7 +54,7 @@ function anchorsOf(file: string): Set<string> {
   return found;
 }
 
-test('every link from a page of ours to another leads to a file, and to a heading that is there', () => {
+test('every link between our pages leads to an existing file and heading', () => {
   const below = readdirSync(join(packageRoot(), 'docs'), { recursive: true, encoding: 'utf8' });
   const files = ['README.md', 'CONTRIBUTING.md', ...below.map((name) => join('docs', name))];
   const links = files

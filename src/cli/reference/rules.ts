@@ -5,7 +5,7 @@ export const rulePages = (): Page[] => [
   page(
     'rules/README.md',
     'Rules',
-    '`inferscope explain` judges a session by these rules. A finding states its evidence as a query, what it expects to gain, and how to check the change. How often the rules are right is measured on [planted faults](../../concepts/diagnosis.md).',
+    '`inferscope explain` judges a session by these rules. A finding has its evidence as a query, its expected gain, and a way to verify the change. The accuracy of the rules is measured on [planted faults](../../concepts/diagnosis.md).',
     table(
       ['rule', 'finds'],
       rules.map(({ id, docs }) => [`[${id}](${id}.md)`, sentence(docs.finds)]),
@@ -19,7 +19,7 @@ export const rulePages = (): Page[] => [
       `**Needs:** ${sentence(docs.needs)}`,
       `**Gain:** ${sentence(docs.gain)}`,
       `**Change:** ${sentence(docs.change)}`,
-      `**No finding:** ${sentence(docs.withheld)}${noise ? ' Withheld on a busy machine, which can produce it alone.' : ''}`,
+      `**No finding:** ${sentence(docs.withheld)}${noise ? ' Withheld on a busy machine, which can cause the same symptom.' : ''}`,
       ...(references.length === 0
         ? []
         : [`**Read more:** ${references.map((one) => `[${one.title}](${one.url})`).join(', ')}.`]),

@@ -1,7 +1,7 @@
 import { describedTables } from '../../session/table-schema.js';
 import { code, type Page, page, table } from './markdown.js';
 
-/** The same rows of a recorded table for one rank, device or phase: their columns are those of that table. */
+/** Rows of a recorded table for one rank, device or phase, with the columns of that table. */
 const isSelection = (name: string): boolean => /^(own|focus)_/.test(name);
 
 export function tablesPage(): Page {
@@ -14,11 +14,11 @@ export function tablesPage(): Page {
   return page(
     'tables.md',
     'Tables',
-    'Every session has the same tables, as Parquet files below `tables/` and in `inferscope sql`. Times are BIGINT nanoseconds since `started_at` of the session. What was not measured is NULL, never 0. No query sums over `execution_id`: one workload may have a clean and a profiled run. A `correlation` is unique only together with `capture_id` and `pid`.',
+    'Every session has the same tables, as Parquet files below `tables/` and in `inferscope sql`. Times are BIGINT nanoseconds since `started_at` of the session. Values that were not measured are NULL, never 0. Do not sum over `execution_id`: one workload may have a clean and a profiled run. A `correlation` is unique only together with `capture_id` and `pid`.',
     '## Recorded tables',
     ...all.filter((one) => !one.derived).map(part),
     '## Derived tables: the SQL library',
-    'Bars and findings are queries over these tables. `inferscope sql` makes one from a timeline when a query names it, for one rank on one device of one capture (`--rank`, `--device`).',
+    'Bars and findings are queries over these tables. `inferscope sql` builds one from a timeline when a query uses it, for one rank and one device of one capture (`--rank`, `--device`).',
     table(
       ['table', 'rows'],
       derived.filter(({ name }) => isSelection(name)).map(({ name, doc }) => [code(name), doc]),
