@@ -350,6 +350,7 @@ describe('inferscope validate', () => {
     writeFileSync(file, JSON.stringify(bare));
     const without = await validate([file], { tolerance: 0.05 });
     expect(without.data.result).toBe('nothing_compared');
+    expect(without.data.profiles[0]).toMatchObject({ batch_size: null, input_len: null, output_len: null });
     const [why] = without.data.profiles[0]!.reasons;
     for (const flag of ['--engine', '--model', '--batch-size', '--input-len', '--output-len'])
       expect(why).toContain(flag);

@@ -129,7 +129,12 @@ function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
 function runLabel(profile: ValidatedProfile): string {
   const { model, dtype, batch_size, input_len, output_len, tensor_parallel_size: tp, quantization } = profile;
   const format = [dtype, quantization].filter((one) => one !== null).join(' ');
-  return `${model} ${format}, batch ${batch_size}, ${input_len} + ${output_len}${tp > 1 ? `, ${tp} GPUs` : ''}`;
+  const shape = [
+    batch_size === null ? null : `batch ${batch_size}`,
+    input_len === null || output_len === null ? null : `${input_len} + ${output_len}`,
+    tp > 1 ? `${tp} GPUs` : null,
+  ];
+  return [`${model} ${format}`, ...shape.filter((one) => one !== null)].join(', ');
 }
 
 /** Sentences for as many as are read; the CSV has one for each. */

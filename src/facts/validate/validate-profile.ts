@@ -89,9 +89,9 @@ function factsOf(profile: ProfileFields, source: string, engine: string) {
     engine_version: engine_metadata?.engine_version ?? null,
     dtype: model.dtype ?? config?.dtype ?? null,
     quantization: model.quantization ?? config?.quantization ?? null,
-    batch_size: config?.batch_size ?? 0,
-    input_len: config?.input_len ?? 0,
-    output_len: config?.output_len ?? 0,
+    batch_size: config?.batch_size ?? null,
+    input_len: config?.input_len ?? null,
+    output_len: config?.output_len ?? null,
     gpu: measuredOf(profile).gpuName,
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
-export const validateVersion = '1.3';
+export const validateVersion = '1.4';
 
 const comparedSchema = z.object({
   measured_bytes: z.number(),
@@ -21,9 +21,9 @@ export const validatedProfileSchema = z.object({
   dtype: z.string().nullable(),
   quantization: z.string().nullable(),
   tensor_parallel_size: z.number().int(),
-  batch_size: z.number().int(),
-  input_len: z.number().int(),
-  output_len: z.number().int(),
+  batch_size: z.number().int().nullable().describe('Null where the profile does not state it (1.4).'),
+  input_len: z.number().int().nullable(),
+  output_len: z.number().int().nullable(),
   gpu: z.string().nullable(),
   status: z
     .enum(['compared', 'rejected', 'skipped'])
