@@ -1,15 +1,17 @@
+import { barParts, betweenCalls, isBarOf, isHostBar } from '../model/bars.js';
+
 interface Part {
   id: string;
   ms: number;
 }
 
 /** A runtime's own profiler adds to each operator's start, then to its calls; sampling and the loop lie outside of it. */
-const takenFrom = [
-  /^host\.runtime_dispatch$/,
-  /^host\.runtime_call$/,
-  /^host(\.(?!runtime_|sampling$|loop$)|$)/,
-  /^launch_overhead$/,
-  /^(launch_latency|synchronization)$/,
+const takenFrom: readonly ((id: string) => boolean)[] = [
+  (id) => id === 'host.runtime_dispatch',
+  (id) => id === 'host.runtime_call',
+  (id) => isHostBar(id) && !barParts(id).tail.startsWith('runtime_') && !betweenCalls.includes(id),
+  (id) => isBarOf(id, 'launch_overhead'),
+  (id) => isBarOf(id, 'launch_latency', 'synchronization'),
 ];
 
 /**
@@ -22,7 +24,7 @@ export function withoutProfiler(parts: readonly Part[], overheadMs: number): Par
   let left = overheadMs;
   const taken = new Map<string, number>();
   for (const group of takenFrom) {
-    const own = parts.filter(({ id, ms }) => group.test(id) && ms > 0);
+    const own = parts.filter(({ id, ms }) => group(id) && ms > 0);
     const sum = own.reduce((total, { ms }) => total + ms, 0);
     const share = sum > 0 ? Math.min(1, Math.max(0, left) / sum) : 0;
     for (const { id, ms } of own) taken.set(id, ms * share);

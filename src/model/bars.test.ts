@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { barHeads, barParts, classOfBar, isExposedBar, isIdleBar, isKernelBar } from './bars.js';
+import {
+  barHeads,
+  barParts,
+  barRank,
+  classOfBar,
+  isCopyBar,
+  isExposedBar,
+  isIdleBar,
+  isKernelBar,
+} from './bars.js';
+import { barIdSchema } from './documents/bar-id.js';
 
 test('a bar belongs to one family, and to a class where it is one of kernels', () => {
   const families = barHeads.map((head) => [isKernelBar(head), isExposedBar(head), isIdleBar(head)]);
@@ -10,4 +20,13 @@ test('a bar belongs to one family, and to a class where it is one of kernels', (
   expect(classOfBar('host.program')).toBeNull();
   expect(barParts('exposed_copy.htod_pageable')).toEqual({ head: 'exposed_copy', tail: 'htod_pageable' });
   expect(barParts('nothing.of_ours')).toEqual({ head: null, tail: 'of_ours' });
+});
+
+test('documents hold bars of these heads only', () => {
+  const ids = ['roofline', 'inefficiency.gemm', 'exposed_copy.htod_pageable', 'host', 'host.loop'];
+  expect(ids.filter((id) => !barIdSchema.safeParse(id).success)).toEqual([]);
+  const others = ['', 'gemm', 'hosts', 'hosts.loop', 'host.', 'my.host.loop'];
+  expect(others.filter((id) => barIdSchema.safeParse(id).success)).toEqual([]);
+  expect([isCopyBar(ids[2]!, 'htod'), isCopyBar(ids[2]!, 'dtoh')]).toEqual([true, false]);
+  expect(ids.map(barRank)).toEqual(ids.map(barRank).toSorted((a, b) => a - b));
 });

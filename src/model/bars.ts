@@ -23,22 +23,39 @@ export function barParts(id: string): { head: BarHead | null; tail: string } {
   return { head: barHeads.find((one) => one === head) ?? null, tail: tail.join('.') };
 }
 
-const isOf = (id: string, heads: readonly BarHead[]): boolean => {
+export const isBarOf = (id: string, ...heads: readonly BarHead[]): boolean => {
   const { head } = barParts(id);
   return head !== null && heads.includes(head);
 };
 
+/** Its place in the waterfall's order. */
+export const barRank = (id: string): number => {
+  const { head } = barParts(id);
+  return head === null ? -1 : barHeads.indexOf(head);
+};
+
+/** Bars of the host's time, by cause or as a whole. */
+export const isHostBar = (id: string): boolean => isBarOf(id, 'host');
+
+/** What the host does between two calls: sampling, and the loop around them. */
+export const betweenCalls: readonly string[] = ['host.loop', 'host.sampling'];
+
+/** Of exposed copies in one direction, to or from pageable memory or not. */
+export const isCopyBar = (id: string, direction: 'htod' | 'dtoh'): boolean =>
+  isBarOf(id, 'exposed_copy') && barParts(id).tail.startsWith(direction);
+
 const classHeads = ['kernels', 'inefficiency', 'nonessential'] as const;
 
 /** The class whose time a bar is, of kernels or, on a CPU, of operators; null for bars of no class. */
-export const classOfBar = (id: string): string | null => (isOf(id, classHeads) ? barParts(id).tail : null);
+export const classOfBar = (id: string): string | null =>
+  isBarOf(id, ...classHeads) ? barParts(id).tail : null;
 
 /** Bars of kernels. */
-export const isKernelBar = (id: string): boolean => isOf(id, ['roofline', 'serial', ...classHeads]);
+export const isKernelBar = (id: string): boolean => isBarOf(id, 'roofline', 'serial', ...classHeads);
 
 /** Bars of copies and communication that no kernel hides. */
-export const isExposedBar = (id: string): boolean => isOf(id, ['exposed_comm', 'exposed_copy']);
+export const isExposedBar = (id: string): boolean => isBarOf(id, 'exposed_comm', 'exposed_copy');
 
 /** Bars of a device that waits for the host, or for work of its own. */
 export const isIdleBar = (id: string): boolean =>
-  isOf(id, ['host', 'synchronization', 'launch_overhead', 'launch_latency', 'device_dependency']);
+  isBarOf(id, 'host', 'synchronization', 'launch_overhead', 'launch_latency', 'device_dependency');

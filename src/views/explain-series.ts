@@ -1,3 +1,4 @@
+import { isBarOf } from '../model/bars.js';
 import type {
   ExplainResult,
   Finding,
@@ -166,7 +167,7 @@ export const drawnBar = (id: string, name: string, value: number) => ({
   name,
   value,
   color: barColor(id),
-  ...(id.startsWith('nonessential') && { light: true }),
+  ...(isBarOf(id, 'nonessential') && { light: true }),
 });
 
 export const measuredTotal = (value: number, profiled: boolean) => ({

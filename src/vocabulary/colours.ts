@@ -1,3 +1,4 @@
+import { barParts, isHostBar } from '../model/bars.js';
 import { opClasses, type OpClass } from '../model/classes.js';
 import type { MemoryComponent } from '../model/documents/memory-profile.js';
 import type { PhaseKind } from '../model/documents/trace.js';
@@ -39,9 +40,9 @@ const isOpClass = (text: string): text is OpClass => (opClasses as readonly stri
 
 /** Of a waterfall's bar: its class's where it has one; causes of idle time in their own hue. */
 export function barColor(id: string): Colour {
-  const cause = idleCauses[id] ?? (id.startsWith('host.') ? idleCauses['host'] : undefined);
+  const cause = idleCauses[id] ?? (isHostBar(id) ? idleCauses['host'] : undefined);
   if (cause) return cause.colour;
-  const [head = '', tail = ''] = id.split('.');
+  const { head, tail } = barParts(id);
   if (head === 'roofline' || head === 'serial') return head;
   if (isOpClass(tail)) return classColors[tail];
   if (head === 'exposed_copy') return classColors.copy;

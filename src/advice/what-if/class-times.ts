@@ -1,4 +1,4 @@
-import { isKernelBar } from '../../model/bars.js';
+import { isBarOf, isKernelBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
@@ -64,7 +64,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   let moreMs = 0;
   for (const [id, ms] of state.bars) {
     if (isKernelBar(id)) continue;
-    const latency = id.startsWith('exposed_copy.')
+    const latency = isBarOf(id, 'exposed_copy')
       ? Math.min(ms, (state.kernelCounts.get(id) ?? 0) * copyLatencyMs)
       : ms;
     next.set(id, latency + (ms - latency) * (scaling.copies ?? 1));
@@ -154,7 +154,7 @@ function classTimes({ bars }: StageState, before: Necessary): Map<string, number
   for (const [id, ms] of bars) {
     const name = classOfBar(id);
     if (name === null) continue;
-    const need = id.startsWith('inefficiency') ? (needOf(name, before, names) ?? 0) : 0;
+    const need = isBarOf(id, 'inefficiency') ? (needOf(name, before, names) ?? 0) : 0;
     times.set(name, (times.get(name) ?? 0) + Math.max(0, ms + need));
   }
   return times;

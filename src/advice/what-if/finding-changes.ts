@@ -10,7 +10,13 @@ const nothingFound = {
 } as const;
 
 /** Kernel classes that a fused kernel takes in: their own bars vanish, beside what they need. */
-const elementwiseBars = /^(nonessential\.(elementwise|copy|quantization)|inefficiency\.(elementwise|norm))$/;
+const elementwiseBars = new Set([
+  'nonessential.elementwise',
+  'nonessential.copy',
+  'nonessential.quantization',
+  'inefficiency.elementwise',
+  'inefficiency.norm',
+]);
 
 /** What a rule already reckons: its gain, taken from the bars it names, and the time of the host for as many launches. */
 export function fromFindings(state: StageState, word: 'fused-attention' | 'fused-elementwise'): Effect {
@@ -41,7 +47,7 @@ function gained(state: StageState, { gain, bars: ids, title }: ComputedGain): Ef
 
 /** Everything between the products in one kernel each: a quarter of it is taken to stay, as a compiler leaves. */
 function fusedElementwise(state: StageState): Effect {
-  const own = [...state.bars].filter(([id, ms]) => elementwiseBars.test(id) && ms > 0);
+  const own = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
   const sum = own.reduce((total, [, ms]) => total + ms, 0);
   if (sum === 0) return unchanged(state, nothingFound['fused-elementwise']);
   const left = 0.25;

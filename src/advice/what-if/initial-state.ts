@@ -1,3 +1,4 @@
+import { betweenCalls } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { explainedBars } from '../../model/headline-time.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
@@ -17,7 +18,13 @@ import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../../facts/waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
-import { classOfBar, type ComputedGain, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+import {
+  classOfBar,
+  type ComputedGain,
+  waitsForHost,
+  type StageNeeds,
+  type StageState,
+} from './stage-state.js';
 
 /** Every stage of a session as it was measured, with all that changes reckon with. */
 export async function initialStates(
@@ -124,10 +131,7 @@ export async function plannedStates(
       // What the host does between two calls stays, however they launch.
       idleBars:
         bench && !cpu
-          ? new Set([
-              ...[...state.idleBars].filter((id) => !/^host\.(loop|sampling)$/.test(id)),
-              'unattributed',
-            ])
+          ? new Set([...[...state.idleBars].filter((id) => !betweenCalls.includes(id)), 'unattributed'])
           : new Set(),
       kernels: waterfall.bars.find(({ id }) => id.endsWith('.kernels'))?.count ?? null,
       nodeNs: roofs?.graphNodeNs.value ?? null,
@@ -160,7 +164,7 @@ function stateOf(
     kernelCounts: new Map(counts),
     // Where the waterfall trusts no arithmetic of the model, nor does a change of it.
     needs: waterfall.roofline_ms.value === null ? waterfall.roofline_ms : needs,
-    idleBars: new Set(bars.map(({ id }) => id).filter(isIdleBar)),
+    idleBars: new Set(bars.map(({ id }) => id).filter(waitsForHost)),
     kernels: null,
     launches: null,
     copiedBytes: null,

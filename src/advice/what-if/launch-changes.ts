@@ -1,4 +1,5 @@
 import { gpuHostLink } from '../../hardware/gpu-peaks.js';
+import { type BarHead, isBarOf, isCopyBar } from '../../model/bars.js';
 import {
   type IdleCauses,
   idleCauses,
@@ -13,8 +14,8 @@ import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stag
 /** Idle bars of the state by what would have to change for them to go: the profiler's part is out of them already. */
 function causesOf(state: StageState): IdleCauses | null {
   const { facts, bars, kernels, waterfall } = state;
-  const of = (...heads: string[]) =>
-    [...bars].reduce((sum, [id, ms]) => sum + (heads.includes(id.split('.')[0]!) ? Math.max(0, ms) : 0), 0);
+  const of = (...heads: BarHead[]) =>
+    [...bars].reduce((sum, [id, ms]) => sum + (isBarOf(id, ...heads) ? Math.max(0, ms) : 0), 0);
   if (facts) {
     return idleCauses(
       withHostParts(facts, {
@@ -120,7 +121,7 @@ export function withoutSync(state: StageState): Effect {
   const total = idleMsOf(state);
   const { synchronize, copy } = state.facts!.waits;
   const reads = Math.max(1, copy.calls, synchronize.calls);
-  const isRead = (id: string) => id.startsWith('exposed_copy.dtoh') && reads > 1;
+  const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
   const left = (id: string): number =>
     state.idleBars.has(id) ? 1 - gone / total : isRead(id) ? 1 / reads : 1;
   const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * left(id)]));
@@ -150,8 +151,8 @@ const linkShare = 0.85;
  * copies back is its result, which nothing can copy ahead.
  */
 export function withPinnedCopies(state: StageState): Effect {
-  const exposedOf = (direction: string) =>
-    [...state.bars].filter(([id, ms]) => id.startsWith(`exposed_copy.${direction}`) && ms > 0);
+  const exposedOf = (direction: 'htod' | 'dtoh') =>
+    [...state.bars].filter(([id, ms]) => isCopyBar(id, direction) && ms > 0);
   const copies = exposedOf('htod');
   const msOf = (some: typeof copies) => some.reduce((sum, [, ms]) => sum + ms, 0);
   const exposed = msOf(copies);

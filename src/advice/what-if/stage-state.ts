@@ -1,4 +1,5 @@
 import type { StageShape } from '../../llm/shape.js';
+import { isBarOf } from '../../model/bars.js';
 import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
@@ -66,8 +67,8 @@ export const sumOf = (bars: ReadonlyMap<string, number>): number =>
   [...bars.values()].reduce((sum, ms) => sum + ms, 0);
 
 /** Bars of a timeline in which the device waits for the host. */
-export const isIdleBar = (id: string): boolean =>
-  /^(launch_latency|launch_overhead|synchronization|host(\..*)?)$/.test(id);
+export const waitsForHost = (id: string): boolean =>
+  isBarOf(id, 'launch_latency', 'launch_overhead', 'synchronization', 'host');
 
 /** Time of these bars. */
 export const idleMsOf = ({ bars, idleBars }: Pick<StageState, 'bars' | 'idleBars'>): number =>

@@ -7,7 +7,7 @@ import type { StageFacts } from '../findings/stage-facts.js';
 import { gpuRoofs } from '../../facts/roofs.js';
 import { gpuPeaks, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { launchIdleMs } from './launch-changes.js';
-import { isIdleBar, type StageState } from './stage-state.js';
+import { waitsForHost, type StageState } from './stage-state.js';
 import { changed } from './changed.js';
 import { parseChanges } from './words.js';
 
@@ -82,7 +82,7 @@ function tour(): StageState {
     bars,
     kernelCounts: new Map(classes.map(([name, , kernels]) => [name, kernels])),
     needs: { model, shape, peaks },
-    idleBars: new Set([...bars.keys()].filter(isIdleBar)),
+    idleBars: new Set([...bars.keys()].filter(waitsForHost)),
     kernels: 923,
     launches: 923,
     copiedBytes: 0,

@@ -10,7 +10,7 @@ import type { StageFacts } from '../findings/stage-facts.js';
 import { gpuRoofs } from '../../facts/roofs.js';
 import { tinyConfig } from '../../facts/test-session.js';
 import { gpuPeaks, necessaryOf, type Peaks } from '../../facts/waterfall/necessary.js';
-import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+import { classOfBar, waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
 import { changed } from './changed.js';
 import { changeWords, parseChanges } from './words.js';
 
@@ -101,7 +101,7 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
     bars: new Map(Object.entries(bars)),
     kernelCounts: new Map(),
     needs: missing('no_model', 'the workload did not say which model it ran'),
-    idleBars: new Set(Object.keys(bars).filter(isIdleBar)),
+    idleBars: new Set(Object.keys(bars).filter(waitsForHost)),
     kernels: null,
     launches: null,
     copiedBytes: null,

@@ -1,3 +1,4 @@
+import { barParts, classOfBar, isCopyBar } from '../../model/bars.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { type CountedClasses, countedKey, coveredShare, inefficiencyParts } from './counter-parts.js';
 import type { CopyNeed } from './group-needs.js';
@@ -13,8 +14,9 @@ export type Waits = Map<string, WaterfallBar['parts']>;
 
 /** Kernels, copies or gaps of a mean instance behind a bar. */
 export function countOf(id: string, { counts }: GroupSums): number | null {
-  const [head = '', tail = ''] = id.split('.');
-  if (['inefficiency', 'nonessential', 'kernels'].includes(head)) return counts.get(`class.${tail}`) ?? 0;
+  const { head, tail } = barParts(id);
+  const ofClass = classOfBar(id);
+  if (ofClass !== null) return counts.get(`class.${ofClass}`) ?? 0;
   if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
   if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;
   return counts.get(id) ?? null;
@@ -25,7 +27,7 @@ export function constantsOf(
   id: string,
   { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: GroupSums },
 ): { label: string; ms: number }[] {
-  const [head = '', tail = ''] = id.split('.');
+  const { head, tail } = barParts(id);
   const found: { label: string; ms: number }[] = [];
   const add = (label: string, value: number) => {
     if (Math.abs(value) > 1e-9) found.push({ label, ms: value });
@@ -65,14 +67,14 @@ export function noteOf(
     need: Necessary | CopyNeed | null;
   },
 ): string | null {
-  const [head = '', tail = ''] = id.split('.');
+  const { head, tail } = barParts(id);
   const linked = need !== null && 'link' in need;
   if (id === 'roofline') return rooflineNote(group.kind, linked);
   if (id === 'device_dependency' && earlier.size > 0) {
     const hiddenMs = [...earlier.values()].reduce((sum, one) => sum + one, 0);
     return `in ${formatMs(hiddenMs)} of it the device still ran kernels that were launched before the stage began`;
   }
-  if (linked && id.startsWith('exposed_copy.htod')) {
+  if (linked && isCopyBar(id, 'htod')) {
     const own = mean.copies.get(tail) ?? 0;
     return ms < 0
       ? `${formatMs(own)} of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than it is held to be`
@@ -131,7 +133,7 @@ export function byCounters(
   id: string,
   { counted, key, mean, ms }: { counted: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
 ): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
-  const [head = '', tail = ''] = id.split('.');
+  const { head, tail } = barParts(id);
   const own = counted.get(countedKey(key, tail));
   const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
   if (head !== 'inefficiency' || !own || !(ms > 0)) return {};

@@ -1,3 +1,4 @@
+import { barParts } from '../../model/bars.js';
 import { literal } from '../trace/scope.js';
 import type { StageGroup } from './stage-group.js';
 
@@ -22,7 +23,7 @@ export function barSql(id: string, context: BarSqlContext): string | null {
 }
 
 function rowsOf(id: string, { group, instances }: BarSqlContext): string | null {
-  const [head = '', tail = ''] = id.split('.');
+  const { head, tail } = barParts(id);
   const inner = group.level === 'inner';
   const sums = inner ? 'inner' : 'window';
   const of = (where?: string) =>

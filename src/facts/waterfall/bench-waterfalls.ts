@@ -1,4 +1,5 @@
 import { knownEngine } from '../../llm/memory-request.js';
+import { isHostBar } from '../../model/bars.js';
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import type { Figure, MissingFigure } from '../../model/figure.js';
@@ -152,7 +153,7 @@ function waterfallOf(
       ...toldBar(bar.id, { peaksMeasured }),
       confidence: confidenceOf(bar.id),
       sql:
-        host && bar.id.startsWith('host.')
+        host && isHostBar(bar.id)
           ? hostSql(bar.id, { executionId: execution_id, point: point.point, kind, host })
           : sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
       sharpen: known.has(bar.id) ? null : sharperOf(workload),
@@ -244,7 +245,6 @@ function noteOf(id: string, ms: number, watched: boolean): string | null {
       : "what is not the roofline's: a benchmark does not see its cause";
   }
   if (ms >= 0) return null;
-  if (id.startsWith('host.'))
-    return 'calls and sampling take longer than the period they lie in: they overlap';
+  if (isHostBar(id)) return 'calls and sampling take longer than the period they lie in: they overlap';
   return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
 }

@@ -1,5 +1,5 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import { barHeads } from '../../model/bars.js';
+import { barRank } from '../../model/bars.js';
 
 /** A bar of several waterfalls: ms on each side, 0 where its waterfall has no such bar, null where it has no waterfall. */
 export interface SharedBar {
@@ -13,7 +13,6 @@ type Side = readonly Pick<WaterfallBar, 'id' | 'label' | 'ms'>[] | null;
 /** The bars of every side under the same ids, from what the hardware allows to what was measured; each side keeps its sum. */
 export function barsSideBySide(sides: readonly Side[]): SharedBar[] {
   const labels = new Map(sides.flatMap((bars) => (bars ?? []).map(({ id, label }) => [id, label] as const)));
-  const rank = (id: string) => (barHeads as readonly string[]).indexOf(id.split('.')[0]!);
   const largest = ({ values }: SharedBar) => Math.max(...values.map((ms) => ms ?? 0));
   return [...labels]
     .map(([id, label]) => ({
@@ -21,5 +20,5 @@ export function barsSideBySide(sides: readonly Side[]): SharedBar[] {
       label,
       values: sides.map((bars) => bars && (bars.find((bar) => bar.id === id)?.ms ?? 0)),
     }))
-    .toSorted((a, b) => rank(a.id) - rank(b.id) || largest(b) - largest(a));
+    .toSorted((a, b) => barRank(a.id) - barRank(b.id) || largest(b) - largest(a));
 }

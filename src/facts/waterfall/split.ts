@@ -1,3 +1,4 @@
+import { isCopyBar } from '../../model/bars.js';
 import type { OpClass } from '../../model/classes.js';
 import type { CopyNeed } from './group-needs.js';
 import type { Necessary } from './necessary.js';
@@ -83,14 +84,14 @@ export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | nu
 function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[] {
   const all = [...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms }));
   if (neededMs === 0) return all;
-  const fromHost = all.filter(({ id }) => id.startsWith('exposed_copy.htod'));
+  const fromHost = all.filter(({ id }) => isCopyBar(id, 'htod'));
   const sum = fromHost.reduce((total, { ms }) => total + ms, 0);
   if (sum <= 0) {
     return [...all.filter((one) => !fromHost.includes(one)), { id: 'exposed_copy.htod', ms: -neededMs }];
   }
   return all.map(({ id, ms }) => ({
     id,
-    ms: id.startsWith('exposed_copy.htod') ? ms - (neededMs * ms) / sum : ms,
+    ms: isCopyBar(id, 'htod') ? ms - (neededMs * ms) / sum : ms,
   }));
 }
 

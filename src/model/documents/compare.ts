@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { barIdSchema } from './bar-id.js';
 import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
@@ -70,9 +71,9 @@ export const comparedWaterfallSchema = z.object({
   roofline_ms: z.array(figureSchema.nullable()),
   bars: z.array(
     z.object({
-      id: z
-        .string()
-        .describe('As in `inferscope/explain`: roofline, inefficiency.<class>, launch_overhead, …'),
+      id: barIdSchema.describe(
+        'As in `inferscope/explain`: roofline, inefficiency.<class>, launch_overhead, …',
+      ),
       label: z.string(),
       values: z.array(z.number().nullable()).describe('ms of a mean instance.'),
       changes: z.array(z.number().nullable()).describe('ms against the first session.'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
+import { barIdSchema } from './bar-id.js';
 import { withheldReasonSchema } from '../withheld.js';
 import { phaseKinds } from './trace-phase.js';
 
@@ -9,11 +10,9 @@ const confidence = z.enum(['high', 'medium', 'low']);
 
 /** One bar of a mean instance of a stage, by the ids of docs/concepts/waterfall.md (the gap waterfall). */
 export const waterfallBarSchema = z.object({
-  id: z
-    .string()
-    .describe(
-      'roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, …',
-    ),
+  id: barIdSchema.describe(
+    'roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, …',
+  ),
   label: z.string().describe('The id in words.'),
   ms: z.number().describe('Of a mean instance; negative only with a note that says why.'),
   share: z.number().describe('Of the measured time.'),
@@ -91,7 +90,7 @@ export const stageWaterfallSchema = z.object({
         stage_id: z.number().int(),
         label: z.string(),
         measured_ms: z.number(),
-        bars: z.array(z.object({ id: z.string(), ms: z.number() })),
+        bars: z.array(z.object({ id: barIdSchema, ms: z.number() })),
       }),
     )
     .describe('The first instances, each split by the same ids.'),
@@ -170,7 +169,7 @@ export const findingSchema = z.object({
     .nullable()
     .describe('Expected of the change; null where nothing can be said, with the reason in `cause`.'),
   confidence,
-  bars: z.array(z.string()).describe('Bars of the waterfall it explains.'),
+  bars: z.array(barIdSchema).describe('Bars of the waterfall it explains.'),
   evidence: z.array(evidenceSchema),
   hidden_by: z
     .string()
@@ -285,7 +284,7 @@ export const whatIfResultSchema = z.object({
         .describe('The time a token of one sequence takes, where the batch changes.'),
       per_token_after_ms: z.number().nullable(),
       bars: z
-        .array(z.object({ id: z.string(), before_ms: z.number(), after_ms: z.number(), how: z.string() }))
+        .array(z.object({ id: barIdSchema, before_ms: z.number(), after_ms: z.number(), how: z.string() }))
         .describe('Bars that change: by how much and why.'),
       assumptions: z.array(z.string()),
     }),
@@ -311,7 +310,7 @@ export const verifyResultSchema = z.object({
       achieved_ms: z.number(),
       bars: z.array(
         z.object({
-          id: z.string(),
+          id: barIdSchema,
           before_ms: z.number(),
           after_ms: z.number(),
         }),

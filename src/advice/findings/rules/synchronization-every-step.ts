@@ -1,3 +1,4 @@
+import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -95,16 +96,7 @@ async function finding(
     bars: context.waterfalls
       .find((one) => one.kind === kind)
       ?.bars.map(({ id }) => id)
-      .filter((id) =>
-        [
-          'synchronization',
-          'launch_overhead',
-          'launch_latency',
-          'host',
-          'device_dependency',
-          'exposed_copy',
-        ].includes(id.split('.')[0]!),
-      ) ?? ['synchronization'],
+      .filter((id) => isIdleBar(id) || isBarOf(id, 'exposed_copy')) ?? ['synchronization'],
     evidence: [evidence],
     check:
       'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain @last~1 --verify @last',
