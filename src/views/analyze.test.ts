@@ -52,6 +52,6 @@ test('an answer with its lists and code, the queries that it cites, and its cost
     '  0 of 1 numbers verified, 1 marked (unverified) ·',
     '  some-model, 2 replies, 10 + 5 tokens · $0.12',
     '',
-    '  The whole query [qn]: the same command with --sql n',
+    '  For the full query [qn] repeat the command with --sql n',
   ]);
 });

@@ -14,7 +14,7 @@ export function analyzeView(document: Document<AnalyzeResult>): View {
     lead: [
       ...answerBlocks(data),
       ...(citedOf(data).some(isCut)
-        ? [{ t: 'text', text: 'The whole query [qn]: the same command with --sql n' } as const]
+        ? [{ t: 'text', text: 'For the full query [qn] repeat the command with --sql n' } as const]
         : []),
       { t: 'issues', issues },
     ],
@@ -62,7 +62,7 @@ function citedOf({ answer, queries }: AnalyzeResult): Query[] {
 }
 
 function queryText({ id, tool, input, error }: Query): string {
-  if (input === null || id === 'q0') return `${tool}, given with the question`;
+  if (input === null || id === 'q0') return `${tool}, provided with the question`;
   return `${tool === 'sql' ? '' : `${tool}: `}${tailOf(input)}${error === null ? '' : ' (failed)'}`;
 }
 
@@ -82,7 +82,7 @@ function costText({ answered_by, claims, unverified, usage, model }: AnalyzeResu
     [
       claims.length === 0 ? 'no numbers to check' : verified,
       `${model}, ${steps} ${steps === 1 ? 'reply' : 'replies'}, ${input === null || output === null ? 'tokens not reported' : `${input} + ${output} tokens`}`,
-      cost.value === null ? `cost not known: ${cost.reason.text}` : dollars(cost.value),
+      cost.value === null ? `cost unknown: ${cost.reason.text}` : dollars(cost.value),
     ].join(' · '),
   ];
 }

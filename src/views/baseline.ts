@@ -52,7 +52,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
                   { count: metrics.length - sure },
                   ' of ',
                   { count: metrics.length },
-                  ' metrics have no spread between launches: no change of them will be called real. Set it from several runs: inferscope baseline set RUN1 RUN2 RUN3',
+                  ' metrics have no spread between launches, so their changes cannot be tested. Set the baseline from several runs: inferscope baseline set RUN1 RUN2 RUN3',
                 ] satisfies Text,
               ]
             : []),
@@ -87,7 +87,7 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
         text: { text: data.headline, tone: data.result === 'regression' ? 'fault' : 'strong' },
       },
       metricTable(metrics, {
-        title: 'Metrics against the baseline',
+        title: 'Metrics compared with the baseline',
         uniform: isUniform(comparisons),
         base: 'baseline',
         now: 'now',
@@ -100,10 +100,10 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
       },
     ],
     sections: [
-      { id: 'notes', title: 'How it was decided', blocks: [{ t: 'notes', items: notes(data) }] },
+      { id: 'notes', title: 'Method', blocks: [{ t: 'notes', items: notes(data) }] },
       {
         id: 'differences',
-        title: 'What else differs',
+        title: 'Other differences',
         blocks: differenceTable(data.differences, 'baseline', 'now'),
       },
     ],
@@ -114,14 +114,14 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
   const tested = comparisons.filter(({ p_adjusted: p }) => p !== null).length;
   return [
     [
-      'A change is called real when Welch’s test on the logarithms says so after Holm’s correction for ',
+      'A change is significant by Welch’s test on logarithms with Holm’s correction for ',
       { count: tested, unit: tested === 1 ? 'metric' : 'metrics' },
       '; worse by up to ',
       { n: tolerance, unit: 'ratio' },
-      ' is tolerated.',
-      isUniform(comparisons) ? ` Values behind each side: ${comparisons[0]!.n.join(' and ')}.` : '',
+      ' is within tolerance.',
+      isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
     ],
-    ...unclaimedNote(comparisons, 'Give several sessions to set and check, or profile with more --launches.'),
+    ...unclaimedNote(comparisons, 'Set and check with several sessions, or profile with more --launches.'),
     ...withinProcessNote(isWithin),
   ];
 }

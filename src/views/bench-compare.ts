@@ -34,8 +34,8 @@ export function benchCompareView(document: Document<BenchCompare>): View {
           ),
         ]),
       },
-      { id: 'notes', title: 'How it was decided', blocks: [{ t: 'notes', items: notes(data) }] },
-      { id: 'differences', title: 'What else differs', blocks: differenceTable(data.differences) },
+      { id: 'notes', title: 'Method', blocks: [{ t: 'notes', items: notes(data) }] },
+      { id: 'differences', title: 'Other differences', blocks: differenceTable(data.differences) },
     ],
   };
 }
@@ -58,10 +58,10 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
     ...(tested.length > 0
       ? [
           [
-            'Real is what is below p = 0.05 after Holm’s correction for ',
+            'Significant: p < 0.05 after Holm’s correction for ',
             { count: tested.length, unit: tested.length === 1 ? 'metric' : 'metrics' },
             gates.length > 0 ? ' (those of --fail-on among themselves)' : '',
-            ranks ? ', by Mann and Whitney’s rank test; change and interval are Hodges and Lehmann’s.' : '.',
+            ranks ? ', by the Mann-Whitney rank test; change and interval by Hodges-Lehmann.' : '.',
             isUniform(comparisons) ? ` Each side has ${first!.n.join(' and ')} ${values}.` : '',
           ] satisfies Text,
         ]
@@ -69,7 +69,7 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
     ...power,
     ...unclaimedNote(
       comparisons,
-      'Measure with more --launches; --within-process takes the repeats of one process instead.',
+      'Measure with more --launches, or use --within-process to compare repeats of one process.',
     ),
     ...withinProcessNote(isWithin),
   ];

@@ -12,7 +12,7 @@ export function machineSection(data: BenchResult): Section {
   const swept = lines.some(({ points }) => points.length > 1);
   return {
     id: 'machine',
-    title: 'What the machine did',
+    title: 'Machine activity',
     level: 2,
     blocks: [
       ...(swept ? knownMachineValues(data).map((part) => machineChart(data, part)) : []),
@@ -29,7 +29,7 @@ export function machineSection(data: BenchResult): Section {
           ),
           figureColumn(
             'gpu_utilization',
-            'GPU utilisation',
+            'GPU utilization',
             ({ machine }) => machine.gpu_utilization_percent,
           ),
           figureColumn('prefill_idle_share', 'idle, prefill', (one) => one.device_work.prefill_idle_share, 4),
@@ -118,7 +118,7 @@ const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointR
       if ('value' in range) return { missing: range.reason.text };
       const { value } = meanOf(latency[`${metric}_ms`]);
       return value === null || range.low <= 0
-        ? { missing: 'nothing was measured' }
+        ? { missing: 'not measured' }
         : [{ n: value / range.low, unit: '', digits: 2 }, '×'];
     },
   },
@@ -134,11 +134,11 @@ export function efficiencySection(data: BenchResult): Section {
   );
   return {
     id: 'efficiency',
-    title: 'Against the hardware',
+    title: 'Compared with the roofline',
     level: 2,
     blocks: [
       tableOf(
-        'Share of what the hardware allows',
+        'Share of the roofline',
         [
           ...pointColumns(data),
           share('prefill_mfu'),
@@ -157,7 +157,7 @@ export function efficiencySection(data: BenchResult): Section {
       ),
       { t: 'notes', items: [...hows].map((how) => `Expected: ${how}.`) },
       tableOf(
-        'On the device: between its events, and the sum of its kernels (framework profiler)',
+        'On the device: time between events, and sum of kernels (framework profiler)',
         [
           ...pointColumns(data),
           latencyColumn('prefill_device_ms'),

@@ -203,16 +203,16 @@ function notMeasured(data: BenchResult): Block[] {
   const rows = pointRows(data).filter(({ point }) => point.outcome !== 'measured' || point.text !== null);
   if (rows.length === 0) return [];
   return [
-    { t: 'heading', text: 'Not measured, or in part' },
+    { t: 'heading', text: 'Not or partly measured' },
     tableOf(
-      'Points that ended otherwise',
+      'Points without complete measurements',
       [
         ...pointColumns(data).map((column) => ({ ...column, wraps: false })),
         {
           id: 'outcome',
           head: 'outcome',
           of: ({ point: { outcome } }) => ({
-            text: outcome === 'measured' ? 'in part' : pointOutcomeLabels[outcome],
+            text: outcome === 'measured' ? 'partial' : pointOutcomeLabels[outcome],
             tone: 'fault',
           }),
         },

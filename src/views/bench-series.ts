@@ -101,13 +101,13 @@ export function batchChart(
 /** What the machine did, by batch. */
 export const machineValues = {
   gpu_utilization: {
-    name: 'GPU utilisation',
+    name: 'GPU utilization',
     unit: '%',
     most: 100,
     of: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
   },
   decode_idle: {
-    name: 'idle in a decode step',
+    name: 'idle per decode step',
     unit: 'share',
     most: 1,
     of: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,

@@ -44,7 +44,7 @@ function batchRows(data: BenchResult): BatchRow[] {
   });
 }
 
-const notScaled = { missing: 'its rate, or that of the smallest batch, is not known' };
+const notScaled = { missing: 'its rate, or that of the smallest batch, is unknown' };
 
 /** Throughput and time per token over the batch. */
 export function batchSections(data: BenchResult): Section[] {
@@ -133,7 +133,7 @@ export function fitSections(data: BenchResult): Section[] {
   return [
     {
       id: 'sequence',
-      title: 'Cost of length and batch',
+      title: 'Scaling with length and batch',
       level: 2,
       blocks: [
         { t: 'notes', items: rows.map(({ label, fit }) => fitText(fit, several ? `${label}: ` : '')) },
@@ -197,7 +197,7 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
         ms('fitted'),
         {
           id: 'difference_share',
-          head: 'off by',
+          head: 'error',
           numeric: true,
           of: ({ at }) => ({ n: at.fitted / at.measured - 1, unit: 'ratio' }),
         },
@@ -223,7 +223,7 @@ export function variantSections(data: BenchResult): Section[] {
         t: 'chart',
         half: true,
         title: pointLatencyLabels[metric],
-        label: `${pointLatencyLabels[metric]} of every variant against the first`,
+        label: `${pointLatencyLabels[metric]} of every variant relative to the first`,
         chart: {
           form: 'bars',
           kind: 'multiples',
@@ -237,7 +237,7 @@ export function variantSections(data: BenchResult): Section[] {
         },
         behind: {
           t: 'table',
-          title: `Mean ${pointLatencyLabels[metric]}, and against ${first.label}`,
+          title: `Mean ${pointLatencyLabels[metric]}, and relative to ${first.label}`,
           columns: [
             { id: 'point', head: 'point' },
             ...variants.map(({ label }, index): Column => ({
@@ -301,12 +301,12 @@ export function spreadSections(data: BenchResult): Section[] {
   return [
     {
       id: 'spread',
-      title: 'How steady it was',
+      title: 'Variation between repeats',
       level: 3,
       blocks: [
         {
           t: 'text',
-          text: 'Every timed repeat (dots) against its point’s own median, so that points of any size compare: the box holds the middle half, the line all of them, triangles are outliers. Nothing is left out of the statistics.',
+          text: 'Every timed repeat (dots) relative to the median of its point. Box: middle half; line: range; triangles: outliers, which stay in the statistics.',
         },
         ...shown.map(({ metric, rows }): Block => ({
           t: 'chart',

@@ -145,10 +145,10 @@ test('a flag of several points is said once, with its numbers as a range and its
 });
 
 test('without a GPU its columns are left out and the reason is said', () => {
-  expect(page(cpu())).not.toContain('GPU utilisation against the batch size');
+  expect(page(cpu())).not.toContain('GPU utilization against the batch size');
   expect(page(cpu())).not.toContain('<section id="variants"');
   const machine = words(textOf(cpu(), 2, 120));
-  expect(machine).toMatch(/– GPU memory, all, GPU utilisation.*: the engine runs on the CPU/);
+  expect(machine).toMatch(/– GPU memory, all, GPU utilization.*: the engine runs on the CPU/);
 });
 
 test('a utilisation over 100 % is an accounting fault where it stands', () => {

@@ -80,7 +80,7 @@ const unfinished = ({ session: { status } }: BenchResult): Block[] =>
           t: 'text',
           text: [
             { text: status, tone: 'fault' },
-            ': the benchmark did not finish; the figures cover what was measured by then.',
+            ': the benchmark did not finish; the figures cover completed measurements.',
           ],
         },
       ];
@@ -103,7 +103,7 @@ function leadingFacts(data: BenchResult): { name: string; text: Text }[] {
   return [
     {
       name: 'Result',
-      text: `No question was answered: ${measuredRows(data).length} of ${points} points were measured.`,
+      text: `No results: ${measuredRows(data).length} of ${points} points were measured.`,
     },
   ];
 }
@@ -139,7 +139,7 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
       ? card('Highest throughput', best.point.throughput.output_tokens_per_s, named(best.point, best.variant))
       : []),
     ...card('Memory', point.machine.memory_bytes),
-    ...card('Idle in a decode step', point.device_work.decode_idle_share),
+    ...card('Idle per decode step', point.device_work.decode_idle_share),
     ...card('Decode MBU', point.model_utilization.decode_mbu),
     ...card('Prefill MFU', point.model_utilization.prefill_mfu),
   ];
@@ -217,7 +217,7 @@ function answerFigures(answers: readonly BenchAnswer[]): Block[] {
     {
       t: 'fold',
       level: 3,
-      title: 'Figures of these answers',
+      title: 'Figures behind these results',
       blocks: [
         tableOf(
           'Figures',
@@ -272,9 +272,9 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
       },
       ...(cannot.length > 0
         ? [
-            { t: 'heading', text: 'Could not be measured' } as const,
+            { t: 'heading', text: 'Not measured' } as const,
             tableOf(
-              'What this engine cannot measure',
+              'Not available for this engine',
               [
                 { id: 'figure', head: 'figure', of: ({ figure }) => figure.replaceAll('_', ' ') },
                 { id: 'why', head: 'why', wraps: true, of: ({ text }) => text },
@@ -289,8 +289,11 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
 
 /** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
-  ['TTFT', 'Start of the request, or batch, to its first token: prefill and the first sampling.'],
-  ['TPOT', '(last token − first token) / (output tokens − 1) of one repeat. None for one output token.'],
+  ['TTFT', 'From the start of the request or batch to its first token: prefill and first sampling.'],
+  [
+    'TPOT',
+    '(last token − first token) / (output tokens − 1) of one repeat. Not defined for one output token.',
+  ],
   ['ITL', 'Every gap between two tokens of the timed repeats; its percentiles show single slow steps.'],
   ['End to end', 'Start to the last token of the batch.'],
   [
@@ -304,7 +307,7 @@ const meanings: readonly [name: string, text: string][] = [
   ['Knee', 'The largest batch before a doubling gives less than 1.5 times the decode tokens/s.'],
   [
     '95 % interval',
-    'Student’s t over the means of the process launches, repeats interleaved within each: what another launch of the same program would give. With one launch it is over repeats and says only how steady that process was.',
+    'Student’s t over the means of the process launches, repeats interleaved within each: the expected range for another launch. With one launch it is over repeats and shows only variation within that process.',
   ],
   ['Percentiles, sd', 'Linear between order statistics (type 7); the sample standard deviation (n − 1).'],
   ['Outliers', 'Beyond 1.5 interquartile ranges from the quartiles (Tukey). Marked, never removed.'],
@@ -314,11 +317,11 @@ const meanings: readonly [name: string, text: string][] = [
   ],
   [
     'MFU, MBU',
-    'FLOP/s and bytes/s that the model’s own arithmetic needs, over the hardware’s peak and bandwidth. Above 100 % is an accounting fault.',
+    'FLOP/s and bytes/s that the model’s own arithmetic needs, over the hardware’s peak and bandwidth. A value above 100 % is an accounting fault.',
   ],
   [
-    'GPU utilisation',
-    'As the driver samples it: share of time in which any kernel ran, however small. It says little about how well.',
+    'GPU utilization',
+    'As sampled by the driver: share of time in which any kernel ran. It does not show how efficiently.',
   ],
 ];
 

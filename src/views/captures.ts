@@ -10,7 +10,7 @@ import { contextSections, traceLead, workSections } from './trace.js';
 export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
   const { session, trace = null, counters, gemms, collectives } = captures;
   const document = trace ?? counters ?? gemms ?? collectives;
-  if (!document) throw new Error(`session ${session.id} has no capture to show`);
+  if (!document) throw new Error(`session ${session.id} has no captures`);
   // Issues of the session are in each of its documents.
   const saidOnce = <T>(one: Document<T>): Document<T> => ({
     ...one,
@@ -31,7 +31,7 @@ export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesRe
           {
             t: 'text',
             level: 3,
-            text: 'The session has no timeline, so phases and idle time are not known.',
+            text: 'The session has no timeline, so phases and idle time are unknown.',
           },
         ],
     sections: [

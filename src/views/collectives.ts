@@ -15,7 +15,7 @@ const briefGroups = 8;
 export function collectiveBlocks({ data, issues }: Document<CollectivesResult>): Block[] {
   const several = new Set(data.communicators.map(({ communicator }) => communicator)).size > 1;
   return [
-    tableOf('Times on the ranks, waiting for each other included', groupColumns(several), data.groups, {
+    tableOf('Times on the ranks, including waits for other ranks', groupColumns(several), data.groups, {
       brief: briefGroups,
       filter: true,
     }),
@@ -23,9 +23,9 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       t: 'notes',
       level: 2,
       items: [
-        'recorded: share of the calls of the operation between the first and the last recorded; NCCL Inspector leaves out small messages and what finished between two of its dumps.',
-        'transfer: time of the rank that arrived last. waiting: the longest time less the shortest. Both over operations that all ranks recorded.',
-        'bus bandwidth: as nccl-tests defines it (doc/PERFORMANCE.md), comparable with the rate of a link; at the median time, with waiting in it.',
+        'recorded: share of the calls of the operation between the first and the last recorded; NCCL Inspector omits small messages and operations that finished between two dumps.',
+        'transfer: time of the rank that arrived last. waiting: longest minus shortest time. Both over operations recorded by all ranks.',
+        'bus bandwidth: as nccl-tests defines it (doc/PERFORMANCE.md), comparable with the rate of a link; at the median time, including waiting.',
       ],
     },
     {

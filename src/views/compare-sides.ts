@@ -30,4 +30,4 @@ export function timeChange(from: number | null, to: number | null, none: string)
 }
 
 export const shareChange = (from: number, to: number): Text =>
-  from > 0 ? { n: to / from - 1, unit: 'ratio', signed: true } : { missing: 'the first is 0' };
+  from > 0 ? { n: to / from - 1, unit: 'ratio', signed: true } : { missing: 'the first value is 0' };

@@ -51,7 +51,7 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
       ...times.flatMap((time, index): Text[] => [
         index === 0 ? '' : ' → ',
         time === null
-          ? { missing: 'it has no waterfall of the stage' }
+          ? { missing: 'the session has no waterfall of the stage' }
           : { figure: time, spread: 'interval' },
       ]),
       profiled ? ' under the profiler' : '',
@@ -87,7 +87,7 @@ function sharedBars({ bars, times_ms: times }: ComparedWaterfall): SharedBar[] {
 }
 
 function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): Block {
-  const none = 'it has no waterfall of the stage';
+  const none = 'the session has no waterfall of the stage';
   const row = (head: Text, label: Text, values: readonly (number | null)[]): Row => ({
     cells: [
       head,
@@ -96,7 +96,7 @@ function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): 
       label,
     ],
   });
-  const meaning: Column = { id: 'meaning', head: 'what it is', wraps: true, drop: 0 };
+  const meaning: Column = { id: 'meaning', head: 'meaning', wraps: true, drop: 0 };
   return {
     t: 'table',
     title: 'The bars sum to the time of each session',

@@ -55,7 +55,7 @@ export function compareView(document: Document<CompareResult>): View {
       section('tiles', 'GEMM tiles that changed', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
       section(
         'environment',
-        'What else differs',
+        'Other differences',
         data.environment.length > 0 ? [environmentFacts(data)] : [],
       ),
     ].filter(({ blocks }) => blocks.length > 0),
@@ -126,7 +126,7 @@ function stageTable(data: CompareResult): Block {
   const pair = count === 2;
   return {
     t: 'table',
-    title: 'Stages; a change is real when the time changed by more than the 95 % intervals of both sessions',
+    title: 'Stages; a change is significant when it exceeds the 95 % intervals of both sessions',
     columns: [
       { id: 'stage', head: 'stage' },
       ...sideColumns(count, 'value'),
@@ -151,7 +151,7 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
       {
         cells: [
           `  ${label}`,
-          ...cells.map((cell, i) => cell ?? { missing: values[i] ? `${label} is not known` : notThere }),
+          ...cells.map((cell, i) => cell ?? { missing: values[i] ? `${label} is unknown` : notThere }),
           ...values.slice(1).flatMap((_, i) => change(i + 1)),
           ...(pair ? [''] : []),
         ],
@@ -177,7 +177,7 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
 
 function realness(change: Stage['changes'][number]): Text {
   if (!change) return { missing: notThere };
-  if (change.significant === null) return { missing: 'the spread of a session is not known' };
+  if (change.significant === null) return { missing: 'the spread of a session is unknown' };
   return change.significant ? 'yes' : 'not shown';
 }
 
@@ -230,7 +230,7 @@ function kernelBlocks(data: CompareResult): Block[] {
   const inText = new Set(
     data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
   );
-  const none = 'it did not run there';
+  const none = 'it did not run in this session';
   const row = (kernel: CompareResult['kernels'][number]): Row => {
     const { name, short_name: short, class: opClass, values, changes, status } = kernel;
     const label = data.what === 'trace' ? kernelLabel(name || short) : short;

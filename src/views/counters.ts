@@ -18,13 +18,18 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
         { count: data.launches_total },
         ' launches of ',
         { count: kernels.length },
-        ' kernels under Nsight Compute, which replays each alone: these times are not those of a timeline.',
+        ' kernels under Nsight Compute, which replays each kernel in isolation: times differ from a timeline.',
       ],
     },
-    tableOf('Means over the launches; throughput in percent of what the unit sustains', columns, kernels, {
-      brief: briefKernels,
-      filter: true,
-    }),
+    tableOf(
+      'Means over launches; throughput in percent of the unit’s peak sustained rate',
+      columns,
+      kernels,
+      {
+        brief: briefKernels,
+        filter: true,
+      },
+    ),
     {
       t: 'fold',
       level: 2,
@@ -84,7 +89,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
     head: 'limited by',
     drop: 1,
     of: ({ occupancy: { limited_by: by } }) =>
-      by.length === 0 ? { missing: 'nothing limits it, or it was not collected' } : by.join(', '),
+      by.length === 0 ? { missing: 'no limiter, or not collected' } : by.join(', '),
   },
   {
     id: 'tensor_pipe_percent',
@@ -146,7 +151,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
   const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
   const [largest] = kernel.stalls;
   const facts: [name: string, text: Text | null][] = [
-    ['bound', `${bound.by ?? 'not known'}: ${bound.text}`],
+    ['bound', `${bound.by ?? 'unknown'}: ${bound.text}`],
     [
       'of the peak',
       known([

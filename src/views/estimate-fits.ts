@@ -30,7 +30,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
           { count: input_len },
           ' + ',
           { count: output_len },
-          ' tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In brackets: does not fit. Nothing was downloaded.',
+          ' tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. Nothing was downloaded.',
         ],
       },
       {
@@ -59,7 +59,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
       {
         t: 'text',
         text: [
-          `${fit} of ${models.length} fit in some format. Gated: the hub wants a login and an agreement (HF_TOKEN) first. One of them: `,
+          `${fit} of ${models.length} fit in some format. Gated: the hub requires a login and an agreement (HF_TOKEN). For details of one model: `,
           { code: 'inferscope estimate --model NAME --gpu …' },
         ],
       },

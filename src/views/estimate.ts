@@ -50,7 +50,7 @@ function modelFacts({
         ' (',
         large(total / 1e9),
         ' billion)',
-        ...(active === total ? [] : [', ', large(active / 1e9), ' billion active for a token']),
+        ...(active === total ? [] : [', ', large(active / 1e9), ' billion active per token']),
       ],
     },
     ...(files
@@ -70,7 +70,7 @@ function modelFacts({
         ]
       : []),
     ...(memory ? [] : [{ name: 'weights', text: bytes(weights) }]),
-    { name: 'KV cache', text: [bytes(kv), ` a token of each sequence (${kvDtype})`] },
+    { name: 'KV cache', text: [bytes(kv), ` per token and sequence (${kvDtype})`] },
   ];
 }
 
@@ -116,7 +116,7 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
       },
       ...tables,
       { t: 'facts', items: verdicts(memory, point) },
-      { t: 'heading', text: 'Where the figures come from' },
+      { t: 'heading', text: 'Sources of the figures' },
       {
         t: 'facts',
         items: point.lines.map(({ component, formula }) => ({ name: labelOf(component), text: formula })),
@@ -174,12 +174,12 @@ function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string;
   const shownPool =
     memory.engine === 'vllm' && pool ? [{ name: 'KV pool', text: poolText(memory, point, pool) }] : [];
   if (fits === null || total === null) {
-    return [...shownPool, { name: 'fits', text: `not known: ${asksForGpu}` }];
+    return [...shownPool, { name: 'fits', text: `unknown: ${asksForGpu}` }];
   }
   const instead = point.would_fit.flatMap(({ change, needed_gpu_bytes: needed }, index): Part[] => [
     `${index === 0 ? '' : ', '}${change} (`,
     bytes(needed),
-    ' a GPU)',
+    ' per GPU)',
   ]);
   const other = largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them';
   return [
@@ -206,7 +206,7 @@ const poolText = (
   large(concurrency),
   ' sequences of ',
   counted(longest),
-  ' at once; this batch needs ',
+  ' concurrently; this batch needs ',
   bytes(needed),
   concurrency < 1 ? `. That is less than one: vLLM does not start without --max-model-len ${tokens}` : '',
 ];
@@ -227,9 +227,9 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
     ...of,
     ', ',
     bytes(-spare),
-    ' too much',
+    ' over',
     spare + reserve >= 0
-      ? '; that is less than torch’s reserve, of which it gives back what it can: it may run, slower'
+      ? '; that is less than torch’s reserve, which it can partly release: it may run slower'
       : '',
   ];
 }
@@ -256,10 +256,10 @@ function largestText(
             : ['batch ', counted(batch), ' at ', length, ' tokens'],
         ]),
     ...(engine === 'vllm' && concurrency !== null
-      ? [[counted(concurrency), ' sequences of the longest length at once']]
+      ? [[counted(concurrency), ' sequences of maximum length concurrently']]
       : []),
   ];
-  if (parts.length === 0) return { missing: 'the size of the GPU is not known' };
+  if (parts.length === 0) return { missing: 'GPU size unknown' };
   return parts.flatMap((part, index) => (index === 0 ? part : [', ', ...part]));
 }
 
@@ -278,7 +278,7 @@ const ofComponents = ({ lines }: EstimatePoint, components: readonly string[]): 
       .reduce((sum, { gpu_bytes }) => sum + Math.max(...gpu_bytes), 0),
   );
 
-const unknownGpu = { missing: 'the size of the GPU is not known' };
+const unknownGpu = { missing: 'GPU size unknown' };
 
 /** Where there is no room, what makes up the sum goes first. */
 const pointColumns: readonly ColumnOf<EstimatePoint>[] = [

@@ -62,7 +62,7 @@ function waterfallBlocks(data: ExplainResult, allStages: boolean): Block[] {
 const meaning: Block = {
   t: 'text',
   level: 3,
-  text: 'From the time that the hardware allows (roofline) to the time that was measured, for a mean instance of each stage. Each bar starts where the one before it ends, and they sum to the measured time; parts under 1 % are drawn as one.',
+  text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time. Parts under 1 % are merged.',
 };
 
 /** "Decode step: 4.45 ms ± 0.12 (95 %, n = 7082) under the profiler": the first bar is the roofline. */
@@ -111,7 +111,10 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
 /** Its classes are of operators, not of kernels. */
 const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
 
-/** What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies, launches or gaps it holds. */
+/**
+ * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies,
+ * launches or gaps it holds.
+ */
 function noteOf(bar: ShownBar, cpu: boolean): Text {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return bar.note;
@@ -146,7 +149,7 @@ function barTable(stage: StageWaterfall): Block {
       { id: 'share', head: 'share', numeric: true },
       { id: 'count', head: 'count', numeric: true },
       { id: 'confidence', head: 'confidence' },
-      { id: 'meaning', head: 'what it is', wraps: true },
+      { id: 'meaning', head: 'meaning', wraps: true },
     ],
     rows: [
       ...bars.map((bar): Row => ({
@@ -223,7 +226,7 @@ function clockLines(stage: StageWaterfall): Text[] {
     ...(source === 'trace'
       ? [
           clean_ms.value === null
-            ? `Without the profiler: not known, ${clean_ms.reason.text}.`
+            ? `Without the profiler: unknown, ${clean_ms.reason.text}.`
             : (['Without the profiler: ', { figure: clean_ms, spread: true }, '.'] satisfies Part[]),
         ]
       : []),
@@ -257,7 +260,7 @@ const otherStages = (stages: readonly StageWaterfall[]): Block => ({
     { id: 'stage', head: 'other stages' },
     { id: 'time_ms', head: 'time', numeric: true },
     { id: 'instances', head: 'n', numeric: true },
-    { id: 'largest', head: 'most of it', wraps: true },
+    { id: 'largest', head: 'largest part', wraps: true },
   ],
   rows: stages.map((stage) => ({
     cells: [

@@ -40,7 +40,7 @@ describe('explain in the terminal', () => {
     expect(text).toContain('924 launches a step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
     expect(text).toContain('20.9 ms less (19.5 ms to 21.4 ms), 2.41 ms afterwards');
-    expect(text).toContain('it costs is counted there, or shows only after that change');
+    expect(text).toContain('included in it, or visible only after that change');
   });
 
   test('at most 80 columns, and nothing of a name steers the terminal', () => {

@@ -56,7 +56,7 @@ export function findingBlocks(
           {
             t: 'text',
             level: 2,
-            text: '[sql n]: --sql n, typed behind the same command, prints the query',
+            text: '[sql n]: add --sql n to the command to print the query',
           } satisfies Block,
         ]
       : []),
@@ -85,7 +85,7 @@ export function findingBlocks(
             blocks: [
               {
                 t: 'table',
-                title: 'What the other rules saw',
+                title: 'Rules without a finding',
                 columns: [
                   { id: 'rule', head: 'rule' },
                   { id: 'outcome', head: 'outcome' },
@@ -147,7 +147,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
               name: 'hidden by',
               text: [
                 { link: `#${anchor(hiddenBy)}`, text: titles.get(hiddenBy) ?? hiddenBy },
-                ': what it costs is counted there, or shows only after that change',
+                ': included in it, or visible only after that change',
               ],
             } satisfies Fact,
           ]),
@@ -253,7 +253,7 @@ function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
 }
 
 function cell(value: string | number | boolean | null | undefined): Text {
-  if (value === null || value === undefined) return { missing: 'the query gave no value' };
+  if (value === null || value === undefined) return { missing: 'the query returned no value' };
   if (typeof value !== 'number') return String(value);
   return Number.isInteger(value) ? { count: value } : { n: value, unit: '', digits: 6 };
 }

@@ -34,7 +34,7 @@ export const shapeLabel = ({ m, n, k, batch }: Gemm): string =>
 
 /** Share of the SMs' time in whole waves that is output: tile efficiency × wave efficiency. */
 export function usedShare({ tilings: [tiling] }: Gemm): Figure {
-  if (!tiling) return missing('no_tile', 'neither a kernel name nor a log has the tile');
+  if (!tiling) return missing('no_tile', 'no kernel name or log has the tile');
   const { tile_efficiency: edge, wave_efficiency: waves } = tiling;
   if (edge.value === null) return edge;
   if (waves.value === null) return waves;

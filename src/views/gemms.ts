@@ -29,10 +29,10 @@ export function gemmsView(document: Document<GemmsResult>, top = shapesShown): V
 /** The table of shapes, what its columns mean, and what another size would give. */
 export function gemmBlocks({ data, issues }: Document<GemmsResult>, top = shapesShown): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);
-  if (rows.length === 0) return [{ t: 'text', text: 'No matrix product has a known shape.' }];
+  if (rows.length === 0) return [{ t: 'text', text: 'No GEMM has a known shape.' }];
   const { columns, constant } = columnsOf(data.gemms);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
-  const title = `Matrix products by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
+  const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
   const rest = rows.slice(top);
   return [
     tableOf(title, columns, rows.slice(0, top), { brief: briefShapes, filter: true }),
@@ -60,8 +60,8 @@ const sourceLabels: Record<Gemm['source'], string> = {
 const tiled =
   (of: (tiling: Gemm['tilings'][number]) => Text) =>
   ({ tilings: [tiling] }: Gemm) =>
-    tiling ? of(tiling) : { missing: 'neither a kernel name nor a log has the tile' };
-const noRoof = missing('no_roof', 'no roof is known');
+    tiling ? of(tiling) : { missing: 'no kernel name or log has the tile' };
+const noRoof = missing('no_roof', 'roof unknown');
 
 /** What each row says of a product; what is the same of all rows is `constant` and has no column. */
 function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constant: string[] } {
@@ -106,7 +106,13 @@ function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constan
         ...number,
         of: ({ roof }) => ({ figure: roof?.share ?? noRoof, utilization: true }),
       },
-      { id: 'flop', head: 'FLOP a call', ...number, drop: 1, of: ({ flop }) => ({ n: flop, unit: 'FLOP' }) },
+      {
+        id: 'flop',
+        head: 'FLOP per call',
+        ...number,
+        drop: 1,
+        of: ({ flop }) => ({ n: flop, unit: 'FLOP' }),
+      },
       {
         id: 'flop_per_byte',
         head: 'FLOP/byte',
@@ -153,7 +159,7 @@ function meaning(rows: readonly Gemm[]): string {
   const roof =
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''
-      : `of roof: max(FLOP / peak, bytes / bandwidth) over the time of a call (${roofNotes[from]}). `;
+      : `of roof: max(FLOP / peak, bytes / bandwidth) / time per call (${roofNotes[from]}). `;
   return `${roof}used: M×N over the area of its tiles × waves over whole waves; the rest up to 100 % is edge and idle SMs.`;
 }
 
@@ -163,7 +169,7 @@ function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
     ([source, count]) => `${count} ${count === 1 ? 'shape' : 'shapes'} of the ${sourceLabels[source]}`,
   );
   return [
-    `${shapes.join(' and ')} left out: another source has the same shapes with more detail (cuBLAS calls cuBLASLt).`,
+    `${shapes.join(' and ')} omitted: another source has the same shapes with more detail (cuBLAS calls cuBLASLt).`,
   ];
 }
 
@@ -197,7 +203,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
   const ratio = (figure: Figure): Text =>
     figure.value === null ? { figure } : [{ n: figure.value, unit: '' }, '×'];
   return [
-    { t: 'heading', level: 2, text: 'What another size would give, by model, not measured' },
+    { t: 'heading', level: 2, text: 'Predicted effect of other sizes (model, not measured)' },
     {
       t: 'notes',
       level: 2,
@@ -212,7 +218,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
       title: `Predicted times of ${all.length} other sizes`,
       blocks: [
         tableOf(
-          'Time of a call and useful work per second, against now',
+          'Time per call and useful work per second, relative to now',
           [
             { id: 'shape', head: 'M × N × K', of: ({ gemm }) => shapeLabel(gemm) },
             { id: 'to', head: 'to', of: ({ change: { m, n, k } }) => `${m}×${n}×${k}` },

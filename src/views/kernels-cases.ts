@@ -32,7 +32,7 @@ type Label = (one: KernelResult) => string;
 const operation = { id: 'operation', head: 'operation', wraps: true };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
 const rate = (n: number | null, unit: string): Text =>
-  n === null ? { missing: 'not measured, or nothing of it' } : { n, unit };
+  n === null ? { missing: 'not measured, or zero' } : { n, unit };
 
 const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
   t: 'table',
@@ -71,7 +71,7 @@ function interval({ mean_ns: mean }: KernelResult): Text {
 }
 
 const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
-  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is not known' });
+  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
 
 /** The rate that its roof is of; the table of work has both. */
 function reached({ bound: by, flops_per_s: computes, bytes_per_s: moves, class: of }: KernelResult): Text {
@@ -97,10 +97,10 @@ const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
     cells: [
       label(one),
       { n: one.bytes, unit: 'B' },
-      one.flops === 0 ? { missing: 'it computes nothing' } : { n: one.flops, unit: 'FLOP' },
+      one.flops === 0 ? { missing: 'no FLOPs' } : { n: one.flops, unit: 'FLOP' },
       rate(one.bytes_per_s, 'B/s'),
       rate(one.flops_per_s, 'FLOP/s'),
-      one.max_error === null ? { missing: 'it was not compared' } : { n: one.max_error, unit: '', digits: 2 },
+      one.max_error === null ? { missing: 'not compared' } : { n: one.max_error, unit: '', digits: 2 },
       `${outcomeLabels[one.outcome]}${one.text === null ? '' : `: ${one.text}`}`,
     ],
   })),
@@ -138,7 +138,7 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
         ns(one.p5_ns),
         ns(one.p95_ns),
         ns(one.max_ns),
-        `${one.method ?? ''}${(one.per_sample ?? 1) > 1 ? `, ${one.per_sample} at once` : ''}`,
+        `${one.method ?? ''}${(one.per_sample ?? 1) > 1 ? `, ${one.per_sample} batched` : ''}`,
         { figure: one.peak_memory_bytes },
         { figure: one.clock_mhz },
         { figure: one.power_w },
@@ -165,7 +165,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
         { text: shortened(label(one)), hint: label(one) },
         part.what,
         part.name,
-        part.class === null ? { missing: 'it has no class' } : classLabels[part.class],
+        part.class === null ? { missing: 'no class' } : classLabels[part.class],
         { n: part.count, unit: '', digits: 1 },
         { n: part.ns, unit: 'ns' },
       ],
@@ -175,7 +175,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
   return [
     {
       id: 'behind',
-      title: 'Behind each, in one run under the profiler',
+      title: 'Kernels and operators of each, in one profiled run',
       blocks: [
         {
           t: 'table',

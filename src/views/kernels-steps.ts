@@ -13,7 +13,7 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
       blocks: [
         {
           t: 'text',
-          text: `Each operation of ${model?.name ?? 'the model'} was measured once and counted as often as a step has it: one after another, without host, launches between them, or overlap.`,
+          text: `Each operation of ${model?.name ?? 'the model'} was measured once and multiplied by its count per step: sequential, without host time, launch gaps or overlap.`,
         },
         stepTable(steps),
         ...(first
@@ -33,14 +33,14 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
   ];
 }
 
-const unknown: Text = { missing: 'not every part of it was measured' };
+const unknown: Text = { missing: 'parts were not measured' };
 const share = (part: number | null, whole: number | null): Text =>
   part === null || whole === null ? unknown : { n: part / whole, unit: 'ratio' };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
 
 const stepTable = (steps: readonly KernelStep[]): Table => ({
   t: 'table',
-  title: 'Steps; operations: those measured of all',
+  title: 'Steps; operations: measured / all',
   columns: [
     { id: 'step', head: 'step', wraps: true },
     { id: 'measured_ns', head: 'measured', numeric: true },

@@ -81,7 +81,7 @@ function roofs({ roofs: { bytes_per_s: bandwidth, compute, levels } }: KernelsRe
   const source = sourceOf(levels.length === 0 ? bandwidth : (peaks[0]?.flops_per_s ?? bandwidth));
   return [
     ...rates.flatMap((rate, index) => [index === 0 ? '' : ', ', ...[rate].flat()]),
-    `: ${source}${levels.length === 0 ? '' : '; each operation is judged by the level that holds its working set'}`,
+    `: ${source}${levels.length === 0 ? '' : '; each operation is compared with the level that fits its working set'}`,
   ] as Text;
 }
 
@@ -125,7 +125,7 @@ const rooflineSection = (data: KernelsResult): Section => ({
             { n: one.intensity!, unit: '' },
             { n: one.flops_per_s!, unit: 'FLOP/s' },
             { figure: one.roof_share, utilization: true },
-            one.bound ?? { missing: 'its roof is not known' },
+            one.bound ?? { missing: 'its roof is unknown' },
           ],
         })),
       },
@@ -173,31 +173,31 @@ const sweepSection = (data: KernelsResult): Section => ({
 const meanings: readonly [name: string, text: string][] = [
   [
     'median',
-    'Of the runs of one process, of one operation; rates are of it. Percentiles are linear (type 7).',
+    'Over the runs of one operation in one process; rates use the median. Percentiles are linear (type 7).',
   ],
   [
     '± (95 %)',
-    'Half of the interval of the mean, over the runs of one process, as a share of it: how steady this process was.',
+    'Half width of the interval of the mean over the runs of one process, relative to the mean: variation within the process.',
   ],
-  ['bytes', 'Every input read once and every output written once: what no implementation can do without.'],
+  ['bytes', 'Every input read once and every output written once: the minimum of any implementation.'],
   [
     'FLOPs',
-    'Of kernels with matrix products these alone, 2 per multiply-add; of the others every addition, multiplication, division, comparison, exponential and root.',
+    'Kernels with matrix products: only these, 2 per multiply-add. Other kernels: every addition, multiplication, division, comparison, exponential and root.',
   ],
   [
     'roof',
-    'max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes / bandwidth. The peaks are those that inferscope roofline measured on this machine, the data sheet’s where it has not.',
+    'max(FLOPs / peak, bytes / bandwidth); kernels without matrix products: bytes / bandwidth. Peaks are those measured by inferscope roofline on this machine, else those of the data sheet.',
   ],
   [
     'bound',
-    'Which of the two is longer; latency: the roof allows less time than one launch (or node of a CUDA graph) takes.',
+    'The longer of the two; latency: the roofline time is below one launch (or one CUDA graph node).',
   ],
   [
     'timed by',
     'events: between two events of the device around runs. graph: replays of a CUDA graph of many operations; on a CPU copies of the operation in one graph. host: a clock of the CPU.',
   ],
   ['error', 'Against the same operation in float64: largest difference over the largest magnitude.'],
-  ['memory', 'Most that the framework’s allocator held during the case.'],
+  ['memory', 'Peak of the framework’s allocator during the case.'],
 ];
 
 const definitions: Section = {

@@ -33,7 +33,7 @@ export function timelineSection(data: MemoryResult): Section {
         what: 'There are no samples of memory over time.',
         why:
           sampling.samples > 0
-            ? 'A profile from a file holds no samples; the session that measured it does.'
+            ? 'A profile file has no samples; the session that measured it has them.'
             : 'Neither a GPU driver nor the processes of the engine could be read.',
       },
     ]);
@@ -84,16 +84,16 @@ export function allocatorSections(data: MemoryResult): Section[] {
       : [
           {
             id: 'allocator',
-            title: 'Held by the framework',
+            title: 'Framework allocator',
             level: 2 as const,
             blocks: [
               {
                 t: 'text' as const,
                 level: 3 as const,
-                text: 'By the framework’s own allocator, stacked: weights, KV cache, the peak of everything else allocated (activations and temporaries), and what it had reserved in addition. The line is what was sampled from outside: the difference is CUDA context, kernels and libraries.',
+                text: 'Framework allocator, stacked: weights, KV cache, peak of other allocations (activations and temporaries), and further reserved memory. The line is memory sampled from outside: the difference is CUDA context, kernels and libraries.',
               },
               ...devices.map((gpu) =>
-                deviceChart(data, gpu, stackChart(data, gpu), 'Memory held by the allocator over time', [
+                deviceChart(data, gpu, stackChart(data, gpu), 'Allocator memory over time', [
                   ...heldParts.map((name): MomentColumn => [
                     {
                       ...numeric(`${name}_gb`, componentLabels[name]),
@@ -120,7 +120,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
               {
                 t: 'text' as const,
                 level: 3 as const,
-                text: 'The allocator keeps what it once reserved. What it never allocated is lost to fragmentation and rounding; expandable segments or fewer different sizes get it back.',
+                text: 'The allocator keeps reserved memory. Reserved memory that is never allocated is lost to fragmentation and rounding; expandable segments or fewer distinct sizes reduce it.',
               },
               ...reporting.map((gpu) => ({
                 ...deviceChart(data, gpu, reservedChart(data, gpu), 'Reserved against allocated memory', [
@@ -159,7 +159,7 @@ function deviceChart(
     chart,
     behind: {
       t: 'table',
-      title: 'By stage; where a stage repeats, the fullest',
+      title: 'By stage; maximum over repeats of a stage',
       columns: [
         { id: 'stage', head: 'stage' },
         { ...numeric('rank', 'rank'), drop: 1 },
@@ -224,7 +224,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
       blocks: [
         {
           t: 'text',
-          text: 'Alive when the allocator held most, in one repeat of the warm-up with recording on, by the place in the program that allocated it.',
+          text: 'Live allocations at the allocator’s peak, by call site, in one recorded warm-up repeat.',
         },
         ...gpus.map((gpu): Block => {
           const own = all.filter((one) => one.gpu === gpu);
@@ -238,7 +238,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
               title:
                 own.length > most.page
                   ? ['The ', { count: most.page }, ' largest of ', { count: own.length }]
-                  : 'Every place',
+                  : 'Every call site',
               filter: true,
               columns: [
                 { id: 'place', head: 'place', wraps: true },

@@ -73,7 +73,7 @@ const sideText = ({ label, model, engine, status }: MemorySide): string =>
 const most = 5;
 
 function differing({ differences: rows }: MemoryCompareResult): Text {
-  if (rows.length === 0) return 'nothing in the configurations';
+  if (rows.length === 0) return 'no difference in the configurations';
   const more = rows.length > most ? `, and ${rows.length - most} more` : '';
   return `${rows
     .slice(0, most)
@@ -106,7 +106,7 @@ function changes(
 ): Table {
   return {
     t: 'table',
-    title: 'Second profile against the first',
+    title: 'Second profile compared with the first',
     columns: [{ id: 'name', head: '', wraps: true }, ...changeColumns, ...columns],
     rows: all.map(({ label, row: { base_gb, now_gb, change_gb, change_share, missing }, more = [] }) => ({
       cells: [

@@ -29,7 +29,7 @@ export const runSection = (profile: MemoryProfile): Section => ({
     },
     {
       t: 'table',
-      title: 'Run, as asked for',
+      title: 'Requested run',
       columns: [
         { id: 'name', head: 'run' },
         { id: 'value', head: '', wraps: true },
@@ -81,7 +81,7 @@ function runRows(profile: MemoryProfile): Text[][] {
       .filter(([, value]) => typeof value !== 'object' || value === null)
       .map(([name, value]) => [
         name.replaceAll('_', ' '),
-        value === null ? { missing: 'not asked for' } : known(value),
+        value === null ? { missing: 'not requested' } : known(value),
       ]),
   ];
 }
@@ -89,25 +89,22 @@ function runRows(profile: MemoryProfile): Text[][] {
 /** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   ['GB', '10⁹ bytes, here and in every _gb field of the profile, which has the bytes, too.'],
-  ['baseline', 'In use before the engine started: on a shared GPU what other processes use.'],
-  ['after warm-up', 'When the warm-up repeats are done: weights, cache, workspaces and graphs are there.'],
-  ['peak', 'Most in use at any sample from the start to the end of the run.'],
+  ['baseline', 'In use before the engine started; on a shared GPU by other processes.'],
+  ['after warm-up', 'After the warm-up repeats: weights, KV cache, workspaces and graphs are allocated.'],
+  ['peak', 'Maximum over all samples of the run.'],
   [
     'measured',
-    'What the run itself used at its peak: its own processes where the driver lists them, else peak − baseline.',
+    'Memory of the run at its peak: its own processes if the driver lists them, else peak − baseline.',
   ],
   [
     'residual',
-    'Measured − components; negative: the components are more than was measured. It has no confidence.',
+    'Measured − components; negative if the components exceed the measured total. It has no confidence.',
   ],
   [
     'allocated, reserved',
-    'What the allocator of the framework gave to tensors, and what it holds from the driver for that. The difference is its cache and fragmentation.',
+    'Memory that the framework’s allocator gave to tensors, and memory it reserved from the driver. The difference is cache and fragmentation.',
   ],
-  [
-    'calculator',
-    'What inferscope estimate computes for the same model and shapes, without running anything.',
-  ],
+  ['calculator', 'Result of inferscope estimate for the same model and shapes, without running.'],
   ['max, mean, sd', 'Over the GPUs of the run; the standard deviation of the population, 0 for one GPU.'],
 ];
 

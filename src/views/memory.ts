@@ -90,7 +90,7 @@ function identity(profile: MemoryProfile): Text {
     model_info.tensor_parallel_size > 1 ? `tensor parallel ${model_info.tensor_parallel_size}` : null,
     engineText(profile),
     metadata.gpus[0]?.name ?? null,
-    metadata.status === 'partial' ? { text: 'ended early', tone: 'fault' } : null,
+    metadata.status === 'partial' ? { text: 'stopped early', tone: 'fault' } : null,
   ];
   return join(
     parts.filter((part) => part !== null),
@@ -167,15 +167,15 @@ function componentSection(profile: MemoryProfile): Section {
     return section([
       {
         t: 'missing',
-        what: 'The peak could not be broken down.',
-        why: 'Neither the engine nor the arithmetic of the model shows where the memory went.',
+        what: 'The peak has no breakdown.',
+        why: 'Neither engine nor model provides a breakdown.',
       },
     ]);
   return section([
     {
       t: 'chart',
       level: 3,
-      label: 'Components of the measured memory, one after the other',
+      label: 'Components of the measured memory',
       chart: {
         form: 'waterfall',
         unit: 'GB',
@@ -190,7 +190,7 @@ function componentSection(profile: MemoryProfile): Section {
           total: {
             value: total / 1e9,
             meaning: 'the run’s own memory at its peak',
-            whole: 'what was measured',
+            whole: 'measured',
           },
         }),
       },
@@ -215,7 +215,7 @@ function componentSection(profile: MemoryProfile): Section {
         { id: 'share', head: 'share', numeric: true },
         { id: 'confidence', head: 'confidence' },
         { id: 'calculator_gb', head: 'calculator', numeric: true, drop: 2 },
-        { id: 'off_share', head: 'off by', numeric: true, drop: 1 },
+        { id: 'off_share', head: 'error', numeric: true, drop: 1 },
       ],
       rows: [
         ...components.map(({ component, bytes, gb, confidence, basis, estimate_bytes: estimate }): Row => ({
@@ -224,13 +224,11 @@ function componentSection(profile: MemoryProfile): Section {
             { n: gb, unit: 'GB', digits: 4 },
             total ? { n: bytes / total, unit: 'ratio' } : { missing: 'the total was not measured' },
             component === 'residual' ? '' : confidence,
-            estimate === null
-              ? { missing: 'the calculator has no estimate of it' }
-              : { n: estimate / 1e9, unit: 'GB', digits: 4 },
+            estimate === null ? { missing: 'no estimate' } : { n: estimate / 1e9, unit: 'GB', digits: 4 },
             estimate === null || bytes === 0
-              ? { missing: 'there is no estimate to compare' }
+              ? { missing: 'no estimate to compare' }
               : basis === 'formula'
-                ? { missing: 'it was not measured: it is a formula itself' }
+                ? { missing: 'not measured: computed by a formula' }
                 : { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true },
           ],
         })),
@@ -290,7 +288,7 @@ function pointSection(profile: MemoryProfile): Section {
     blocks: [
       {
         t: 'table',
-        title: several ? 'Sum over the GPUs of the run, and how evenly they are filled' : 'In use',
+        title: several ? 'Sum over the GPUs of the run, and balance between them' : 'In use',
         reasons: true,
         columns: [
           { id: 'point', head: '' },
@@ -347,10 +345,8 @@ function gpuSection(profile: MemoryProfile): Section[] {
               ...pointNames.map((id) =>
                 memory(usedAt(measured[id], gpu), reasonOf(profile, `memory_measurements.${id}.total_gb`)),
               ),
-              memory(total_gb, 'the size of the GPU is not known'),
-              used === null || !total
-                ? { missing: 'the size of the GPU is not known' }
-                : { n: used / total, unit: 'ratio' },
+              memory(total_gb, 'GPU size unknown'),
+              used === null || !total ? { missing: 'GPU size unknown' } : { n: used / total, unit: 'ratio' },
             ],
           })),
         },

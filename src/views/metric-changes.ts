@@ -20,7 +20,7 @@ const faults: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regressi
 const unclaimed: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
 
 const quantity = (n: number | null, unit: string): Text =>
-  n === null ? { missing: 'one side does not have it' } : { n, unit };
+  n === null ? { missing: 'missing on one side' } : { n, unit };
 
 /** A row per metric: both values, the change with its interval, and the verdict. `n` where it is not the same for all. */
 export function metricTable(
@@ -32,7 +32,7 @@ export function metricTable(
     now = 'new',
   }: { title: string; uniform: boolean; base?: string; now?: string },
 ): Table {
-  const none = 'no spread is known on both sides';
+  const none = 'spread unknown on both sides';
   return {
     t: 'table',
     title,
@@ -76,11 +76,11 @@ export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean 
 /** Why nothing is claimed of some metrics, and what would change that. */
 export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
   metrics.some(({ verdict }) => unclaimed.has(verdict))
-    ? [`no claim: the spread between launches is not known on both sides. ${fix}`]
+    ? [`no claim: the spread between launches is unknown on both sides. ${fix}`]
     : [];
 
 export const withinProcessNote = (isTaken: boolean): string[] =>
-  isTaken ? ['Repeats of one process were taken as independent (--within-process).'] : [];
+  isTaken ? ['Repeats of one process were treated as independent (--within-process).'] : [];
 
 /** What of machine, software and workload is not the same. */
 export function differenceTable(
@@ -89,11 +89,11 @@ export function differenceTable(
   now = 'new',
 ): Block[] {
   if (differences.length === 0) return [];
-  const side = (text: string | null): Text => text ?? { missing: 'not known of this side' };
+  const side = (text: string | null): Text => text ?? { missing: 'unknown on this side' };
   return [
     {
       t: 'table',
-      title: 'What else differs',
+      title: 'Other differences',
       columns: [
         { id: 'name', head: '' },
         { id: 'base', head: base },

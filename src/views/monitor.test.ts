@@ -49,7 +49,7 @@ test('statistics by metric, and the periods that were kept', () => {
     [[3000, 500, 'sw power cap', 1485, 0.25]],
   ]);
   const folds = section(view, 'gpu0').flatMap((block) => (block.t === 'fold' ? [block.title] : []));
-  expect(folds).toEqual(['Idle periods', 'Throttled periods: the 1 longest of 300']);
+  expect(folds).toEqual(['Idle periods', 'Throttled periods: 1 longest of 300']);
 });
 
 test('the power limit is a line in the panel of the power', () => {
@@ -91,6 +91,6 @@ test('a recording without a GPU has no section for one, and says why', () => {
   expect(section(alone, 'gpu0')).toEqual([]);
   expect(alone.lead.flatMap((block) => (block.t === 'facts' ? block.items : []))).toContainEqual({
     name: 'GPUs',
-    text: 'None was read: libnvidia-ml.so.1 is not installed',
+    text: 'None was sampled: libnvidia-ml.so.1 is not installed',
   });
 });

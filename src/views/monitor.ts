@@ -65,7 +65,7 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
       ],
     });
   }
-  if (no_gpus) items.push({ name: 'GPUs', text: `None was read: ${no_gpus.text}` });
+  if (no_gpus) items.push({ name: 'GPUs', text: `None was sampled: ${no_gpus.text}` });
   return items;
 }
 
@@ -234,7 +234,7 @@ function longestThrottle(all: MonitorDevice['throttling']['periods']): { name: s
 
 function periods({ idle, throttling }: MonitorDevice): Block[] {
   const title = (what: string, kept: number, count: number): string =>
-    kept < count ? `${what}: the ${kept} longest of ${count}` : what;
+    kept < count ? `${what}: ${kept} longest of ${count}` : what;
   const time = [
     { id: 'from_ms', head: 'from', numeric: true },
     { id: 'duration_ms', head: 'for', numeric: true },
@@ -273,7 +273,7 @@ function periods({ idle, throttling }: MonitorDevice): Block[] {
           fromNs(dur_ns),
           reasons.join(', ').replaceAll('_', ' '),
           clock_mhz === null ? { missing: 'the clock was not sampled' } : { n: clock_mhz, unit: 'MHz' },
-          clock_drop === null ? { missing: 'no usual clock is known' } : { n: clock_drop, unit: 'ratio' },
+          clock_drop === null ? { missing: 'usual clock unknown' } : { n: clock_drop, unit: 'ratio' },
         ],
       })),
     }),
@@ -305,7 +305,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
       {
         t: 'facts',
         items: [
-          { name: 'read by', text: plan.tool ?? 'nothing' },
+          { name: 'source', text: plan.tool ?? 'nothing' },
           ...(plan.driver === null ? [] : [{ name: 'driver', text: plan.driver }]),
           ...(plan.files.length === 0
             ? []
@@ -313,7 +313,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           { name: 'time', text: { figure: duration_s } },
           {
             name: 'sample rate',
-            text: [{ figure: sample_hz }, ...(plan.hz === null ? [] : [`, ${plan.hz} Hz asked for`])],
+            text: [{ figure: sample_hz }, ...(plan.hz === null ? [] : [`, ${plan.hz} Hz requested`])],
           },
           { name: 'per sample of the GPUs', text: cost(plan.sample_cost_us.gpus) },
           { name: 'per sample of the host', text: cost(plan.sample_cost_us.host) },
@@ -332,7 +332,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           },
           {
             name: 'throttled',
-            text: 'The driver says that something keeps the clocks below what the GPU would run at: power cap, heat, clocks set by hand. An idle GPU is not throttled.',
+            text: 'The driver reports a limit on the clocks: power cap, temperature, or clocks set manually. An idle GPU is not throttled.',
           },
           {
             name: 'usual clock',
@@ -344,7 +344,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           },
           {
             name: 'energy',
-            text: 'Growth of the energy counter where there is one, else the integral of the power.',
+            text: 'Increase of the energy counter if available, else the integral of power.',
           },
         ],
       },

@@ -82,7 +82,7 @@ function stageTable({ stages, table }: PredictResult): Block {
       head: 'error',
       ...number,
       of: ({ predicted_error: error }) =>
-        error === null ? { missing: 'its kernels have no error' } : ['± ', { n: error, unit: 'ratio' }],
+        error === null ? { missing: 'error of its kernels unknown' } : ['± ', { n: error, unit: 'ratio' }],
     },
   ];
   const byRoofs: ColumnOf<PredictStage>[] = [
@@ -97,7 +97,7 @@ function stageTable({ stages, table }: PredictResult): Block {
     },
   ];
   return tableOf<PredictStage>(
-    'Time of a stage',
+    'Time per stage',
     [
       ...shapeColumns((one: PredictStage) => one),
       { id: 'roofline_ms', head: 'roofline', ...number, of: ({ roofline_ms: figure }) => ({ figure }) },
@@ -117,7 +117,7 @@ function stageTable({ stages, table }: PredictResult): Block {
         id: 'bound',
         head: 'bound',
         of: ({ limited_by: limit, bound }) =>
-          limit === 'host' ? 'host' : (bound ?? { missing: 'no roof is known' }),
+          limit === 'host' ? 'host' : (bound ?? { missing: 'roof unknown' }),
       },
     ],
     stages,
@@ -126,10 +126,10 @@ function stageTable({ stages, table }: PredictResult): Block {
 
 function meaning({ table, calibration }: PredictResult): Text {
   const { low_ratio: low, high_ratio: high, stages, source } = calibration;
-  const limit = 'Roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster.';
+  const limit = 'Roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), the lower limit.';
   const launched = 'Launched: kernels at their roofs, launched as assumed.';
   if (table) {
-    return `${limit} ${launched} By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.`;
+    return `${limit} ${launched} By table: measured kernels, interpolated; ~ more than a tenth extrapolated.`;
   }
   return [
     `${limit} Serial: each operation at its own roof. ${launched}`,
@@ -141,7 +141,7 @@ function meaning({ table, calibration }: PredictResult): Text {
           { n: low, unit: '' },
           ' to ',
           { n: high, unit: '' },
-          ` times that, which holds 95 % of measurements like ${stages} recorded ones (${source ?? ''}).`,
+          ` times that, the range of 95 % of measurements, from ${stages} recorded ones (${source ?? ''}).`,
         ]),
   ];
 }
@@ -153,7 +153,7 @@ const times = (figure: MeasuredStage['table_ratio']): Text =>
 
 const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Block =>
   tableOf<Compared>(
-    'Prediction against measurement',
+    'Prediction compared with measurement',
     [
       ...shapeColumns(({ stage }: Compared) => stage),
       { id: 'measured_ms', head: 'measured', ...number, of: ({ one }) => ({ figure: one.ms }) },

@@ -9,7 +9,10 @@ import { bandwidthRoofs, repeatLabels, type RooflinePoint, rooflinePoints } from
 const pointName = ({ stage, class: name }: RooflinePoint): string =>
   name === null ? stage : `${classLabels[name]} in ${stage}`;
 
-/** Stages and their classes below this machine's measured roofs. Stage: diamond; class of prefill: triangle, of decode: circle. */
+/**
+ * Stages and their classes below this machine's measured roofs. Stage: diamond; class of prefill: triangle, of decode:
+ * circle.
+ */
 export const rooflineChart = (data: ProfileResult, roofline: MachineRoofline): RooflineChart => ({
   form: 'roofline',
   slopes: bandwidthRoofs(roofline).map(({ level, bytes_per_s, working_set_bytes: set }) => ({
@@ -33,7 +36,7 @@ export const rooflineChart = (data: ProfileResult, roofline: MachineRoofline): R
 /** Resident memory over the session, what ran when behind it, the three reported points on it. */
 export const memoryChart = ({ series, phases, marks }: MemoryResult): LinesChart => ({
   form: 'lines',
-  x: { name: 'since the session began', unit: 's' },
+  x: { name: 'since session start', unit: 's' },
   panels: [
     {
       unit: 'B',

@@ -32,7 +32,7 @@ export function rooflineSection(data: ProfileResult): Section {
       {
         t: 'missing',
         what: "This machine's roofline was not measured:",
-        why: 'what bounds a stage, MFU and MBU are not known. Type inferscope roofline to measure it.',
+        why: 'the limit of a stage, MFU and MBU are unknown. Measure it with: inferscope roofline',
       },
     ]);
   const roofs = bandwidthRoofs(roofline);
@@ -40,7 +40,7 @@ export function rooflineSection(data: ProfileResult): Section {
     {
       t: 'text',
       text: [
-        `What this machine reaches through ${roofline.engine} with ${roofline.threads} thread${roofline.threads === 1 ? '' : 's'}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
+        `Measured peaks of this machine with ${roofline.engine} with ${roofline.threads} thread${roofline.threads === 1 ? '' : 's'}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
         { n: roofline.ridge_flop_per_byte, unit: 'FLOP/byte' },
         ' bandwidth is the limit, right of it compute. The lines are bandwidths at the largest working set of each level; the roof of a stage may lie between them. Diamonds are whole stages, triangles classes of prefill, circles classes of decode.',
       ],
@@ -121,7 +121,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     {
       t: 'fold',
       level: 3,
-      title: 'What ran when',
+      title: 'Timeline',
       blocks: [
         tableOf(
           'Phases',
@@ -135,7 +135,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       ],
     },
     tableOf(
-      'The three points',
+      'Memory points',
       [
         { id: 'point', head: 'point', of: ([name]) => name },
         { id: 'bytes', head: 'memory', numeric: true, of: ([, figure]) => ({ figure }) },
@@ -151,7 +151,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     memory.breakdown.length === 0
       ? {
           t: 'missing',
-          what: 'The peak could not be broken down:',
+          what: 'The peak has no breakdown:',
           why: "the model's dimensions or the peak are missing.",
         }
       : tableOf(

@@ -15,7 +15,7 @@ const ms = (value: number): Text => ({ n: value, unit: 'ms' });
 const share = (value: number): Text => ({ n: value, unit: 'ratio' });
 const known = (value: number | null, unit: string): Text =>
   value === null
-    ? { missing: 'the class has no necessary work, or its roof is not known' }
+    ? { missing: 'the class has no necessary work, or its roof is unknown' }
     : { n: value, unit };
 const stageText = (kind: string): string => stageLabels[kind as StageResult['kind']] ?? kind;
 
@@ -34,7 +34,7 @@ export function operatorSection(data: ProfileResult): Section {
         : [
             {
               t: 'text',
-              text: 'From the profiled execution: operators, gaps between them and at the edges of a stage, and the remainder sum to the stage.',
+              text: 'From the profiled execution: operators, gaps between and around them, and the remainder sum to the stage.',
             },
             {
               t: 'chart',
@@ -133,7 +133,7 @@ function classTable(kind: string, breakdown: Breakdown): Block {
           known(row.intensity_flop_per_byte, ''),
           known(row.achieved_flops_per_s, 'FLOP/s'),
           known(row.achieved_bytes_per_s, 'B/s'),
-          row.bound ?? { missing: 'its roofs are not known' },
+          row.bound ?? { missing: 'roofs unknown' },
         ],
       })),
       ...outsideOperators(breakdown).map(([name, time]): Row => ({

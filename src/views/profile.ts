@@ -79,7 +79,7 @@ const unfinished = ({ session: { status } }: ProfileResult): Block[] =>
     : [
         {
           t: 'text',
-          text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded by then.'],
+          text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded before.'],
         },
       ];
 
@@ -234,7 +234,7 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
       {
         t: 'facts',
         items: [
-          { name: 'model', text: model?.name ?? { missing: 'the model is not known' } },
+          { name: 'model', text: model?.name ?? { missing: 'model unknown' } },
           { name: 'parameters', text: count(model?.num_parameters ?? null) },
           ...(model
             ? [
@@ -286,7 +286,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'Accounting fault',
-    'An MFU or MBU over 100 %: the work is counted too high, the roof was measured too low, or the time is wrong. Do not use the value.',
+    'An MFU or MBU over 100 %: the work is counted too high, the roof was measured too low, or the time is wrong. Do not use this value.',
   ],
   [
     'Roofline',
@@ -302,7 +302,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'Interval',
-    '95 % confidence interval of the mean: Student’s t over the means of the process launches. With one launch it is over the repeats and says only how steady that process was.',
+    '95 % confidence interval of the mean: Student’s t over the means of the process launches. With one launch it is over repeats and shows only variation within that process.',
   ],
   [
     'Clean and profiled',
@@ -347,7 +347,7 @@ const definitions = (data: ProfileResult): Section => ({
             { id: 'value', head: 'value', numeric: true, of: ([, figure]) => ({ figure, spread: true }) },
             {
               id: 'source',
-              head: 'source, or why it is missing',
+              head: 'source, or reason if missing',
               wraps: true,
               of: ([, figure]) => (figure.value === null ? figure.reason.text : figure.source),
             },

@@ -70,12 +70,12 @@ it('compares loads by our definitions, recomputed where the file has its request
   ]);
 });
 
-it('keeps what the tool wrote and marks what is not defined as ours', () => {
+it('keeps what the tool wrote and marks what is not defined same definition', () => {
   const [metrics] = tables('capture-1');
   expect(metrics!.columns.map(({ id }) => id)).toEqual(['metric', 'defined', 'mean', 'p99', 'n']);
   expect(metrics!.rows.map(({ level, cells }) => [level, ...cells.map(rawValue)])).toEqual([
-    [2, 'ttft', 'as ours', 40, '90.0\u00a0ms †', 10],
-    [1, 'ttft *', 'as ours', 41, 88, 10],
+    [2, 'ttft', 'same definition', 40, '90.0\u00a0ms †', 10],
+    [1, 'ttft *', 'same definition', 41, 88, 10],
     [1, 'guidellm.tpot', 'not comparable', 12, '13.0\u00a0ms †', 10],
   ]);
 });
@@ -96,7 +96,7 @@ it.each([
 
 it('draws the same values as Markdown and as a page, whose names cannot become mark-up', () => {
   const markdown = markdownView(view);
-  expect(markdown).toContain('| ttft \\* | as ours | 41.0 ms | 88.0 ms | 10 |');
+  expect(markdown).toContain('| ttft \\* | same definition | 41.0 ms | 88.0 ms | 10 |');
   expect(markdown).toContain('includes TTFT &lt;b&gt;');
   const page = pageOfView(view, { clientScript: '"use strict";', explain: testExplain() });
   expect(page).toContain('includes TTFT &lt;b&gt;');

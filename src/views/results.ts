@@ -48,8 +48,8 @@ export function resultsView(document: Document<BenchmarkResults>): View {
             name: 'Comparable',
             text:
               foreign.length === 0
-                ? 'Every metric is defined as ours.'
-                : `Defined differently, so not comparable with ours: ${foreign.join(', ')}.`,
+                ? 'All metrics use our definitions.'
+                : `Defined differently, not comparable: ${foreign.join(', ')}.`,
           },
         ],
       },
@@ -107,7 +107,7 @@ function loadTable(captures: readonly Capture[]): Block {
   const columns = all.filter(({ cells }) => cells.some((one) => !isMissing(one)));
   return {
     t: 'table',
-    title: 'Load points, by our definitions',
+    title: 'Load points, with our definitions',
     columns: [
       { id: 'load', head: 'load', wraps: true },
       { id: 'requests', head: 'requests', numeric: true, drop: 6 },
@@ -142,7 +142,7 @@ function loadCell({ metrics }: BenchmarkPoint, column: { metric: string; statist
 }
 
 function requestCount({ requests }: BenchmarkPoint): Text {
-  if (requests === null) return { missing: 'the file does not give them per load' };
+  if (requests === null) return { missing: 'the file has no value per load' };
   return requests.failed > 0
     ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
     : { count: requests.ok };
@@ -155,11 +155,11 @@ function ownTable({ points, tool }: Capture): Block {
     const metric = metrics.find((one) => one.name === name);
     return metric
       ? cell(metric.file, statistics[0]!.names, metric.unit)
-      : { missing: 'the file does not say it of this place' };
+      : { missing: 'the file has no value here' };
   };
   return {
     t: 'table',
-    title: `What ${tool.name} says of itself`,
+    title: `Metadata of ${tool.name}`,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       ...points.map(({ label }, i): Column => ({
@@ -197,7 +197,7 @@ function pointTable({ metrics }: BenchmarkPoint): Block {
     level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
     cells: [
       recomputed ? `${metric.name} ${marks.recomputed}` : metric.name,
-      metric.defined_as_ours ? 'as ours' : { text: 'not comparable', tone: 'fault' },
+      metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
       ...columns.map(({ names }) => cell(list, names, metric.unit)),
       samples(list),
     ],
@@ -254,7 +254,7 @@ function legend(metrics: readonly BenchmarkMetric[]): Block[] {
           `${marks.recomputed} our definition, recomputed from the requests in the file; other rows are as the tool wrote them`,
         ]
       : []),
-    ...(used.has(marks.step) ? [`${marks.step} a step of the distribution, not interpolated`] : []),
+    ...(used.has(marks.step) ? [`${marks.step} nearest rank, not interpolated`] : []),
     ...(used.has(marks.population) ? [`${marks.population} divided by n, not n − 1`] : []),
   ];
   return items.length > 0 ? [{ t: 'notes', items }] : [];
@@ -288,7 +288,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
       {
         t: 'table',
         level: 3,
-        title: 'What each name means, and whether it is comparable with ours',
+        title: 'Meaning of each metric and whether it is comparable',
         columns: [
           { id: 'tool', head: 'tool' },
           { id: 'metric', head: 'metric' },
@@ -302,7 +302,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
             tool,
             metric.name,
             metric.unit,
-            metric.defined_as_ours ? 'as ours' : { text: 'not comparable', tone: 'fault' },
+            metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
             metric.definition,
             [...fields].slice(0, 6).join(', '),
           ],

@@ -58,8 +58,8 @@ const clockColumns: readonly Column[] = [
   { id: 'throttled_by', head: 'throttled by', drop: 0 },
 ];
 const clockCells = ({ sm_clock_mhz: mhz, power_w: watts, throttled_by }: Measured): Text[] => [
-  mhz === null ? { missing: 'no sample fell into it' } : { count: mhz },
-  watts === null ? { missing: 'no sample fell into it' } : { count: watts },
+  mhz === null ? { missing: 'no sample' } : { count: mhz },
+  watts === null ? { missing: 'no sample' } : { count: watts },
   throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
 ];
 
@@ -115,7 +115,7 @@ const latencies = ({ launch, launch_device, launch_round_trip, graph_node }: Mea
   [
     { name: 'launch', what: 'of host time', of: launch },
     { name: 'launch', what: 'from kernel to kernel', of: launch_device },
-    { name: 'launch', what: 'until the host knows its end', of: launch_round_trip },
+    { name: 'launch', what: 'until the host sees completion', of: launch_round_trip },
     { name: 'graph node', what: 'from kernel to kernel', of: graph_node },
   ].flatMap(({ of, ...rest }) => (of === null ? [] : [{ ...rest, of }]));
 
@@ -143,7 +143,7 @@ function gpuFacts(gpu: MeasuredGpu): Block {
         { name: 'graph node', texts: times('graph node') },
         { name: 'host link', texts: links },
       ].flatMap(({ name, texts }) => (texts.length > 0 ? [{ name, text: joined(texts) }] : [])),
-      { name: 'data sheet', text: sheet ?? 'none is known of this name: no shares of it' },
+      { name: 'data sheet', text: sheet ?? 'no data sheet for this name, so no shares' },
     ],
   };
 }
@@ -151,7 +151,7 @@ function gpuFacts(gpu: MeasuredGpu): Block {
 const clocks: Record<string, string> = {
   events: 'between two events of the device',
   graph: 'replays of a graph of many',
-  host: 'a clock of the CPU',
+  host: 'CPU clock',
 };
 
 const methods = (gpu: MeasuredGpu): Block[] =>
@@ -188,7 +188,7 @@ function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGp
         `${what} `,
         first
           ? { n: first.median_ns / one.median_ns, unit: 'ratio' }
-          : { missing: 'no such case was measured on a GPU of this name' },
+          : { missing: 'no such case was measured on this GPU model' },
         marked('', one),
       ];
     });

@@ -54,7 +54,7 @@ test('a GPU: every rate with its share of the data sheet, marked where clocks we
   expect(memory!.rows[0]!.cells.map(rawValue).slice(0, 4)).toEqual(['copy', 3.9e12, 4.8e12, 3.9 / 4.8]);
   expect(facts(section(view, 'cuda-0'))).toEqual([
     'L2: read 8.00 TB/s (array of 16.0 MiB)',
-    'launch: 2.40 µs of host time · 1.30 µs from kernel to kernel · 9.00 µs until the host knows its end',
+    'launch: 2.40 µs of host time · 1.30 µs from kernel to kernel · 9.00 µs until the host sees completion',
     'graph node: 1.10 µs from kernel to kernel',
     'host link: host to device pinned 55.0 GB/s',
     'data sheet: NVIDIA H200 Tensor Core GPU data sheet (SXM) (2024)',

@@ -84,7 +84,7 @@ export function samplesBlock(
     label,
     chart: {
       form: 'lines',
-      x: { name: 'since the session began', unit: 's' },
+      x: { name: 'since session start', unit: 's' },
       panels: metrics.map((metric) =>
         panelOf(
           metric,

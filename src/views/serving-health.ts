@@ -5,7 +5,7 @@ import type { Block, Column, Row, Section, Text } from './block.js';
 
 const load: Column = { id: 'load', head: 'load' };
 const ms = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
-const cancelled = 'cancelled by us';
+const cancelled = 'cancelled';
 
 /** Requests that failed, by kind; nothing where none did. */
 export function failureSections(points: readonly ServingPoint[]): Section[] {
@@ -44,7 +44,7 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
         {
           t: 'text',
           level: 2,
-          text: 'They are counted here and in no latency or rate of successes.',
+          text: 'They are excluded from latencies and success rates.',
         },
         {
           t: 'table',
@@ -120,7 +120,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
       level: 3,
       items: [
         'Shorter, longer: requests whose output was shorter or longer than requested.',
-        'Chunks ≠ tokens: requests in which a chunk held several tokens, or an unknown number.',
+        'Chunks ≠ tokens: requests in which a chunk had several tokens, or an unknown number.',
       ],
     },
   ],
@@ -128,13 +128,13 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
 
 export const clientSection = (points: readonly ServingPoint[]): Section => ({
   id: 'client',
-  title: 'The load generator itself',
+  title: 'Load generator',
   level: 2,
   blocks: [
     {
       t: 'text',
       level: 3,
-      text: 'A client that is too slow measures itself. Send lag is how late requests left, event-loop delay how long arrived data waited for its timestamp.',
+      text: 'Checks that the client was not the limit. Send lag: delay of sent requests; event-loop delay: time until arrived data gets its timestamp.',
     },
     {
       t: 'table',
@@ -205,8 +205,8 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
         ? table
         : {
             t: 'missing',
-            what: 'Nothing is known from the server itself.',
-            why: 'It reported none of its metrics.',
+            what: 'The server has no metrics.',
+            why: 'It reported no known metric.',
           },
     ],
   };

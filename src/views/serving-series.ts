@@ -73,7 +73,7 @@ function loadAxis(points: readonly ServingPoint[]): string {
   const closed = points.some(({ load }) => load.kind === 'closed');
   const open = points.some(({ load }) => load.kind !== 'closed');
   if (closed && open) return 'load';
-  return closed ? 'users, each waiting for its answer' : 'requests offered';
+  return closed ? 'concurrent users (closed loop)' : 'offered requests';
 }
 
 const overLoads = (points: readonly ServingPoint[], panel: Panel): LinesChart => ({

@@ -48,7 +48,9 @@ test('a row per load by size: successes, share in the SLO, rates, percentiles; a
   expect(loads[3]!['within_slo_share']).toBeCloseTo(0.8);
   expect(loads[3]!['ttft_p99_ms']).toBeCloseTo(504 * 2.1);
   expect(leadText(view)[2]).toContain('Yes, at 64 users: the event loop was busy 97 % of the time');
-  expect(leadText(view)[3]).toBe('Failures: 7 of 500 measured requests failed; they are in no latency.');
+  expect(leadText(view)[3]).toBe(
+    'Failures: 7 of 500 measured requests failed; they are excluded from latencies.',
+  );
 });
 
 test('a client that kept up, and servers that do not cache, are not reported as a reservation', () => {
@@ -56,7 +58,7 @@ test('a client that kept up, and servers that do not cache, are not reported as 
   const points = data.points.filter(({ client }) => !client.bound);
   const view = servingView({ ...testServing(), data: { ...data, points, probe: null } });
   expect(leadText(view).slice(2)).toEqual([
-    'Client-bound: No: the load generator kept up at every load.',
+    'Client-bound: No: the load generator kept up at every load level.',
     'Failures: None of 400 measured requests failed.',
   ]);
   const columns = tableOf(view, 'loads').columns.map(({ id }) => id);
@@ -86,7 +88,7 @@ test('latency has every statistic with its interval, server and client their own
   expect(rows(tableOf(view, 'failures')).map(({ kind, count, share }) => [kind, count, share])).toEqual([
     ['http 503', 5, 0.05],
     ['stream cut', 2, 0.02],
-    ['cancelled by us', 2, null],
+    ['cancelled', 2, null],
   ]);
 });
 

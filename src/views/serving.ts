@@ -73,7 +73,7 @@ function reservations(
               ms(probe.repeated_ttft_ms),
               ' instead of ',
               ms(probe.ttft_ms),
-              '. The prompts of the loads are fresh.',
+              '. Load prompts are new, so they do not hit it.',
             ] as Text,
           },
         ]
@@ -85,7 +85,7 @@ function reservations(
 function clientAnswer(points: readonly ServingPoint[]): Text {
   const bound = points.filter(({ client }) => client.bound);
   if (points.length === 0) return 'No load was measured.';
-  if (bound.length === 0) return 'No: the load generator kept up at every load.';
+  if (bound.length === 0) return 'No: the load generator kept up at every load level.';
   const reasons = [...new Set(bound.flatMap(({ client }) => client.reasons))];
   const which =
     bound.length === points.length ? 'every load' : bound.map(({ load }) => loadLabel(load)).join(', ');
@@ -97,7 +97,12 @@ function failureAnswer(points: readonly ServingPoint[]): Text {
   const all = points.reduce((sum, { requests }) => sum + requests.counted, 0);
   return failed === 0
     ? ['None of ', { count: all }, ' measured requests failed.']
-    : [{ count: failed }, ' of ', { count: all }, ' measured requests failed; they are in no latency.'];
+    : [
+        { count: failed },
+        ' of ',
+        { count: all },
+        ' measured requests failed; they are excluded from latencies.',
+      ];
 }
 
 const ms = (n: number | null) => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
@@ -257,7 +262,7 @@ function sloText({ ttft_ms, tpot_ms, e2e_ms, share }: Slo): Text {
 
 function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
   const length = (count: number | null, unit: string): Text =>
-    count === null ? { missing: 'it varies' } : { count, unit };
+    count === null ? { missing: 'varies' } : { count, unit };
   return {
     id: 'setup',
     title: 'Target and prompts',
@@ -268,7 +273,7 @@ function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
         items: [
           { name: 'endpoint', text: `${target.url} (${target.api})` },
           { name: 'model', text: target.model },
-          { name: 'server', text: target.server ?? 'unknown: it has no /metrics page that we know' },
+          { name: 'server', text: target.server ?? 'unknown: no known /metrics page' },
           {
             name: 'prompt',
             text: length(prompts.input_len, prompts.tokenizer === null ? 'words' : 'tokens, exact'),
@@ -276,7 +281,7 @@ function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
           { name: 'output', text: length(prompts.output_len, 'tokens requested') },
           {
             name: 'seed',
-            text: `${prompts.seed}${prompts.seed_used_before ? ', used before: prompts may be in its cache' : ''}`,
+            text: `${prompts.seed}${prompts.seed_used_before ? ', used before: prompts may be cached' : ''}`,
           },
           { name: 'SLO', text: slo ? sloText(slo) : 'none' },
           ...(probe ? [{ name: 'probe before the loads', text: probeText(probe) }] : []),
@@ -302,26 +307,26 @@ const probeText = (probe: NonNullable<ServingResult['probe']>): Text => [
 /** What the page says of its figures. */
 const meanings: readonly [name: string, text: string][] = [
   ['TTFT', 'Request sent to the first chunk with generated text.'],
-  ['TPOT', '(last − first chunk) / (output tokens − 1) of a request; none below two tokens.'],
+  ['TPOT', '(last − first chunk) / (output tokens − 1) per request; not defined below two tokens.'],
   ['ITL', 'Every gap between tokens; a chunk of k tokens counts as k gaps.'],
   ['End to end', 'Request sent to the last chunk with content.'],
   [
     'Since the request was due',
-    'In open loads: from the moment the request should have been sent, so that waiting for a slot of the client is included (coordinated omission).',
+    'Open loop: from the scheduled send time, so client queueing is included (no coordinated omission).',
   ],
   [
     'Closed, open',
-    'A closed load has users who wait for their answer; an open one sends at its rate whatever the server does.',
+    'Closed-loop users wait for each response; an open loop sends at a fixed rate regardless of the server.',
   ],
-  ['Goodput', 'Requests per second that kept every bound of the SLO.'],
+  ['Goodput', 'Requests per second that met all SLO limits.'],
   [
     '95 % interval',
-    'Of the mean, from the means of ten consecutive batches of requests; none below 20 requests.',
+    'Interval of the mean, from the means of ten consecutive batches of requests; none below 20 requests.',
   ],
   ['Percentiles, sd', 'Linear between order statistics (type 7); the sample standard deviation (n − 1).'],
   [
     'Client-bound',
-    'The load generator, not the server, set the figures: it sent late, or its event loop was busy.',
+    'The load generator, not the server, was the limit: it sent late, or its event loop was busy.',
   ],
 ];
 

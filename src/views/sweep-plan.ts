@@ -54,13 +54,13 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
 }
 
 const misfitText = (misfits: readonly SweepRun[]): string =>
-  `Will not fit: run ${rangesText(misfits.map((run) => run.number))}. ${misfits[0]!.expected.why}`;
+  `Does not fit: run ${rangesText(misfits.map((run) => run.number))}. ${misfits[0]!.expected.why}`;
 
 export const took: ColumnOf<SweepRun> = {
   id: 'took',
   head: 'took',
   ...number,
-  of: ({ duration_s: value }) => (value === null ? { missing: 'it did not end' } : seconds(value)),
+  of: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
 };
 
 /** Time and memory that runs are expected to need, and what they took. */
@@ -92,7 +92,7 @@ export const planTable = (
         id: 'fit',
         head: 'fit',
         of: ({ expected: { fits, why } }) =>
-          fits === false ? { text: 'will not fit', tone: 'fault' } : fits ? 'fits' : { missing: why },
+          fits === false ? { text: 'does not fit', tone: 'fault' } : fits ? 'fits' : { missing: why },
       },
     ],
     runs,

@@ -73,8 +73,8 @@ test('a plan has time, memory and fit of each run that is left, and its command'
   const text = planText(document('sweep', '1.0', plan), 80);
   expect(text).toContain('3 runs, 1 more are finished, about 2.5 min');
   expect(text).toMatch(/^ +2 +500 +16 +50 s +20\.5 GiB +22\.4 GiB +fits$/m);
-  expect(text).toMatch(/^ +4 .* will not fit$/m);
-  expect(text).toContain('Will not fit: run 4. inferscope estimate');
+  expect(text).toMatch(/^ +4 .* does not fit$/m);
+  expect(text).toContain('Does not fit: run 4. inferscope estimate');
   expect(text).toContain('– needs, fit: No config.json.');
   expect(text).toMatch(/^ +inferscope memory --model llama-2-7b --batch-size 16$/m);
 });

@@ -24,7 +24,7 @@ export function sweepView(document: Document<SweepResult>): View {
       { id: 'runs', title: 'Runs', untitled: true, blocks: runBlocks(data) },
       { id: 'maps', title: 'Maps', level: 3 as const, blocks: mapBlocks(data) },
       { id: 'failures', title: 'Failures', blocks: failureBlocks(runs) },
-      { id: 'doubts', title: 'Before trusting these figures', blocks: doubtBlocks(runs, issues) },
+      { id: 'doubts', title: 'Issues', blocks: doubtBlocks(runs, issues) },
       planSection(data),
     ].filter(({ blocks }) => blocks.length > 0),
   };
@@ -39,7 +39,7 @@ function outcomeText({ runs, status }: SweepResult): Part[] {
   return [
     `${counts.join(', ')} in `,
     seconds(runs.reduce((sum, { duration_s: took }) => sum + (took ?? 0), 0)),
-    ...(status === 'complete' ? [] : [`. The sweep was ${status}: inferscope sweep --resume continues it.`]),
+    ...(status === 'complete' ? [] : [`. The sweep was ${status}; to continue: inferscope sweep --resume`]),
   ];
 }
 
@@ -89,7 +89,7 @@ function runBlocks(data: SweepResult): Block[] {
     {
       id: 'session',
       head: 'session',
-      of: ({ run: { session_id: id } }) => (id === null ? { missing: 'it kept no session' } : { code: id }),
+      of: ({ run: { session_id: id } }) => (id === null ? { missing: 'no session' } : { code: id }),
     },
   ];
   const kept = ['run', 'took', 'session', ...figures, ...data.varied];
@@ -100,7 +100,7 @@ function runBlocks(data: SweepResult): Block[] {
   });
   return [
     ...(alike.length > 0 ? [{ t: 'text', text: ['all: ', ...alike] } as const] : []),
-    tableOf('Main figures of each run; the CSV has all', dropped, lines, { filter: true }),
+    tableOf('Main figures of each run; all are in the CSV', dropped, lines, { filter: true }),
   ];
 }
 
@@ -191,9 +191,9 @@ function planSection({ runs, protocol }: SweepResult): Section {
       {
         t: 'text',
         text: [
-          'Each run is a process of its own',
+          'Each run is its own process',
           ...(timeout === null ? [] : [', stopped after ', seconds(timeout)]),
-          `; retries after a fault of the machine: ${retries}. Before each run the memory of the GPUs must be free again, and `,
+          `; retries after a fault of the machine: ${retries}. Each run starts when GPU memory is free again and `,
           { n: free, unit: 'B' },
           ' of disk.',
         ],

@@ -252,7 +252,7 @@ function variantOf(
       {
         id: 'prompt_cost',
         question: 'What does twice the prompt cost?',
-        answer: 'From 200 to 400 prompt tokens TTFT grows by 2.9 ms; the fit is off by 1.3 %.',
+        answer: 'From 200 to 400 prompt tokens TTFT grows by 2.9 ms; the fit is error 1.3 %.',
         figures: {},
       },
     ],

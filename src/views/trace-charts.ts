@@ -115,7 +115,7 @@ export function densityChart(density: Density): LinesChart {
   return {
     form: 'lines',
     small: true,
-    x: { name: 'since the session began', unit: 's' },
+    x: { name: 'since session start', unit: 's' },
     panels: [
       {
         unit: 'ratio',
@@ -145,7 +145,7 @@ export function memoryChart(
     points.map(([ns, bytes]) => [ns / 1e9, bytes] as const);
   return {
     form: 'lines',
-    x: { name: 'since the session began', unit: 's' },
+    x: { name: 'since session start', unit: 's' },
     panels: [
       {
         unit: 'B',

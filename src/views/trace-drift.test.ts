@@ -18,7 +18,7 @@ function cells(change: ReturnType<typeof figure> | ReturnType<typeof missing>): 
 test.each([
   [[0.01, 0.05], 'slower'],
   [[-0.05, -0.01], 'faster'],
-  [[-0.01, 0.05], 'no trend beyond chance'],
+  [[-0.01, 0.05], 'no significant trend'],
 ] as const)('an interval of %j is %s', ([low, high], verdict) => {
   expect(cells(figure(0.02, 'ratio', 'a test', { ci95: [low, high] }))[4]).toBe(verdict);
 });

@@ -6,9 +6,9 @@ import { tableOf } from './table-of.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 
 const alike: Record<Drift['alike'], string> = {
-  place: 'the same place in other requests',
+  place: 'same position in other requests',
   batch: 'the same batch size',
-  kind: 'its kind',
+  kind: 'same kind',
 };
 
 /** Whether steps became slower over the run; null where no step has another to be compared with. */
@@ -17,16 +17,16 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
   if (compared.length === 0) return null;
   return {
     id: 'drift',
-    title: 'Did steps become slower over the run?',
+    title: 'Step time over the run',
     level: 2,
     blocks: [
       tableOf(
-        'From the begin of the run to its end',
+        'From start to end of the run',
         [
           { id: 'phase', head: 'phase', of: ({ kind }) => phaseLabel(kind) },
           { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
           { id: 'span_ns', head: 'over', ...number, of: ({ span_ns: span }) => ns(span) },
-          { id: 'change', head: 'change of a step', ...number, of: ({ change }) => ({ figure: change }) },
+          { id: 'change', head: 'change per step', ...number, of: ({ change }) => ({ figure: change }) },
           { id: 'verdict', head: '', wraps: true, of: verdict },
           { id: 'alike', head: 'compared with steps of', drop: 0, of: (one) => alike[one.alike] },
         ],
@@ -42,7 +42,7 @@ function verdict({ change }: Drift): Text {
     return { missing: change.value === null ? change.reason.text : 'one step' };
   const [low, high] = change.ci95;
   if (low > 0) return 'slower';
-  return high < 0 ? 'faster' : 'no trend beyond chance';
+  return high < 0 ? 'faster' : 'no significant trend';
 }
 
 const parts = ({ kind, parts: tenths }: Drift): Block => ({
@@ -51,7 +51,7 @@ const parts = ({ kind, parts: tenths }: Drift): Block => ({
   title: `Tenths of the run: ${phaseLabel(kind)}`,
   blocks: [
     tableOf(
-      'Median of time / median of the steps alike',
+      'Median time relative to comparable steps',
       [
         { id: 'from_ns', head: 'from', ...number, of: ({ from_ns: from }) => ns(from) },
         { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
@@ -59,7 +59,7 @@ const parts = ({ kind, parts: tenths }: Drift): Block => ({
           id: 'relative',
           head: 'relative time',
           ...number,
-          of: ({ relative }) => (relative === null ? { missing: 'no step began there' } : ratio(relative)),
+          of: ({ relative }) => (relative === null ? { missing: 'no step started there' } : ratio(relative)),
         },
       ],
       tenths,

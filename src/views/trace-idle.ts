@@ -8,8 +8,8 @@ import { bare, codeOr, counted, kernelNamed, ns, number, ratio, spread } from '.
 
 /** Rows of a table without a click. */
 const atOnce = 15;
-const noOperator = 'the capture has no operator there';
-const noCall = 'a call has no part in it';
+const noOperator = 'no operator there';
+const noCall = 'no call in it';
 
 /** Gaps by cause and by what ended them, and the longest of them. */
 export function idleSection({ idle: { waits, longest } }: TraceResult): Section {
@@ -42,16 +42,16 @@ export function idleSection({ idle: { waits, longest } }: TraceResult): Section 
             {
               t: 'missing',
               what: 'No idle time was found.',
-              why: 'The GPU had work all the time between its first and last.',
+              why: 'The GPU was busy from its first to its last activity.',
             },
           ]
         : [
             {
               t: 'text',
               level: 3,
-              text: 'A gap is time in which no kernel or copy ran. It is split by what the host and the queue did in it: one gap can count under several causes, each with its part of the time.',
+              text: 'A gap is time without a running kernel or copy. It is split by host and queue activity: one gap can have several causes, each with its part of the time.',
             },
-            table('By cause and what ended the gap', waits.slice(0, atOnce)),
+            table('By cause and by what ended the gap', waits.slice(0, atOnce)),
             ...(waits.length > atOnce
               ? [more(waits.length - atOnce, table('Further causes', waits.slice(atOnce)))]
               : []),
@@ -115,7 +115,7 @@ export function launchesSection({ launches, short_kernels: short, api_calls: cal
 
 const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
   tableOf(
-    'A mean instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
+    'Mean per instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
     [
       { id: 'phase', head: 'phase', wraps: true, of: ({ kind }) => phaseLabel(kind) },
       { id: 'launches', head: 'launches', ...number, of: ({ launches: n }) => bare(n) },
@@ -169,9 +169,7 @@ const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
 
 function perLayer(one: Figure, layers: Figure): Value {
   if (layers.value === null) return { figure: layers };
-  return one.value === null
-    ? { missing: 'its instances are not one pass through the layers' }
-    : bare(one.value);
+  return one.value === null ? { missing: 'an instance is not one pass through the layers' } : bare(one.value);
 }
 
 const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kernels']): Block => ({

@@ -19,7 +19,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
     level: 2,
     blocks:
       kernels.length === 0
-        ? [{ t: 'missing', what: 'There is no kernel.', why: 'The capture recorded none.' }]
+        ? [{ t: 'missing', what: 'No kernels.', why: 'The capture recorded none.' }]
         : [
             {
               t: 'text',
@@ -29,7 +29,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
                 counted(total.names),
                 ' names, ',
                 ns(total.total_ns),
-                ' in all. “Per phase” is how many run in a mean instance.',
+                ' in all. “Per phase”: mean number per instance.',
               ],
             },
             kernelTable(
@@ -73,7 +73,7 @@ const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
         head: 'sd',
         ...number,
         drop: 2,
-        of: ({ sd_ns: n }) => (n === null ? { missing: 'of one call there is no spread' } : ns(n)),
+        of: ({ sd_ns: n }) => (n === null ? { missing: 'one call has no spread' } : ns(n)),
       },
       { id: 'per_phase', head: 'per phase', drop: 1, of: perPhase },
       { id: 'tile', head: 'tile', drop: 0, of: ({ tile }) => tile ?? { missing: 'the name has no tile' } },
@@ -199,9 +199,9 @@ export function copiesSection({ copies }: TraceResult): Section {
     level: 2,
     blocks:
       copies.length === 0
-        ? [{ t: 'missing', what: 'There is no copy.', why: 'The capture recorded no copy or memset.' }]
+        ? [{ t: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
         : [
-            copyTable('Whole capture; exposed: time in which nothing else ran', whole),
+            copyTable('Whole capture; exposed: time without overlap', whole),
             {
               t: 'fold',
               level: 3,
@@ -253,7 +253,7 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
   blocks: [
     { t: 'text', text: overlap.text },
     tableOf(
-      'Of the whole capture',
+      'Whole capture',
       [
         { id: 'what', head: '', of: ([what]) => what },
         { id: 'time_ns', head: 'time', ...number, of: ([, time]) => ns(time) },
@@ -310,7 +310,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
     blocks: [
       { t: 'text', text },
       tableOf(
-        `Operators of ${phaseLabel(phase)}: “costs” says whether its own host time, its kernels or the allocator takes most`,
+        `Operators of ${phaseLabel(phase)}: “costs”: the largest of own host time, kernels and allocator`,
         [
           { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
           { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },

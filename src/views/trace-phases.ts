@@ -30,15 +30,15 @@ export function phasesSection(data: TraceResult): Section {
 const noPhase: Block = {
   t: 'missing',
   what: 'No phase was found.',
-  why: 'The capture has no range whose name says prefill, decode or another phase: NVTX ranges or record_function marks make them.',
+  why: 'No range in the capture is named prefill, decode or another phase. Add NVTX ranges or record_function marks.',
 };
 
 const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   {
     t: 'text',
     level: 3,
-    text: `A mean instance of each phase; 100 % is its time ${
-      phases.some(isClean) ? 'without the profiler where that is known' : 'under the profiler'
+    text: `Mean per instance of each phase; 100 % is its time ${
+      phases.some(isClean) ? 'without the profiler if known' : 'under the profiler'
     }, and the parts sum to it.`,
   },
   {
@@ -84,10 +84,10 @@ const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
 function partTable(phases: readonly TracePhase[]): Block {
   return {
     t: 'table',
-    title: 'Time of a mean instance',
+    title: 'Time (mean per instance)',
     columns: [
       { id: 'phase', head: 'phase' },
-      { id: 'part', head: 'what the GPU did', wraps: true },
+      { id: 'part', head: 'GPU activity', wraps: true },
       { id: 'mean_ms', head: 'mean', ...number },
       { id: 'share', head: 'of the phase', ...number },
     ],
@@ -143,7 +143,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
       head: 'main cause',
       drop: 1,
       of: ({ cause }) =>
-        cause === null ? { missing: 'it was never idle, or is split by batch size' } : idleCauseLabel(cause),
+        cause === null ? { missing: 'never idle, or split by batch size' } : idleCauseLabel(cause),
     },
     { id: 'kernels', head: 'kernels', ...number, of: ({ of }) => mean(of.kernels) },
     { id: 'launches', head: 'launches', ...number, of: ({ of }) => mean(of.launches) },
@@ -172,7 +172,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
         ...number,
         drop: 2,
         of: ({ of: { wall } }) =>
-          wall.sd_ns === null ? { missing: 'of one instance there is no spread' } : ns(wall.sd_ns),
+          wall.sd_ns === null ? { missing: 'one instance has no spread' } : ns(wall.sd_ns),
       },
       { id: 'median_ns', head: 'median', ...number, drop: 0, of: ({ median_ns: n }) => ns(n) },
       {

@@ -24,7 +24,7 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
   const section = { id: 'timeline', title: onCpu ? 'Timeline' : 'GPU timeline', level: 3 as const };
   if (!timeline) {
     const why = 'No kernel, copy or operator was recorded with a time.';
-    return { ...section, blocks: [{ t: 'missing', what: 'There is no timeline.', why }] };
+    return { ...section, blocks: [{ t: 'missing', what: 'No timeline.', why }] };
   }
   const { density, events, lanes, names, dropped } = timeline;
   const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, longest);
@@ -43,9 +43,9 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
           counted(events.length),
           ' events',
           ...(dropped > 0
-            ? ['; ', counted(dropped), ' more are left out (inferscope export --format chrome-trace has all)']
+            ? ['; ', counted(dropped), ' more are omitted (inferscope export --format chrome-trace has all)']
             : []),
-          '. What is narrower than a pixel is drawn 0.7 pixels wide: zoom in to distinguish such events.',
+          '. Events narrower than a pixel are drawn 0.7 pixels wide: zoom in to distinguish them.',
         ],
       },
       {
@@ -67,8 +67,7 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
             {
               id: 'class',
               head: 'class',
-              of: (event) =>
-                event.class === null ? { missing: 'it has no class' } : classLabels[event.class],
+              of: (event) => (event.class === null ? { missing: 'no class' } : classLabels[event.class]),
             },
             { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
             { id: 'dur_ns', head: 'duration', ...number, of: ({ dur_ns: n }) => ns(n) },
@@ -136,7 +135,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
           '.',
           memory.capture_id === source.attribution.capture_id
             ? ''
-            : ' It is another run of the program than the timeline.',
+            : ' It belongs to another run of the program than the timeline.',
         ],
       },
       {
@@ -156,7 +155,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
       ...(allocating.length > 0
         ? [
             tableOf(
-              'Operators by what their own code allocated over the capture, freed memory included',
+              'Operators by memory allocated by their own code over the capture, including freed memory',
               [
                 { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
                 { id: 'allocated_bytes', head: 'allocated', ...number, of: ({ bytes }) => size(bytes) },

@@ -143,19 +143,19 @@ const methodLabels: Record<string, string> = {
   api: 'the API call that launched it',
   process_range: 'a range of the whole process around that call',
   thread: 'the thread that launched it',
-  time: 'its time alone',
+  time: 'its time only',
 };
 
 function lossesSection({ attribution, source }: TraceResult): Section {
   const total = attribution.methods.reduce((sum, { kernel_ns: n }) => sum + n, 0);
   return {
     id: 'losses',
-    title: 'What was used, and what was lost',
+    title: 'Captures used, and losses',
     level: 2,
     blocks: [
       { t: 'notes', items: source.why },
       tableOf(
-        'Executions and their captures; nothing is summed over them',
+        'Executions and their captures; figures are never summed over them',
         [
           { id: 'execution', head: 'execution', of: ({ execution_id: id }) => id },
           { id: 'purpose', head: 'purpose', of: ({ purpose }) => purpose },
@@ -170,14 +170,14 @@ function lossesSection({ attribution, source }: TraceResult): Section {
                 ' kernels)',
               ]),
           },
-          { id: 'used_for', head: 'used for', of: ({ used_for: use }) => use ?? 'nothing here' },
+          { id: 'used_for', head: 'used for', of: ({ used_for: use }) => use ?? 'not used' },
         ],
         source.executions,
       ),
       {
         level: 3,
         ...tableOf(
-          'How kernels found their phase',
+          'How kernels were assigned to phases',
           [
             {
               id: 'how',
@@ -218,7 +218,7 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
   level: 3,
   blocks: [
     tableOf(
-      'Devices; the page is about the one in focus',
+      'Devices; the page shows the one in focus',
       [
         {
           id: 'device',
@@ -267,20 +267,20 @@ const meanings: readonly [name: string, text: string][] = [
     'Wall time of a phase',
     'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. By the host’s ranges where the program waits for the device in every step, else from the first device activity of one to that of the next.',
   ],
-  ['Busy', 'At least one kernel or copy ran on the device. Time in which several ran is counted once.'],
+  ['Busy', 'At least one kernel or copy ran on the device; concurrent ones are counted once.'],
   [
     'Idle, by cause',
     'Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronisation where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device’s usual one, the rest is a device dependency.',
   ],
   [
     'Total and counted once',
-    'Total is the sum of durations. Counted once (exclusive) leaves out what another kernel of the same moment is counted for.',
+    'Total is the sum of durations. Counted once (exclusive) omits time already counted for another kernel that ran at the same time.',
   ],
   ['Queue', 'From the return of the launching call to the kernel’s start, of kernels that started after it.'],
-  ['Exposed', 'Copies or communication while no compute kernel ran: what hiding them could save.'],
+  ['Exposed', 'Copies or communication while no compute kernel ran: the most that overlap could save.'],
   [
     'With and without profiler',
-    'Kernel times hold under a profiler; host times grow. “Without profiler” is a clean run of the same workload where the session has one.',
+    'Kernel times stay valid under a profiler; host times grow. “Without profiler” is a clean run of the same workload, if the session has one.',
   ],
   ['n, sd', 'Number of instances and their sample standard deviation.'],
 ];

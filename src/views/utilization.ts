@@ -54,7 +54,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
           {
             t: 'text',
             level: 3,
-            text: `${model.name} in ${model.dtype} (${model.from}) on ${on}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; refined MFU is of the matrix products that ran.`,
+            text: `${model.name} in ${model.dtype} (${model.from}) on ${on}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; refined MFU counts the matrix products that ran.`,
           },
           ...stageBlocks(utilization),
           {
@@ -67,8 +67,8 @@ export function utilizationSection(utilization: Utilization | null | undefined):
       : [
           {
             t: 'missing',
-            what: 'No utilisation is known.',
-            why: 'The session does not say which model it ran: inferscope import --model, or inferscope session utilization --model, names it.',
+            what: 'Utilization is unknown.',
+            why: 'The session does not record its model. Give it with inferscope import --model or inferscope session utilization --model.',
           },
         ],
   };
@@ -104,17 +104,17 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     },
     { id: 'mbu', head: 'MBU', ...number, of: ({ mbu }) => share(mbu) },
     { id: 'roof_share', head: 'of roof', ...number, of: ({ roof_share: roof }) => share(roof) },
-    { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? { missing: 'no roof is known' } },
+    { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? { missing: 'roof unknown' } },
   ];
   const notes = stages.flatMap((stage) => {
     const label = labelOf(stage, stages);
     return [
-      ...(stage.profiled ? [`${label}: the time is that under the profiler.`] : []),
+      ...(stage.profiled ? [`${label}: time under the profiler.`] : []),
       ...(stage.executed.text === null ? [] : [`${label}: ${stage.executed.text}`]),
     ];
   });
   return [
-    tableOf('A mean step; of roof: of what this machine was measured to reach', columns, stages),
+    tableOf('Mean per step; of roof: relative to measured peaks of this machine', columns, stages),
     { t: 'notes', items: notes },
   ];
 }

@@ -9,7 +9,7 @@ export function validateView(document: Document<Validation>): View {
   const { length } = data.profiles;
   return {
     command: 'validate',
-    title: `calculator against ${length} measured profile${length === 1 ? '' : 's'}`,
+    title: `estimate compared with ${length} measured profile${length === 1 ? '' : 's'}`,
     document,
     session: data.session ?? { id: null, started_at: '' },
     lead: [
@@ -43,7 +43,7 @@ function verdict({ result, counts, tolerance }: Validation): Text {
 
 /** +4.2 %: the calculator says too much. */
 export const signedShare = (n: number | null): Text =>
-  n === null ? { missing: 'nothing was measured' } : { n, unit: 'ratio', signed: true };
+  n === null ? { missing: 'not measured' } : { n, unit: 'ratio', signed: true };
 
 const errorColumns: readonly Column[] = [
   { id: 'profiles', head: 'n', numeric: true },
@@ -58,7 +58,7 @@ const errorCells = (row: ErrorSummary): Text[] => [
   { count: row.profiles },
   signedShare(row.mean_share),
   row.mean_absolute_share === null
-    ? { missing: 'nothing was measured' }
+    ? { missing: 'not measured' }
     : { n: row.mean_absolute_share, unit: 'ratio' },
   signedShare(row.worst_share),
   { n: row.mean_absolute_bytes, unit: 'B' },
@@ -83,7 +83,7 @@ function errorSection(data: Validation): Section {
         t: 'text',
         level: 2,
         text: [
-          'Estimated − measured, as a share of the measured. Within: ',
+          'Error: (estimated − measured) / measured. Within tolerance: ',
           { n: data.tolerance, unit: 'ratio' },
           ' of the total, ',
           { n: share, unit: 'ratio' },
@@ -94,18 +94,18 @@ function errorSection(data: Validation): Section {
       },
       {
         t: 'table',
-        title: 'Estimated − measured, as a share of the measured',
+        title: '(estimated − measured) / measured',
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
-          ...(data.rest ? [{ cells: ['not measured by itself', ...errorCells(data.rest)] }] : []),
+          ...(data.rest ? [{ cells: ['not measured separately', ...errorCells(data.rest)] }] : []),
           { cells: [componentLabels.total, ...errorCells(data.total)] },
         ],
       },
       {
         t: 'table',
         level: 2,
-        title: 'The total, by what the profiles differ in',
+        title: 'Error of the total by group',
         columns: [{ id: 'by', head: 'total by' }, { id: 'value', head: '', wraps: true }, ...errorColumns],
         rows: data.groups.map((row) => ({ cells: [groupLabels[row.by], row.value, ...errorCells(row)] })),
       },
@@ -121,7 +121,7 @@ function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
     if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
   if (counts.size === 0) return [];
   const words = [...counts].map(([one, count]) => `${componentLabels[one]} in ${count}`).join(', ');
-  const text = `${words}: only a formula gave it, so there is nothing to compare`;
+  const text = `${words}: computed by a formula, so not compared`;
   return [{ t: 'facts', level: 2, items: [{ name: 'not measured', text }] }];
 }
 
@@ -179,12 +179,12 @@ function profileSection({ profiles }: Validation): Section {
         })),
         brief: 3,
       },
-      { t: 'heading', level: 2, text: 'Beyond the tolerance' },
+      { t: 'heading', level: 2, text: 'Above tolerance' },
       ...listed(beyond),
       {
         t: 'fold',
         level: 2,
-        title: 'What makes most of the error',
+        title: 'Largest contributions to the error',
         blocks: [
           {
             t: 'notes',
@@ -246,7 +246,7 @@ const otherSection = ({ profiles, counts }: Validation): Section => ({
 function recommendationSection({ recommendations }: Validation): Section {
   const section = { id: 'recommendations', title: 'Recommendations' };
   if (recommendations.length === 0) {
-    const text = 'none: no constant of the calculator is off by more than these profiles scatter';
+    const text = 'none: no constant of the calculator is error more than these profiles scatter';
     return { ...section, level: 2, blocks: [{ t: 'text', text }] };
   }
   return {
@@ -255,7 +255,7 @@ function recommendationSection({ recommendations }: Validation): Section {
       {
         t: 'table',
         title:
-          'Constants in src/llm/memory-constants.ts that are off, and the median of what would have been right in each profile',
+          'Constants in src/llm/memory-constants.ts that deviate, and the median of the values that fit each profile',
         columns: [
           { id: 'constant', head: 'constant', wraps: true },
           { id: 'current', head: 'now', numeric: true },

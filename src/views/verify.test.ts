@@ -105,7 +105,7 @@ describe('explain --verify as a page', () => {
     const bad = document('verify', verifyVersion, verified(hostileText));
     const page = pageOfView(verifyView(bad, explain), { clientScript });
     expect(page).not.toContain('<img src=x');
-    expect(part).toContain('the finding promised no time');
+    expect(part).toContain('no expected gain');
   });
 
   test('the markdown of it says the same', () => {

@@ -60,7 +60,7 @@ function stageBlocks(stage: Stage): Block[] {
     { t: 'text', text: `Graded on ${graded_on === 'wall' ? 'its time (W)' : 'GPU time'}: ${graded_why}.` },
     {
       t: 'table',
-      title: 'Bars of the waterfall that changed, of a mean instance',
+      title: 'Changed waterfall bars (mean per instance)',
       columns: [
         { id: 'bar', head: 'bar' },
         { id: 'before_ms', head: 'before', numeric: true },
@@ -88,11 +88,11 @@ function changeBlocks(data: VerifyResult): Block[] {
   );
   const score = scoreOf(data);
   return [
-    { t: 'heading', text: 'What the findings promised' },
+    { t: 'heading', text: 'Expected gains of the findings' },
     {
       t: 'table',
       title:
-        'Gains of a mean instance; a page draws the interval, the expectation as a line and the achieved gain as a dot',
+        'Gains (mean per instance); the HTML page shows the interval, the expected gain as a line and the achieved gain as a dot',
       columns: [
         { id: 'finding', head: 'finding', wraps: true },
         { id: 'outcome', head: 'now' },
@@ -106,7 +106,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         cells: [
           [one.title, ...drawn(one, longestMs)],
           changeOutcomes[one.outcome],
-          known(one.expected_ms, 'ms', 'the finding promised no time'),
+          known(one.expected_ms, 'ms', 'no expected gain'),
           intervalOf(one),
           known(one.achieved_ms, 'ms'),
           known(one.error, 'ratio'),
@@ -128,7 +128,7 @@ const known = (n: number | null, unit: string, why = 'the gain cannot be graded'
 
 const intervalOf = ({ low_ms: low, high_ms: high }: Change): Text =>
   low === null || high === null
-    ? { missing: 'the finding promised no interval' }
+    ? { missing: 'no expected interval' }
     : [{ n: low, unit: 'ms' }, ' to ', { n: high, unit: 'ms' }];
 
 function drawn(

@@ -47,7 +47,7 @@ function stageBlocks(stage: Stage): Block[] {
     { t: 'heading', text: headOf(stage) },
     {
       t: 'table',
-      title: 'Bars of the waterfall that change, of a mean instance',
+      title: 'Changed waterfall bars (mean per instance)',
       columns: [
         { id: 'bar', head: 'bar' },
         { id: 'before_ms', head: 'now', numeric: true },

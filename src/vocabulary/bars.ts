@@ -6,10 +6,9 @@ const idle = (id: string): string => idleCauses[id]!.meaning;
 
 /** What the time of a bar is, by the head of its id: `inefficiency.gemm` is a bar of `inefficiency`. */
 export const barMeanings: Readonly<Record<BarHead, string>> = {
-  roofline:
-    'time that the necessary FLOPs and bytes of the stage take at the peaks of the device, if all overlap',
-  serial: 'what operations cost because they run one after another, each at its own limit',
-  kernels: 'time of kernels of a class whose necessary time is not known',
+  roofline: 'time of the necessary FLOPs and bytes of the stage at the device peaks, fully overlapped',
+  serial: 'extra time because operations run one after another, each at its own limit',
+  kernels: 'time of kernels of a class with unknown necessary time',
   inefficiency: 'time of kernels of a class above their roofline',
   nonessential: 'time of kernels that fusion or another choice would remove: elementwise, copies, casts',
   exposed_comm: 'communication while nothing computes',
@@ -18,9 +17,9 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
   launch_overhead: idle('launch_overhead'),
   synchronization: idle('synchronization'),
   device_dependency: idle('device_dependency'),
-  host: 'the GPU is idle because the host does something else, by what it does',
-  unattributed: 'measured time that nothing in the session explains',
-  profiler_overhead: 'what the profiler added, where the same workload was also measured without it',
+  host: 'GPU idle because the host is busy with something else, by host activity',
+  unattributed: 'measured time that the session does not explain',
+  profiler_overhead: 'time added by the profiler, if the workload was also measured without it',
 };
 
 const labels: Readonly<Partial<Record<BarHead, string>>> = {
@@ -50,12 +49,12 @@ const hosts: Readonly<Record<string, BarWords>> = {
   loading_code: { label: 'host loading code', meaning: 'compiled, linked, or on first use' },
   framework: { label: 'host inside operators', meaning: 'operators of the framework' },
   between_operators: { label: 'host between operators', meaning: 'Python, the program' },
-  runtime_dispatch: { label: 'runtime between operators', meaning: 'it starts the next one' },
-  runtime_call: { label: 'runtime around the call', meaning: 'entering and leaving it' },
+  runtime_dispatch: { label: 'runtime between operators', meaning: 'starting the next operator' },
+  runtime_call: { label: 'runtime around the call', meaning: 'entering and leaving the call' },
   sampling: { label: 'host choosing the next token', meaning: null },
   loop: { label: 'host loop around the calls', meaning: null },
   dispatch: { label: 'host dispatching kernels', meaning: 'Python, framework, launch calls' },
-  idle_cores: { label: 'cores without work', meaning: 'those that the engine may use' },
+  idle_cores: { label: 'idle cores', meaning: 'of the cores that the engine may use' },
 };
 
 /** The one name of a bar, and what it is. */

@@ -21,7 +21,7 @@ export const pointOutcomeLabels: Readonly<Record<BenchPointResult['outcome'], st
 
 export const pointOutcomeMeanings: typeof pointOutcomeLabels = {
   measured: 'all timed repeats ran',
-  out_of_memory: 'the point does not fit the memory of the device',
+  out_of_memory: 'the point does not fit device memory',
   failed: 'the engine failed at this point',
   skipped: 'not started: a smaller point already failed, or it does not fit',
   stopped: 'the benchmark was stopped before or during it',
@@ -42,10 +42,10 @@ export const answerLabels: Readonly<Record<BenchAnswer['id'], string>> = {
 };
 
 export const fitLabels: Readonly<Record<BenchFit['id'], string>> = {
-  prompt: 'First token against the prompt',
-  output: 'End to end against the output',
-  batch_ttft: 'First token against the batch',
-  batch_tpot: 'Time per output token against the batch',
+  prompt: 'TTFT by prompt length',
+  output: 'End to end by output length',
+  batch_ttft: 'TTFT by batch size',
+  batch_tpot: 'TPOT by batch size',
 };
 
 /** "128 in + 64 out" */

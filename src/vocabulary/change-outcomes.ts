@@ -1,10 +1,10 @@
 import type { VerifyResult } from '../model/documents/explain.js';
 
-/** What became of a finding after a change. */
+/** Outcome of a finding after a change. */
 export const changeOutcomes: Readonly<Record<VerifyResult['changes'][number]['outcome'], string>> = {
   gone: 'gone',
   smaller: 'smaller',
-  still_there: 'still there',
+  still_there: 'unchanged',
   new: 'new',
   not_judged: 'not judged',
 };
@@ -14,5 +14,5 @@ export const changeOutcomeMeanings: typeof changeOutcomes = {
   smaller: 'found on both sides, with less time at stake after the change',
   still_there: 'found on both sides with about the same time at stake',
   new: 'found only after the change',
-  not_judged: 'the session after the change holds nothing to judge it by',
+  not_judged: 'the session after the change has no data to judge it',
 };

@@ -231,7 +231,10 @@ export function figureParts(figure: Figure): Parts {
   return { ...parts, spread: `${interval} (95 %${n && `, ${n}`})`, interval };
 }
 
-/** As many digits as the half width supports, two at least and three at most; a half width of 1 to 3 units needs its second digit. */
+/**
+ * As many digits as the half width supports, two at least and three at most; a half width of 1 to 3 units needs its
+ * second digit.
+ */
 function numberWithin(value: number, half: number, rung: Rung): string {
   const most = digitsOf(rung, 3);
   if (!(half > 0) || Math.abs(value) < 1e-6) return formatNumber(value, most);
@@ -259,7 +262,7 @@ export function formatFigureWithInterval(figure: Figure): string {
 
 /**
  * A utilisation (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
- * roof too low, or the time too short: the reader is told, the value is neither hidden nor clamped.
+ * roof too low, or the time too short: the value is marked, not hidden or clamped.
  */
 export function isAccountingFault(figure: Figure): boolean {
   if (figure.value === null) return false;

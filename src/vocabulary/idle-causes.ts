@@ -4,11 +4,11 @@ interface IdleCause {
   colour: `#${string}`;
 }
 
-/** Causes of a GPU's idle time by the waterfall's bar, in its order; one hue, as none of them is a kernel class. */
+/** Causes of GPU idle time by waterfall bar, in its order; one hue, since they are not kernel classes. */
 export const idleCauses: Readonly<Record<string, IdleCause>> = {
   host: {
     label: 'host between launches',
-    meaning: 'the launching thread was busy with something else: Python, the framework, the program',
+    meaning: 'the launching thread was busy: Python, framework, program',
     colour: '#7f2704',
   },
   'host.start_up': {
@@ -23,7 +23,7 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   },
   launch_overhead: {
     label: 'launch call',
-    meaning: 'inside the API call that launches',
+    meaning: 'inside the launching API call',
     colour: '#c2480a',
   },
   synchronization: {
@@ -43,7 +43,7 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   },
   unattributed: {
     label: 'not explained',
-    meaning: 'the launch of what ended the gap was not recorded',
+    meaning: 'the launch that ended the gap was not recorded',
     colour: '#9aa3b2',
   },
 };

@@ -1,6 +1,6 @@
 import type { KernelChange } from '../model/documents/compare.js';
 
-/** What became of a kernel or operator, the last session against the first. */
+/** Change of a kernel or operator from the first to the last session. */
 export const kernelChangeLabels: Readonly<Record<KernelChange, string>> = {
   new: 'new',
   gone: 'gone',

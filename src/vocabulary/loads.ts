@@ -21,8 +21,8 @@ export const latencyMeanings: Readonly<Record<keyof typeof latencyLabels, string
   tpot: 'time per output token after the first: (end to end - TTFT) / (output tokens - 1)',
   itl: 'inter-token latency: between two tokens as they arrive',
   e2e: 'from sending the request to its last token',
-  ttft_from_schedule: 'TTFT from when an open load planned to send the request: lag of the client included',
-  e2e_from_schedule: 'end to end from when the request was planned',
+  ttft_from_schedule: 'TTFT from the scheduled send time of open-loop load, including client lag',
+  e2e_from_schedule: 'end to end from the scheduled send time',
 };
 export type LatencyId = keyof typeof latencyLabels;
 
@@ -39,6 +39,6 @@ export const rateMeanings: Readonly<Record<keyof typeof rateLabels, string>> = {
   output_tokens_per_s: 'output tokens per second',
   total_tokens_per_s: 'prompt and output tokens per second',
   requests_per_s: 'completed requests per second',
-  goodput: 'requests per second that keep every target of the SLO',
-  offered_requests_per_s: 'requests per second that the load planned',
+  goodput: 'requests per second that meet all SLO targets',
+  offered_requests_per_s: 'scheduled requests per second',
 };

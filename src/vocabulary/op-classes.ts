@@ -17,8 +17,8 @@ export const classLabels: Record<OpClass, string> = {
 };
 
 export const classMeanings: Record<OpClass, string> = {
-  gemm: 'matrix products, grouped and quantised ones too',
-  attention: 'scores, softmax and values, fused or in parts, and kernels that serve them alone',
+  gemm: 'matrix products, including grouped and quantized ones',
+  attention: 'scores, softmax and values, fused or in parts, and kernels used only by them',
   norm: 'RMSNorm, LayerNorm and their fused forms',
   elementwise: 'activations, additions, casts within arithmetic, rotary embedding',
   copy: 'copies between layouts or types, concatenation, gather and scatter',

@@ -48,7 +48,7 @@ describe('gemm', () => {
     expect(ran.stdout).toContain('NVIDIA H200 · decode');
     expect(ran.stdout).toMatch(/1×1408×512 +\S+ +24 /);
     expect(ran.stdout).not.toContain('64×1408×512');
-    expect(ran.stdout).toContain('by model, not measured');
+    expect(ran.stdout).toContain('model, not measured');
     // M* = r·b·K·N / (2NK − r·b(K + N)), r = 989/4.8, b = 2
     expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M 456');
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);

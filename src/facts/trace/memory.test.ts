@@ -42,7 +42,7 @@ test('an H200 under torch with profile_memory: peaks are those of the raw events
   const view = capturesView({ session: of, trace, counters: null, gemms: null });
   const page = pageOfView(view, { clientScript: '' });
   expect(page).toContain('data-chart="trace_memory"');
-  expect(page).toContain('Operators by what their own code allocated');
+  expect(page).toContain('Operators by memory allocated by their own code');
 });
 
 test('by hand: the focus device alone, the phase of the peak, and nothing where nothing was recorded', async () => {
