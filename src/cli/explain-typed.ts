@@ -1,3 +1,4 @@
+import type { ContextOptions } from './context-options.js';
 export const stageKinds = [
   'prefill',
   'decode',
@@ -13,7 +14,7 @@ export const stageKinds = [
 export const formats = ['text', 'md', 'json'] as const;
 
 export const severities = ['high', 'medium', 'low'] as const;
-export interface ExplainOptions {
+export interface ExplainOptions extends ContextOptions {
   session: string;
   stage?: (typeof stageKinds)[number];
   format: (typeof formats)[number];

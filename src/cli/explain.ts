@@ -4,6 +4,7 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult, Finding } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
+import { defineContext, keepContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
@@ -51,6 +52,7 @@ export function define(command: Command): void {
     )
     .option('--verbose', 'show every finding with evidence, cause and verification')
     .option('--sql <n>', 'print the SQL behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
+  defineContext(command);
   for (const extension of extensions) extension.define(command);
   command
     .addHelpText(
@@ -68,12 +70,17 @@ export function define(command: Command): void {
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
       requireOne(options);
-      const { openSessionOrFile } = await import('./session-or-file.js');
+      const [{ openSession }, { openSessionOrFile }] = await Promise.all([
+        import('../session/open.js'),
+        import('./session-or-file.js'),
+      ]);
       if (options.html !== undefined) {
         const { ensureReportPath } = await import('./report-file.js');
         await ensureReportPath(options.html);
       }
-      const session = await openSessionOrFile(selector ?? options.session);
+      const given = await readContext(options);
+      const opened = await openSessionOrFile(selector ?? options.session);
+      const session = (await keepContext(opened.id, given)) ? await openSession(opened.id) : opened;
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const found = await explanationOf(session, options);
       if (options.sql === undefined) {

@@ -1,15 +1,14 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 
-interface ImportCommandOptions {
-  roofline?: string;
+interface ImportCommandOptions extends ContextOptions {
   session?: string;
   name?: string;
   tag: string[];
-  model?: string;
   raw: boolean;
   analyze: boolean;
   json?: boolean;
@@ -35,7 +34,8 @@ export function define(command: Command): void {
     .option('--no-raw', 'save the tables only, not the raw files')
     .option('--no-analyze', 'import only; no summary, no report')
     .option('--json', 'print one document: inferscope/trace, counters, gemms, results or session-show')
-    .option('--quiet', 'no progress on stderr')
+    .option('--quiet', 'no progress on stderr');
+  defineContext(command)
     .addHelpText(
       'after',
       examples(
@@ -62,8 +62,12 @@ export function define(command: Command): void {
       const { importApart, wholeFolders } = await import('./import-apart.js');
       const paths = wholeFolders(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
+      // Model and roofline are part of a new session; what else is stated of it goes next to it.
+      const { model: _, roofline: _roofs, ...stated } = options;
+      const given = await readContext(stated);
       const { runImport } = await import('./import-run.js');
       const id = await interruptible((signal) => runImport(paths, options, signal));
+      await keepContext(id, given);
       const { showSession } = await import('./session-summary.js');
       await showSession(id, options);
     });

@@ -18,6 +18,7 @@ import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
+import { type ContextOptions, keepContext, readContext } from './context-options.js';
 import { showSession } from './session-summary.js';
 import { refuseUnused } from './unused-options.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
@@ -25,7 +26,7 @@ import { formatNs } from '../vocabulary/format.js';
 
 export type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
 
-export interface RunCommandOptions {
+export interface RunCommandOptions extends ContextOptions {
   name?: string;
   tag: string[];
   evaluator: string[];
@@ -78,11 +79,13 @@ export async function runCommand(
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   refuseOthersOptions(typed, chosen.evaluators);
+  const given = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const kept = await interruptibleRun((interrupts) =>
     recordAndKeep(command, options, { ...chosen, kernels }, interrupts),
   );
   if (!options.quiet) startProgress(false).done('session saved', kept.id);
+  await keepContext(kept.id, given);
   await conclude(kept, options);
 }
 

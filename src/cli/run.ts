@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { defineContext } from './context-options.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
@@ -70,7 +71,8 @@ export function define(command: Command): void {
         .default('own', '4 when the program failed'),
     )
     .option('--json', "print one document; the program's stdout goes to stderr")
-    .option('--quiet', 'no progress on stderr')
+    .option('--quiet', 'no progress on stderr');
+  defineContext(command)
     .addHelpText(
       'after',
       examples(

@@ -9,6 +9,7 @@ import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
+import { defineSet } from './session-set.js';
 import { defineUtilization } from './session-utilization.js';
 
 // Each action loads only its part of the store: `session list` needs neither DuckDB nor the archive reader.
@@ -24,6 +25,7 @@ export function define(command: Command): void {
   defineList(command);
   defineShow(command);
   defineCompare(command);
+  defineSet(command);
   defineUtilization(command);
   defineUserData(command);
   defineDelete(command);
@@ -188,7 +190,7 @@ async function editing(selector: string, options: JsonOption, edit: Edit): Promi
   const session = selectSession(selector);
   const user = await edit(session);
   if (options.json) {
-    await printJson('session-user', { id: session.id, user });
+    await printJson('session-user', { id: session.id, user }, [], '1.1');
     return;
   }
   const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';

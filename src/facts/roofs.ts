@@ -189,6 +189,8 @@ function measuredGpu(
 
 /** The GPU roofline that the session was measured with; null when there was none. */
 export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
+  const { context } = session.user;
+  if (context?.roofline) return context.roofline;
   return holds(session.manifest, 'roofline')
     ? gpuRooflineSchema.parse(await planOf(session, 'roofline'))
     : null;

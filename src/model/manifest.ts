@@ -1,3 +1,4 @@
+import { contextSchema, givenParts } from './context.js';
 import { z } from 'zod';
 import { documentSchema } from './document.js';
 import { subjects } from './subjects.js';
@@ -77,6 +78,10 @@ export const workloadSchema = z.object({
   input_len: z.number().int().nullable(),
   output_len: z.number().int().nullable(),
   tensor_parallel_size: z.number().int().default(1),
+  given: z
+    .array(z.enum(givenParts))
+    .optional()
+    .describe('Parts that the user gave and nothing recorded: in documents, never in session.json.'),
 });
 
 export const manifestDataSchema = z.object({
@@ -122,7 +127,8 @@ export const userDataSchema = z.object({
   name: z.string().nullable(),
   tags: z.array(z.string()),
   notes: z.array(z.object({ at: z.string(), text: z.string() })),
+  context: contextSchema.optional().describe('What the user says of the workload (1.1).'),
 });
-export const userVersion = '1.0';
+export const userVersion = '1.1';
 export const userSchema = documentSchema('user', userVersion, userDataSchema);
 export type UserData = z.infer<typeof userDataSchema>;

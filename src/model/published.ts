@@ -134,7 +134,7 @@ export const documentSources: Readonly<Record<DocumentName, string>> = {
   error: 'any command with `--json` that fails',
   'session-list': '`session list --json`',
   'session-show': '`session show --json`',
-  'session-user': '`session rename --json`, also `tag` and `note`',
+  'session-user': '`session rename --json`, also `tag`, `note` and `set`',
   'session-delete': '`session delete --json`',
   'session-export': '`session export --json`',
   'session-import': '`session import --json`',

@@ -97,7 +97,8 @@ async function swap(
   written: Written,
   home: Home,
 ): Promise<boolean> {
-  const data = merge(base.manifest, summary, written);
+  const recorded = { ...base.manifest, workload: base.recordedWorkload };
+  const data = merge(recorded, summary, written);
   try {
     for (const { path } of keptFiles(base.manifest))
       await linkOrCopy(join(base.folder, path), join(temporary, path));

@@ -1,3 +1,4 @@
+import type { Context } from '../model/context.js';
 import type { UserData } from '../model/manifest.js';
 import type { SessionFolder } from './folders.js';
 import { homeFolders, type Home } from './home.js';
@@ -37,6 +38,18 @@ export async function noteSession(
     ...user,
     notes: [...user.notes, { at: at.toISOString(), text }],
   }));
+}
+
+/** Adds to what is known of the workload; `clear` forgets what was given before. */
+export async function giveContext(
+  session: Pick<SessionFolder, 'folder'>,
+  given: Context,
+  clear = false,
+): Promise<UserData> {
+  return changeUser(session.folder, ({ context, ...user }) => {
+    const next = { ...(clear ? {} : context), ...given };
+    return { ...user, ...(Object.keys(next).length > 0 && { context: next }) };
+  });
 }
 
 function checkTag(tag: string): void {

@@ -13,6 +13,7 @@ import { corrupt } from './session-problem.js';
 import { sharedDatabase } from './shared-database.js';
 import { readUser } from './user-file.js';
 import type { SessionTables } from './views.js';
+import { withContext } from './with-context.js';
 
 /** Tables up to this size are hashed whenever their session is opened (a tenth of a second); `verify` hashes all. */
 const hashedOnOpenBytes = 32 * 2 ** 20;
@@ -22,7 +23,10 @@ export interface Session {
   folder: string;
   /** Version of inferscope that wrote it. */
   toolVersion: string;
+  /** As recorded, its workload with what the user gave in its place. */
   manifest: ManifestData;
+  /** The workload as session.json has it. */
+  recordedWorkload: ManifestData['workload'];
   /** What was lost or doubtful when it was written. */
   issues: Issue[];
   user: UserData;
@@ -75,7 +79,8 @@ export async function openFolder({ id, folder }: SessionFolder): Promise<Session
     id,
     folder,
     toolVersion: file.toolVersion,
-    manifest,
+    manifest: { ...manifest, workload: withContext(manifest.workload, user.context ?? {}) },
+    recordedWorkload: manifest.workload,
     issues: file.issues,
     user,
     userIssue: issue,

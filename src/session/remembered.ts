@@ -25,7 +25,10 @@ export async function remembered<T>(
   if (rows.reduce((sum, file) => sum + file.rows, 0) < worthRows) return compute();
   const folder = join(session.folder, 'derived');
   const path = join(folder, `${name}.json`);
-  const key = [session.sha256, session.user.name ?? '', toolVersion, installed()].join(' ');
+  const { name: called, context } = session.user;
+  const key = [session.sha256, called ?? '', JSON.stringify(context ?? {}), toolVersion, installed()].join(
+    ' ',
+  );
   const known = await read(path, key, schema);
   if (known !== null) return known;
   const answer = await compute();

@@ -4,14 +4,14 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../model/errors.js';
 import type { Issue } from '../model/document.js';
-import type { UserData } from '../model/manifest.js';
+import { contextSchema } from '../model/context.js';
+import { type UserData, userVersion } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import { flushToDisk, writeDurably } from './kept-file.js';
 import { newer } from './session-problem.js';
 import { asStorageFailure } from './storage-failure.js';
 
 export const userFileName = 'user.json';
-const writtenVersion = '1.0';
 const readableMajor = 1;
 
 export function freshUser(name: string | null = null, tags: string[] = []): UserData {
@@ -44,6 +44,8 @@ export function readUser(folder: string): { user: UserData; issue: Issue | null;
 }
 
 function lenient(data: Record<string, unknown>): UserData {
+  const context = contextSchema.optional().safeParse(data['context']);
+  if (!context.success) throw new Error('its context has another form');
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
   return {
     name: typeof data['name'] === 'string' ? data['name'] : null,
@@ -52,6 +54,7 @@ function lenient(data: Record<string, unknown>): UserData {
       const { at, text } = (note ?? {}) as { at?: unknown; text?: unknown };
       return typeof at === 'string' && typeof text === 'string' ? [{ at, text }] : [];
     }),
+    ...(context.data && { context: context.data }),
   };
 }
 
@@ -60,7 +63,7 @@ export async function writeUser(folder: string, user: UserData): Promise<void> {
   const path = join(folder, userFileName);
   const next = join(folder, `.${userFileName}.${randomBytes(4).toString('hex')}`);
   const document = {
-    schema: `inferscope/user/${writtenVersion}`,
+    schema: `inferscope/user/${userVersion}`,
     tool_version: toolVersion,
     data: user,
     issues: [],

@@ -11,14 +11,15 @@ export function modelWords({ model }: Workload): string {
   const traits = [
     model.weights === 'unknown' ? null : `${model.weights} weights`,
     // "MatMulNBits int4, block 32" says the dtype already.
-    quantization?.includes(dtype) ? null : dtype,
+    quantization?.includes(dtype) || dtype === 'unknown' ? null : dtype,
     quantization,
   ].filter((trait) => trait !== null);
-  return `${model.name} (${traits.join(', ')})`;
+  return traits.length === 0 ? model.name : `${model.name} (${traits.join(', ')})`;
 }
 
-/** "onnxruntime 1.30.0 CPU, 1 thread". */
+/** "onnxruntime 1.30.0 CPU, 1 thread"; "" where no engine was recorded. */
 export function engineWords({ engine, device, threads }: Workload): string {
+  if (engine.name === 'unknown') return '';
   const version = engine.version ? `${nbsp}${engine.version}` : '';
   const where = device === 'cpu' ? 'CPU' : device;
   return `${engine.name}${version}${nbsp}${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
@@ -30,10 +31,25 @@ export function shapeWords({ batch_size, input_len, output_len }: Workload): str
   const tokens =
     input_len === null && output_len === null
       ? null
-      : `${input_len ?? '–'}${nbsp}in${nbsp}+${nbsp}${output_len ?? '–'}${nbsp}out${nbsp}tokens`;
+      : output_len === null
+        ? plural(input_len!, 'prompt token')
+        : `${input_len ?? '–'}${nbsp}in${nbsp}+${nbsp}${output_len}${nbsp}out${nbsp}tokens`;
   return [batch, tokens].filter((part) => part !== null).join(', ');
 }
 
 /** What ran, on what, in which shape: a session's title unless it was given another. */
 export const identityWords = (workload: Workload): string =>
-  [modelWords(workload), engineWords(workload), shapeWords(workload)].filter(Boolean).join(' · ');
+  [modelWords(workload), engineWords(workload), shapeWords(workload), givenWords(workload)]
+    .filter(Boolean)
+    .join(' · ');
+
+/** "model, batch size given by you". */
+const givenWords = ({ given = [] }: Workload): string =>
+  given.length === 0 ? '' : `${given.map((part) => partWords[part]).join(', ')} given by you`;
+
+const partWords: Readonly<Record<NonNullable<Workload['given']>[number], string>> = {
+  model: 'model',
+  dtype: 'dtype',
+  batch_size: 'batch size',
+  input_len: 'prompt length',
+};

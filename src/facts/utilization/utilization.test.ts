@@ -8,6 +8,9 @@ import { fixture, imported } from '../trace/test-import.js';
 import { analyzeTrace } from '../trace/trace.js';
 import { tinyAttention, tinyConfig, tinyHead, tinyLinear, tinyWorkload } from './test-tiny.js';
 import { ms, sessionsIn, step } from './test-hand.js';
+import type { Context } from '../../model/context.js';
+import { giveContext } from '../../session/edit.js';
+import { openFolder, type Session } from '../../session/open.js';
 import { analyzeUtilization } from './utilization.js';
 
 const home = testHome();
@@ -15,6 +18,12 @@ const tiny = { name: 'tiny', config: tinyConfig };
 /** H200, NVIDIA's data sheet. */
 const peak = 989e12;
 const bandwidth = 4.8e12;
+
+/** The session opened again after its user stated what ran. */
+async function stated(session: Session, context: Context): Promise<Session> {
+  await giveContext(session, context);
+  return openFolder(session);
+}
 
 const valueOf = (one: Figure): number => {
   if (one.value === null) throw new Error(one.reason.text);
@@ -24,14 +33,14 @@ const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
 
 describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its operators', () => {
   const found = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(
-    (session) => analyzeUtilization(session, { model: tiny }),
+    async (session) => analyzeUtilization(await stated(session, { model: tiny })),
   );
   const necessary = 2 * 64 * tinyLinear + 2 * tinyHead + tinyAttention * ((64 * 65) / 2);
 
   test('keys of a config that its family does not read are warned of', async () => {
     const session = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
     const model = { ...tiny, config: { ...tiny.config, num_local_experts: 8 } };
-    const { issues } = await analyzeUtilization(session, { model });
+    const { issues } = await analyzeUtilization(await stated(session, { model }));
     expect(issues[0]).toMatchObject({ code: 'config_keys_unread' });
     expect((await found).issues.map(({ code }) => code)).not.toContain('config_keys_unread');
   });
@@ -43,7 +52,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     expect(model).toEqual({
       name: 'tiny',
       dtype: 'float16',
-      from: '--model; dtype by most of the GEMM time',
+      from: 'given by you; dtype by most of the GEMM time',
     });
     expect(device).toEqual({ name: 'NVIDIA H200', kind: 'gpu', devices: 1 });
   });
@@ -117,7 +126,9 @@ describe('an nsys capture, which has no sizes', () => {
   });
 
   test('with those of the run: as the torch trace of the same program', async () => {
-    const { stages, steps } = (await analyzeUtilization(await session, { batchSize: 1, inputLen: 64 })).data;
+    const { stages, steps } = (
+      await analyzeUtilization(await stated(await session, { batch_size: 1, input_len: 64 }))
+    ).data;
     expect(valueOf(stages[0]!.flops)).toBe(1_464_074_240);
     expect(steps[1]!.map(({ context_tokens_sum }) => context_tokens_sum)).toEqual([65, 66, 67, 68]);
     expect(stages[0]!.sizes_from).toBe('the sizes given');
@@ -326,8 +337,8 @@ describe('a timeline beside a clean execution', () => {
     const { model, stages: found } = (await analyzeUtilization(session)).data;
     expect(model!.dtype).toBe('bfloat16');
     expect(valueOf(found[0]!.flops)).toBe(1_464_074_240);
-    const asked = (await analyzeUtilization(session, { dtype: 'float32' })).data;
-    expect(asked.model).toMatchObject({ dtype: 'float32', from: "the workload's record; dtype by --dtype" });
+    const asked = (await analyzeUtilization(await stated(session, { dtype: 'float32' }))).data;
+    expect(asked.model).toMatchObject({ dtype: 'float32', from: "the workload's record; dtype by you" });
     expect(valueOf(asked.stages[0]!.peak_flops_per_s)).toBe(67e12);
   });
 });

@@ -6,7 +6,6 @@ import {
   type UtilizationStage,
   utilizationVersion,
 } from '../../model/documents/utilization.js';
-import type { DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Figure, MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
@@ -19,21 +18,12 @@ import { traceScope } from '../derived/scope.js';
 import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
-import type { NamedModel } from '../../llm/model-files.js';
 import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
 import { type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
 import { recordedSteps, type Step } from './steps.js';
 import { stageGroups, stageOf, stepRows } from './groups.js';
-
-export interface UtilizationOptions {
-  model?: NamedModel;
-  dtype?: DType;
-  /** Sizes of the run, for stages that do not tell theirs. */
-  batchSize?: number;
-  inputLen?: number;
-}
 
 /**
  * Figures of the stages that an execution without a profiler recorded itself (embedded engine, benchmark); empty where it
@@ -44,9 +34,9 @@ export async function recordedUtilization(
   database: SessionDatabase,
 ): Promise<UtilizationStage[]> {
   const { manifest } = session;
-  const found = await ofRecords(database, manifest, runSizes(manifest.workload, {}));
+  const found = await ofRecords(database, manifest, runSizes(manifest.workload));
   if (found.every(({ timed }) => timed.length === 0)) return [];
-  const { roofs, model } = await facts(session, database, null, {});
+  const { roofs, model } = await facts(session, database, null);
   return stagesOf(database, found, { roofs, model });
 }
 
@@ -78,10 +68,7 @@ interface Found {
  * MFU and MBU of every stage and step of a session that has stages and a model, whatever wrote them.
  * @throws E_USAGE when the session has no prefill and no decode step
  */
-export async function analyzeUtilization(
-  session: Session,
-  options: UtilizationOptions = {},
-): Promise<Document<UtilizationResult>> {
+export async function analyzeUtilization(session: Session): Promise<Document<UtilizationResult>> {
   const { manifest } = session;
   const database = await session.connect();
   try {
@@ -91,12 +78,12 @@ export async function analyzeUtilization(
     if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
       const clocks = await windowClocks(scope);
-      found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true)));
+      found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload), true)));
     } else {
-      found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload, options))));
+      found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload))));
     }
     if (found.every(({ timed }) => timed.length === 0)) throw noStages(session.id);
-    const { about, roofs, model } = await facts(session, database, scope, options);
+    const { about, roofs, model } = await facts(session, database, scope);
     const stages: UtilizationStage[] = [];
     const steps: UtilizationResult['steps'] = [];
     for (const one of found) {
@@ -128,11 +115,11 @@ export async function utilizationOfTrace(
   clocks: PhaseClock[],
 ): Promise<Utilization | null> {
   const { manifest } = session;
-  const run = runSizes(manifest.workload, {});
+  const run = runSizes(manifest.workload);
   // Without a model nothing is held against what the operators computed: times are all there is to say.
   const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
   if (found.length === 0) return null;
-  const { about, roofs, model } = await facts(session, scope.database, scope, {});
+  const { about, roofs, model } = await facts(session, scope.database, scope);
   return { ...about, stages: await stagesOf(scope.database, found, { model, roofs }) };
 }
 
@@ -140,7 +127,6 @@ async function facts(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope | null,
-  options: UtilizationOptions,
 ): Promise<{
   about: Pick<Utilization, 'model' | 'device'>;
   roofs: UtilizationRoofs;
@@ -153,7 +139,7 @@ async function facts(
     onCpu,
     ...(scope ? { ordinal: scope.source.focus.device } : {}),
   });
-  const model = await sessionModel(database, manifest.workload, options);
+  const model = await sessionModel(database, manifest.workload);
   const known = 'model' in model;
   return {
     about: {
@@ -165,11 +151,11 @@ async function facts(
   };
 }
 
-function runSizes(workload: Workload | null, { batchSize, inputLen }: UtilizationOptions): RunSizes {
-  const given = batchSize !== undefined || inputLen !== undefined;
+function runSizes(workload: Workload | null): RunSizes {
+  const given = workload?.given?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
   return {
-    batch_size: batchSize ?? workload?.batch_size ?? null,
-    input_len: inputLen ?? workload?.input_len ?? null,
+    batch_size: workload?.batch_size ?? null,
+    input_len: workload?.input_len ?? null,
     from: given ? 'the sizes given' : "the run's sizes",
   };
 }

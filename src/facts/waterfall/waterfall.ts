@@ -42,7 +42,7 @@ export async function waterfallFacts(
   scope: TraceScope,
 ): Promise<WaterfallFacts> {
   const { manifest } = session;
-  const model = await sessionModel(database, manifest.workload, {});
+  const model = await sessionModel(database, manifest.workload);
   const device = scope.source.focus.device;
   const roofs = gpuRoofs(deviceOf(manifest, device).name, await storedGpuRoofline(session), {
     index: device,

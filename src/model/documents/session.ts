@@ -50,10 +50,10 @@ export const sessionShowDocumentSchema = documentSchema(
   }),
 );
 
-/** `inferscope session rename|tag|note`: what user.json holds afterwards. */
+/** `inferscope session rename|tag|note|set`: what user.json holds afterwards. */
 export const sessionUserDocumentSchema = documentSchema(
   'session-user',
-  '1.0',
+  '1.1',
   z.object({ id: z.string(), user: userDataSchema }),
 );
 

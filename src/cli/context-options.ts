@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Context } from '../model/context.js';
+import { type DType, parseDType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { wholeNumber } from './numbers.js';
+
+/** What a user says of a session's workload; saved with the session. */
+export interface ContextOptions {
+  model?: string;
+  dtype?: DType;
+  batchSize?: number;
+  inputLen?: number;
+  roofline?: string;
+}
+
+/** Adds `--model --dtype --batch-size --input-len --roofline`, those that a command does not have yet. */
+export function defineContext(command: Command): Command {
+  const has = new Set(command.options.map(({ long }) => long));
+  if (!has.has('--model'))
+    command.option(
+      '--model <name>',
+      'model that ran: a preset, config.json, or its folder; saved with the session',
+    );
+  if (!has.has('--roofline'))
+    command.option(
+      '--roofline <file>',
+      'measured peaks of the recorded GPU: output of inferscope roofline --json, or a session that has them',
+    );
+  return command
+    .option('--dtype <dtype>', 'dtype that the model computed in, if not recorded', parseDType)
+    .option('--batch-size <n>', 'sequences per step, if not recorded', wholeNumber('--batch-size', 1, 8))
+    .option(
+      '--input-len <n>',
+      'prompt tokens per sequence, if not recorded',
+      wholeNumber('--input-len', 1, 128),
+    );
+}
+
+/** Reads what was given. @throws E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
+export async function readContext(options: ContextOptions): Promise<Context> {
+  const { model, dtype, batchSize, inputLen, roofline } = options;
+  return {
+    ...(model !== undefined && { model: await modelNamed(model) }),
+    ...(dtype !== undefined && { dtype }),
+    ...(batchSize !== undefined && { batch_size: batchSize }),
+    ...(inputLen !== undefined && { input_len: inputLen }),
+    ...(roofline !== undefined && { roofline: await roofsOf(roofline) }),
+  };
+}
+
+/**
+ * Saves what was given with a session, so that every analysis uses it from then on.
+ * @param clear forget first what was given before
+ * @returns whether anything changed
+ * @throws E_USAGE for peaks of a GPU that the session was not recorded on
+ */
+export async function keepContext(selector: string, given: Context, clear = false): Promise<boolean> {
+  if (Object.keys(given).length === 0 && !clear) return false;
+  const [{ openSession }, { giveContext }] = await Promise.all([
+    import('../session/open.js'),
+    import('../session/edit.js'),
+  ]);
+  const session = await openSession(selector);
+  if (given.roofline) requireGpu(given.roofline, session.manifest.hardware['gpu_name']);
+  await giveContext(session, given, clear);
+  return true;
+}
+
+function requireGpu({ gpus }: NonNullable<Context['roofline']>, gpu: unknown): void {
+  if (gpus.some(({ name }) => name === gpu)) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `--roofline has no peaks of ${typeof gpu === 'string' ? gpu : 'this session, which names no GPU'}`,
+    why: `They are of ${[...new Set(gpus.map(({ name }) => name))].join(', ')}.`,
+    fix: 'Measure the GPU that was recorded, on its machine: inferscope roofline --json > roofline.json',
+  });
+}
+
+async function modelNamed(spec: string) {
+  const { findModel } = await import('../engines/model-files/find-model.js');
+  const { name, config } = await findModel(spec);
+  return { name, config };
+}
+
+async function roofsOf(place: string) {
+  if (existsSync(place)) {
+    const { readRooflineFile } = await import('./attach-roofline.js');
+    return (await readRooflineFile(place)).roofline;
+  }
+  const [{ openSession }, { storedGpuRoofline }] = await Promise.all([
+    import('../session/open.js'),
+    import('../facts/roofs.js'),
+  ]);
+  const found = await storedGpuRoofline(await openSession(place));
+  if (found) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `session ${place} has no measured roofline of a GPU`,
+    why: '--roofline takes the output of inferscope roofline --json, or a session that has such peaks.',
+    fix: 'Measure the GPU that was recorded, on its machine: inferscope roofline --json > roofline.json',
+  });
+}

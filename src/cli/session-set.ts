@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+import { readUser } from '../session/user-file.js';
+import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { examples } from './examples.js';
+import { print, printDocument } from './output.js';
+
+/** Adds `session set` to the command `session`. */
+export function defineSet(command: Command): void {
+  const set = command
+    .command('set')
+    .description('state what ran where nothing recorded it; every analysis uses it from then on')
+    .argument('<session>', 'id or its unique beginning, name, @last, @last~1');
+  defineContext(set)
+    .option('--clear', 'forget what was stated before')
+    .option('--json', 'print one inferscope/session-user document')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session set @last --model llama-3.1-8b --batch-size 8', 'the capture names neither'],
+        ['inferscope session set b1 --roofline roofline.json', 'peaks measured on its machine'],
+      ),
+    )
+    .action(async (selector: string, options: ContextOptions & { clear?: boolean; json?: boolean }) => {
+      if (!(await keepContext(selector, await readContext(options), options.clear))) throw nothingToSet();
+      const [{ openSession }, { document }] = await Promise.all([
+        import('../session/open.js'),
+        import('../model/document.js'),
+      ]);
+      const { id, folder } = await openSession(selector);
+      const { user } = readUser(folder);
+      if (options.json) printDocument(document('session-user', '1.1', { id, user }));
+      else print(`${id}: ${contextWords(user.context)}`);
+    });
+}
+
+/** "model llama-3.1-8b, batch size 8". */
+function contextWords(context: ReturnType<typeof readUser>['user']['context'] = {}): string {
+  const { model, dtype, batch_size: batch, input_len: input, roofline } = context;
+  const parts = [
+    ...(model ? [`model ${model.name}`] : []),
+    ...(dtype === undefined ? [] : [`dtype ${dtype}`]),
+    ...(batch === undefined ? [] : [`batch size ${batch}`]),
+    ...(input === undefined ? [] : [`${input} prompt tokens`]),
+    ...(roofline ? [`peaks of ${roofline.gpus[0]?.name ?? 'a GPU'}`] : []),
+  ];
+  return parts.length > 0 ? parts.join(', ') : 'nothing stated';
+}
+
+function nothingToSet(): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: 'nothing to set',
+    why: 'State what ran: --model, --dtype, --batch-size, --input-len, --roofline, or --clear.',
+    fix: 'For example: inferscope session set @last --model llama-3.1-8b --batch-size 8',
+  });
+}

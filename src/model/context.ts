@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { gpuRooflineSchema } from './documents/gpu-roofline.js';
+
+/** What of a workload a user can give: parts of `workload` by their names there, and roofs of the GPU. */
+export const givenParts = ['model', 'dtype', 'batch_size', 'input_len'] as const;
+export type GivenPart = (typeof givenParts)[number];
+
+export const contextSchema = z.object({
+  model: z
+    .object({ name: z.string(), config: z.record(z.string(), z.unknown()) })
+    .optional()
+    .describe('What ran, with its config.json.'),
+  dtype: z.string().optional().describe('What the model computed in.'),
+  batch_size: z.number().int().positive().optional(),
+  input_len: z.number().int().positive().optional().describe('Prompt tokens per sequence.'),
+  roofline: gpuRooflineSchema.optional().describe('Measured peaks of the GPU that was recorded.'),
+});
+
+/** What a user says of a session's workload, in place of what was recorded. */
+export type Context = z.infer<typeof contextSchema>;

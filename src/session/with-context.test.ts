@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import type { Workload } from '../model/manifest.js';
+import { withContext } from './with-context.js';
+
+const recorded: Workload = {
+  model: {
+    name: 'recorded',
+    config: { hidden_size: 64, quantization_config: { quant_method: 'fp8' } },
+    dtype: 'bfloat16',
+    quantization: 'fp8',
+    weights: 'trained',
+    num_parameters: 10,
+    weight_bytes: 20,
+  },
+  engine: { name: 'vllm', version: '0.26.0', options: {} },
+  device: 'cuda',
+  threads: null,
+  batch_size: 4,
+  input_len: null,
+  output_len: null,
+  tensor_parallel_size: 2,
+};
+
+test('without anything given the recorded workload is the workload', () => {
+  expect(withContext(recorded, {})).toBe(recorded);
+  expect(withContext(null, {})).toBeNull();
+});
+
+test('what is given comes before what is recorded, and is named', () => {
+  const found = withContext(recorded, { batch_size: 8, input_len: 128 });
+  expect(found).toMatchObject({
+    batch_size: 8,
+    input_len: 128,
+    tensor_parallel_size: 2,
+    given: ['batch_size', 'input_len'],
+  });
+  expect(found!.model).toBe(recorded.model);
+});
+
+test('a given dtype is all that is known of how weights are stored', () => {
+  expect(withContext(recorded, { dtype: 'float16' })!.model).toEqual({
+    name: 'recorded',
+    config: { hidden_size: 64 },
+    dtype: 'float16',
+    quantization: null,
+    weights: 'trained',
+    num_parameters: null,
+    weight_bytes: null,
+  });
+});
+
+test('a given model makes a workload where none was recorded; its dtype stays open', () => {
+  const found = withContext(null, { model: { name: 'named', config: { hidden_size: 8 } } });
+  expect(found).toMatchObject({
+    model: { name: 'named', dtype: 'unknown' },
+    batch_size: null,
+    given: ['model'],
+  });
+});

@@ -1,0 +1,45 @@
+import { type Context, givenParts } from '../model/context.js';
+import type { Workload } from '../model/manifest.js';
+
+const unknownWorkload: Workload = {
+  model: null,
+  engine: { name: 'unknown', version: null, options: {} },
+  device: 'cuda',
+  threads: null,
+  batch_size: null,
+  input_len: null,
+  output_len: null,
+  tensor_parallel_size: 1,
+};
+
+/**
+ * The recorded workload with what was given in its place; `given` names the parts. A dtype that was given is all that is
+ * known of how the weights are stored.
+ */
+export function withContext(recorded: Workload | null, context: Context): Workload | null {
+  const given = givenParts.filter((part) => context[part] !== undefined);
+  if (given.length === 0) return recorded;
+  const workload = recorded ?? unknownWorkload;
+  return {
+    ...workload,
+    model: modelOf(workload.model, context),
+    batch_size: context.batch_size ?? workload.batch_size,
+    input_len: context.input_len ?? workload.input_len,
+    given,
+  };
+}
+
+function modelOf(own: Workload['model'], { model, dtype }: Context): Workload['model'] {
+  const named = model ?? own;
+  if (!named || (model === undefined && dtype === undefined)) return own;
+  const { quantization_config: _, ...plain } = named.config;
+  return {
+    name: named.name,
+    config: dtype === undefined ? named.config : plain,
+    dtype: dtype ?? own?.dtype ?? 'unknown',
+    quantization: dtype === undefined ? (own?.quantization ?? null) : null,
+    weights: own?.weights ?? 'unknown',
+    num_parameters: null,
+    weight_bytes: null,
+  };
+}
