@@ -1,18 +1,16 @@
 import process from 'node:process';
 import type { Command } from 'commander';
-import { colour } from '../render/terminal/colour.js';
-import { hanging, readingWidth, wrap } from '../render/terminal/text.js';
 import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
 import { probeMachine } from '../capture/doctor/probe.js';
 import { document } from '../model/document.js';
-import type { DoctorData, DoctorGroup, DoctorRow } from '../model/documents/doctor.js';
 import { doctorVersion } from '../model/documents/doctor.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
-import { toolVersion } from '../model/version.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { doctorView } from '../views/doctor.js';
+import { talk } from './output.js';
+import { showView } from './show-view.js';
 
 export function define(command: Command): void {
   command
@@ -33,8 +31,9 @@ export function define(command: Command): void {
       const required = requiredIds(options.require ?? []);
       if (process.stderr.isTTY && !options.json) talk('checking this machine …');
       const data = judge(await probeMachine(homeFolders().root), required);
-      if (options.json) printDocument(document('doctor', doctorVersion, data));
-      else print(doctorTable(data, terminalWidth()));
+      await showView(doctorView(document('doctor', doctorVersion, data)), {
+        format: options.json ? 'json' : 'text',
+      });
       process.exitCode = data.ok ? 0 : 1;
     });
 }
@@ -52,46 +51,4 @@ function requiredIds(words: string[]): string[] {
     });
   }
   return ids;
-}
-
-const groupTitles: Record<DoctorGroup, string> = {
-  machine: 'This machine',
-  nvidia: 'NVIDIA',
-  python: 'Python',
-  containers: 'Containers',
-  amd: 'AMD',
-};
-
-const statusWords: Record<DoctorRow['status'], { word: string; paint: (text: string) => string }> = {
-  ok: { word: 'ok', paint: colour.green },
-  warning: { word: 'warning', paint: colour.yellow },
-  missing: { word: 'missing', paint: colour.red },
-  not_applicable: { word: '-', paint: colour.dim },
-};
-
-const indent = 31;
-
-/** Rows by group, each fix below its row. */
-export function doctorTable(data: DoctorData, columns: number): string {
-  const width = readingWidth(columns);
-  const lines = [`inferscope ${toolVersion} · doctor`, ''];
-  let group: DoctorGroup | null = null;
-  for (const row of data.rows) {
-    if (row.group !== group) {
-      if (group) lines.push('');
-      lines.push(colour.bold(groupTitles[row.group]));
-      group = row.group;
-    }
-    const { word, paint } = statusWords[row.status];
-    const failing = row.status !== 'ok' && (row.status !== 'not_applicable' || row.required);
-    const mark = row.required && row.status !== 'ok' ? '!' : ' ';
-    lines.push(
-      ...hanging(`${mark} ${paint(word.padEnd(8))} ${row.label.padEnd(19)} `, row.found, width),
-      ...(failing && row.fix ? hanging(`${' '.repeat(indent)}→ `, row.fix, width).map(colour.dim) : []),
-    );
-  }
-  const failed = data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id);
-  lines.push('', ...wrap(`${data.summary}.`, width));
-  if (failed.length > 0) lines.push(...wrap(`Required and not ok (!): ${failed.join(', ')}.`, width));
-  return lines.join('\n');
 }

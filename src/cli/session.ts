@@ -81,8 +81,11 @@ function defineList(command: Command): void {
         await printJson('session-list', { home: home.root, sessions }, [], '1.1');
         return;
       }
-      const { listText } = await import('./session-text.js');
-      print(listText(sessions, terminalWidth()));
+      const [{ sessionListBlocks }, { terminalBlocks }] = await Promise.all([
+        import('../views/session.js'),
+        import('../render/terminal/view.js'),
+      ]);
+      print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
       const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analysed');
       if (unread.length > 0)
         talk(
@@ -106,16 +109,16 @@ function defineShow(command: Command): void {
     )
     .action(async (selector: string, options: JsonOption) => {
       const { openSession } = await import('../session/open.js');
-      const { keptFiles, totalBytes } = await import('../session/manifest-file.js');
       const session = await openSession(selector);
       if (session.userIssue) warn(session.userIssue.text);
-      if (options.json) {
-        const { sessionShowDocument } = await import('./session-show.js');
-        printDocument(sessionShowDocument(session));
-        return;
-      }
-      const { showText } = await import('./session-text.js');
-      print(showText(session, totalBytes(keptFiles(session.manifest)), terminalWidth()));
+      const [{ sessionShowDocument }, { sessionShowView }, { showView }] = await Promise.all([
+        import('./session-show.js'),
+        import('../views/session.js'),
+        import('./show-view.js'),
+      ]);
+      await showView(sessionShowView(sessionShowDocument(session)), {
+        format: options.json ? 'json' : 'text',
+      });
     });
 }
 
@@ -352,13 +355,14 @@ function defineVerify(command: Command): void {
           count,
         };
       });
-      if (options.json) await printJson('session-verify', { sessions }, issues);
-      else
-        for (const { id, ok, files } of sessions) {
-          print(`${id}: ${ok ? `ok, ${files.length} files` : 'DAMAGED'}`);
-          for (const { path, state, detail } of files)
-            if (state !== 'ok') print(`  ${state.padEnd(8)} ${path}\n           ${detail ?? ''}`);
-        }
+      const [{ document }, { sessionVerifyView }, { showView }] = await Promise.all([
+        import('../model/document.js'),
+        import('../views/session.js'),
+        import('./show-view.js'),
+      ]);
+      await showView(sessionVerifyView(document('session-verify', '1.0', { sessions }, issues)), {
+        format: options.json ? 'json' : 'text',
+      });
       if (bad.length === 0) return;
       for (const { text } of issues) talk(`error: ${text} (E_SESSION_CORRUPT)`);
       talk(

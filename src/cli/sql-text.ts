@@ -2,8 +2,14 @@ import { cellText } from '../export/csv.js';
 import { colour } from '../render/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { DescribedTable } from '../session/table-schema.js';
-import { hanging } from '../render/terminal/text.js';
-import { fit } from './session-text.js';
+import { hanging, inert } from '../render/terminal/text.js';
+
+/** Cut with an ellipsis, without control characters. */
+function fit(text: string, width: number): string {
+  const plain = inert(text);
+  if (plain.length <= width) return plain;
+  return width <= 1 ? plain.slice(0, width) : `${plain.slice(0, width - 1)}…`;
+}
 
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
 

@@ -36,7 +36,7 @@ describe('on this machine', () => {
     for (const title of ['This machine', 'NVIDIA', 'Python', 'Containers', 'AMD'])
       expect(stdout).toContain(title);
     const words = stdout.replaceAll(/\s+/g, ' ');
-    expect(words).toContain(`ok Node ${process.versions.node}`);
+    expect(words).toContain(`Node ok ${process.versions.node}`);
     expect(words).toMatch(/embedded CPU engine: yes; NVIDIA capture: .*; PyTorch: .*\. $/);
   });
 
@@ -67,7 +67,7 @@ describe('on this machine', () => {
     expect(status).toBe(1);
     const text = doctor(['--require', 'hf_login']);
     expect(text.status).toBe(1);
-    expect(text.stdout).toMatch(/! missing +Hugging Face login/);
+    expect(text.stdout).toMatch(/! Hugging Face login +missing/);
     expect(text.stdout).toContain('→ hf auth login');
     expect(text.stdout).toContain('Required and not ok (!): hf_login.');
   });
@@ -79,7 +79,7 @@ describe('what is wrong is told', () => {
     writeFileSync(file, 'x');
     const { status, stdout } = doctor([], { INFERSCOPE_HOME: join(file, 'home') });
     expect(status).toBe(1);
-    expect(stdout).toMatch(/! missing +Session folder/);
+    expect(stdout).toMatch(/! Session folder +missing/);
     expect(stdout).toContain('export INFERSCOPE_HOME=');
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('embedded CPU engine: no (Session folder)');
   });

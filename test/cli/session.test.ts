@@ -76,8 +76,8 @@ test('list: newest last, 80 columns, no colour in a pipe', () => {
   const { stdout } = session(['list']);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(4);
-  expect(lines[0]).toMatch(/^ID +NAME +SIZE +HEADLINE · TITLE$/);
-  expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(ids);
+  expect(lines[0]).toMatch(/^ *ID +NAME +SIZE +HEADLINE · TITLE$/);
+  expect(lines.slice(1).map((line) => line.trim().split(' ')[0])).toEqual(ids);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   expect(stdout).not.toContain('\u001B[');
   const { data } = json(sessionListDocumentSchema, ['list', '--limit', '2']);
@@ -108,7 +108,6 @@ test('rename, tag, note, show and list tell the same', () => {
     'fans at full speed',
     'onnxruntime 1.30.0',
     'ops',
-    '3 rows',
     'record.jsonl',
   ]) {
     expect(stdout).toContain(text);
@@ -203,11 +202,11 @@ test('verify: exit 5 names every damaged, missing and unknown file; delete remov
   expect(text.status).toBe(5);
   expect(text.stderr).toContain('E_SESSION_CORRUPT');
   for (const line of [
-    'damaged  tables/ops/c0.parquet',
-    'missing  artifacts/c0/record.jsonl',
-    'unknown  stray',
+    /damaged +tables\/ops\/c0\.parquet/,
+    /missing +artifacts\/c0\/record\.jsonl/,
+    /unknown +stray/,
   ]) {
-    expect(text.stdout).toContain(line);
+    expect(text.stdout).toMatch(line);
   }
   const document = sessionVerifyDocumentSchema.parse(
     JSON.parse(session(['verify', ids[2] ?? '', '--json']).stdout),

@@ -1,0 +1,65 @@
+import type { Document } from '../model/document.js';
+import {
+  type DoctorData,
+  type DoctorGroup,
+  doctorGroups,
+  type DoctorRow,
+} from '../model/documents/doctor.js';
+import type { Text, Value, View } from './block.js';
+
+const groupTitles: Readonly<Record<DoctorGroup, string>> = {
+  machine: 'This machine',
+  nvidia: 'NVIDIA',
+  python: 'Python',
+  containers: 'Containers',
+  amd: 'AMD',
+};
+
+const statuses: Readonly<Record<DoctorRow['status'], Value>> = {
+  ok: { text: 'ok', tone: 'strong' },
+  warning: { text: 'warning', tone: 'fault' },
+  missing: { text: 'missing', tone: 'fault' },
+  not_applicable: { text: '-', tone: 'dim' },
+};
+
+/** What was found by group, each fix below what it is for. */
+export function doctorView(document: Document<DoctorData>): View {
+  const { rows, summary, ok } = document.data;
+  const failed = rows.filter((row) => row.required && row.status !== 'ok').map(({ id }) => id);
+  return {
+    command: 'doctor',
+    title: ok ? 'ready' : 'not ready',
+    document,
+    session: { id: null, started_at: '' },
+    lead: [],
+    sections: [
+      ...doctorGroups
+        .map((group) => ({ group, own: rows.filter((row) => row.group === group) }))
+        .filter(({ own }) => own.length > 0)
+        .map(({ group, own }) => ({
+          id: group,
+          title: groupTitles[group],
+          blocks: [{ t: 'facts' as const, items: own.flatMap(factsOf) }],
+        })),
+      {
+        id: 'summary',
+        title: 'What it can do',
+        blocks: [
+          { t: 'text', text: `${summary}.` },
+          ...(failed.length > 0
+            ? [{ t: 'text' as const, text: `Required and not ok (!): ${failed.join(', ')}.` }]
+            : []),
+        ],
+      },
+    ],
+  };
+}
+
+function factsOf(row: DoctorRow): { name: string; text: Text }[] {
+  const mark = row.required && row.status !== 'ok' ? '!' : ' ';
+  const failing = row.status !== 'ok' && (row.status !== 'not_applicable' || row.required);
+  return [
+    { name: `${mark} ${row.label}`, text: [statuses[row.status], ' ', row.found] },
+    ...(failing && row.fix ? [{ name: '', text: ['→ ', { text: row.fix, tone: 'dim' as const }] }] : []),
+  ];
+}

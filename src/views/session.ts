@@ -1,0 +1,187 @@
+import type { Document } from '../model/document.js';
+import type { ListedSession, SessionShown, SessionsVerified } from '../model/documents/session.js';
+import { shellCommand } from '../model/shell.js';
+import { subjectList } from '../vocabulary/subjects.js';
+import type { Block, Section, Table, Text, View } from './block.js';
+
+const bytes = (n: number): Text => ({ n, unit: 'B' });
+
+/** Newest last, next to the prompt. */
+export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
+  if (sessions.length === 0)
+    return [{ t: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
+  const broken = sessions.filter((one) => one.broken !== null);
+  return [
+    {
+      t: 'table',
+      title: 'Sessions',
+      columns: [
+        { id: 'id', head: 'ID' },
+        { id: 'name', head: 'NAME' },
+        { id: 'bytes', head: 'SIZE', numeric: true },
+        { id: 'headline', head: 'HEADLINE · TITLE', wraps: true },
+      ],
+      rows: sessions.map((session) => ({
+        cells: [
+          { code: session.id },
+          [session.name ?? '', ...session.tags.map((tag) => `#${tag}`)].join(' ').trim(),
+          session.bytes === null ? { missing: 'not told' } : bytes(session.bytes),
+          leadOf(session),
+        ],
+      })),
+    },
+    {
+      t: 'issues',
+      issues: broken.map(({ id, broken: why }) => ({
+        code: why!.code,
+        severity: 'error' as const,
+        text: `${id} is broken (${why!.code}): ${why!.text}`,
+      })),
+    },
+  ];
+}
+
+function leadOf({ status, headline, title, broken }: ListedSession): Text {
+  if (broken) return { text: `broken ${broken.code}`, tone: 'fault' };
+  const mark = status === 'complete' || status === null ? '' : `[${status}] `;
+  return `${mark}${[headline, title].filter((one) => one !== null).join(' · ')}`;
+}
+
+/** What a session holds; its document has everything. */
+export function sessionShowView(document: Document<SessionShown>): View {
+  const { manifest, user, folder, written_by, bytes: size, import_issues } = document.data;
+  const imported = manifest.kind === 'import';
+  const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
+  const facts: [string, Text][] = [
+    ['title', manifest.title],
+    ['name', user.name ?? '-'],
+    ['tags', user.tags.join(', ') || '-'],
+    ['kind', `${manifest.kind}, ${manifest.status}`],
+    ['holds', subjectList(manifest.subjects)],
+    // For captures from other tools only the time of import is known.
+    ['started', imported ? manifest.started_at : [`${manifest.started_at}, `, { n: seconds, unit: 's' }]],
+    ...(imported ? [['imported', manifest.ended_at] satisfies [string, Text]] : []),
+    ['written by', `inferscope ${written_by}`],
+    ['folder', { code: folder }],
+    ['size', bytes(size)],
+    ...user.notes.map(({ at, text }) => ['note', `${at.slice(0, 16)}  ${text}`] satisfies [string, Text]),
+  ];
+  return {
+    command: 'session show',
+    title: manifest.id,
+    document,
+    session: manifest,
+    lead: [
+      { t: 'facts', items: facts.map(([name, text]) => ({ name, text })) },
+      { t: 'issues', issues: import_issues },
+    ],
+    sections: [
+      // Not cut, to be copied.
+      {
+        id: 'command',
+        title: 'Command',
+        blocks: [{ t: 'lines', text: shellCommand(manifest.command) }],
+      },
+      ...contents(document.data),
+    ],
+  };
+}
+
+function contents({ manifest }: SessionShown): Section[] {
+  const sum = (files: readonly { rows: number; bytes: number }[], of: 'rows' | 'bytes') =>
+    files.reduce((total, file) => total + file[of], 0);
+  const purposeOf = (id: string) =>
+    manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'execution unknown';
+  const tables: [string, Table][] = [
+    [
+      'captures',
+      {
+        t: 'table',
+        title: 'Captures',
+        columns: [
+          { id: 'capture', head: 'capture' },
+          { id: 'tool', head: 'tool' },
+          { id: 'execution', head: 'execution', wraps: true },
+          { id: 'purpose', head: 'purpose', drop: 0 },
+        ],
+        rows: manifest.captures.map(({ capture_id, execution_id, tool }) => ({
+          cells: [
+            capture_id,
+            `${tool.name}${tool.version ? ` ${tool.version}` : ''}`,
+            execution_id,
+            purposeOf(execution_id),
+          ],
+        })),
+      },
+    ],
+    [
+      'tables',
+      {
+        t: 'table',
+        title: 'Tables',
+        columns: [
+          { id: 'table', head: 'table' },
+          { id: 'rows', head: 'rows', numeric: true },
+          { id: 'bytes', head: 'size', numeric: true },
+        ],
+        rows: Object.entries(manifest.tables).map(([table, files]) => ({
+          cells: [table, { count: sum(files, 'rows') }, bytes(sum(files, 'bytes'))],
+        })),
+      },
+    ],
+    [
+      'artifacts',
+      {
+        t: 'table',
+        title: 'Artifacts',
+        columns: [
+          { id: 'kind', head: 'kind' },
+          { id: 'bytes', head: 'size', numeric: true },
+          { id: 'path', head: 'path', wraps: true },
+        ],
+        rows: manifest.artifacts.map(({ path, kind, bytes: size }) => ({
+          cells: [kind, bytes(size), { code: path }],
+        })),
+      },
+    ],
+  ];
+  return tables
+    .filter(([, { rows }]) => rows.length > 0)
+    .map(([id, table]) => ({ id, title: String(table.title), blocks: [table] }));
+}
+
+/** Every session, and of damaged ones each file that is not as it was. */
+export function sessionVerifyView(document: Document<SessionsVerified>): View {
+  const { sessions } = document.data;
+  const bad = sessions.filter(({ ok }) => !ok);
+  return {
+    command: 'session verify',
+    title: bad.length === 0 ? 'no damage' : `${bad.length} of ${sessions.length} damaged`,
+    document,
+    session: { id: null, started_at: '' },
+    lead: [
+      {
+        t: 'facts',
+        items: sessions.map(({ id, ok, files }) => ({
+          name: id,
+          text: ok ? ['ok, ', { count: files.length }, ' files'] : { text: 'DAMAGED', tone: 'fault' },
+        })),
+      },
+    ],
+    sections: bad.map(({ id, files }) => ({
+      id,
+      title: id,
+      blocks: [
+        {
+          t: 'facts',
+          items: files
+            .filter(({ state }) => state !== 'ok')
+            .map(({ path, state, detail }) => ({
+              name: state,
+              text: [{ code: path }, ...(detail === null ? [] : [` ${detail}`])],
+            })),
+        },
+      ],
+    })),
+  };
+}
