@@ -2,7 +2,7 @@
 
 export type Json = unknown;
 
-/** The document in a tool's output: warnings may stand before it. @throws SyntaxError */
+/** The document in a tool's output: warnings may precede it. @throws SyntaxError */
 export function toolJson(stdout: string): Json {
   const start = stdout.search(/[[{]\s*["{[\]}]/);
   if (start < 0) throw new SyntaxError('the tool printed no JSON');
@@ -13,7 +13,7 @@ export function fieldOf(value: Json, name: string): Json {
   return typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined;
 }
 
-/** `path` of keys into nested objects; undefined where the way ends ("usage": "N/A"). */
+/** `path` of keys into nested objects; undefined where the path ends ("usage": "N/A"). */
 export function at(value: Json, ...path: string[]): Json {
   return path.reduce<Json>((inner, name) => fieldOf(inner, name), value);
 }
@@ -23,7 +23,7 @@ export interface Quantity {
   unit: string;
 }
 
-/** `{"value": 42, "unit": "%"}`, 42, "42", "42 W", "(1090Mhz)". Null for "N/A" and what is not there. */
+/** `{"value": 42, "unit": "%"}`, 42, "42", "42 W", "(1090Mhz)". Null for "N/A" and absent values. */
 export function quantity(value: Json): Quantity | null {
   if (typeof value === 'number') return Number.isFinite(value) ? { value, unit: '' } : null;
   if (typeof value === 'string') {
@@ -42,10 +42,10 @@ export function amount(value: Json): number | null {
   return quantity(value)?.value ?? null;
 }
 
-/** AMD's tools write MB and mean 2^20: an MI300X has 196592 of them, which is 192 GiB less what the firmware holds. */
+/** In AMD's tools MB is 2^20 bytes: an MI300X has 196592, which is 192 GiB minus the firmware's share. */
 const byteUnits: Record<string, number> = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
 
-/** @param bare unit of a number that has none */
+/** @param bare default unit of a number */
 export function bytes(value: Json, bare: keyof typeof byteUnits = 'MB'): number | null {
   const read = quantity(value);
   if (!read) return null;

@@ -17,7 +17,7 @@ export const rocmSmiArguments = [
 ];
 
 /**
- * `rocm-smi … --json`, the tool before amd-smi: one object a card with the table's own headings as keys and texts as
+ * `rocm-smi … --json`, the tool before amd-smi: one object per card with the table headings as keys and texts as
  * values, which changed over the years:
  * `{"card0": {"GPU use (%)": "37", "Average Graphics Package Power (W)": "22.0", "sclk clock speed:": "(1090Mhz)", …}}`
  */
@@ -58,17 +58,17 @@ export function rocmSmiCards(document: Json): (AmdReading & { name: string | nul
 }
 
 /**
- * `rocm-smi --showpids --json`: `{"system": {"PID710898": "name, GPUs, VRAM bytes, SDMA, CU occupancy"}}`, a text a process
- * (some versions write "PID 710898"). It does not tell which GPUs a process is on.
+ * `rocm-smi --showpids --json`: `{"system": {"PID710898": "name, GPUs, VRAM bytes, SDMA, CU occupancy"}}`, one text per process
+ * (some versions write "PID 710898"). It does not report which GPUs a process uses.
  */
 export function rocmSmiProcesses(document: Json): GpuProcess[] {
   const system = fieldOf(document, 'system');
   if (typeof system !== 'object' || system === null) return [];
-  return Object.entries(system as Record<string, unknown>).flatMap(([key, told]) => {
+  return Object.entries(system as Record<string, unknown>).flatMap(([key, reported]) => {
     const pid = /^PID ?(\d+)$/.exec(key)?.[1];
-    if (pid === undefined || typeof told !== 'string') return [];
-    // The name comes first and may hold commas.
-    const used = told.split(',').at(-3)?.trim() ?? '';
+    if (pid === undefined || typeof reported !== 'string') return [];
+    // The name comes first and may contain commas.
+    const used = reported.split(',').at(-3)?.trim() ?? '';
     return [{ pid: Number(pid), usedBytes: /^\d+$/.test(used) ? Number(used) : null }];
   });
 }

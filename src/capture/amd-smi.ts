@@ -7,7 +7,7 @@ import {
   type GpuSample,
 } from './telemetry-gpu.js';
 
-/** One GPU of a tool's answer. */
+/** One GPU in the output of a tool. */
 export interface AmdReading {
   index: number;
   sample: GpuSample;
@@ -63,18 +63,18 @@ function joules(value: Json): number | null {
   const read = quantity(value);
   if (!read) return null;
   const factor = { J: 1, KJ: 1000, MJ: 1e6, '': 1 }[read.unit.toUpperCase()];
-  // A counter that stands at 0.0 is what boards without one print (Radeon).
+  // A counter of 0.0 means that the board has none (Radeon).
   return factor === undefined || read.value === 0 ? null : read.value * factor;
 }
 
-/** `"clock": {"gfx_0": {"clk": {"value": 132, "unit": "MHz"}, …}, "mem_0": …}`; dies that do not tell are "N/A". */
+/** `"clock": {"gfx_0": {"clk": {"value": 132, "unit": "MHz"}, …}, "mem_0": …}`; dies without a value are "N/A". */
 function fastest(clocks: Json, name: RegExp): number | null {
   if (typeof clocks !== 'object' || clocks === null) return null;
-  const told = Object.entries(clocks)
+  const reported = Object.entries(clocks)
     .filter(([key]) => name.test(key))
     .map(([, clock]) => amount(fieldOf(clock, 'clk')))
     .filter((mhz) => mhz !== null);
-  return told.length === 0 ? null : Math.max(...told);
+  return reported.length === 0 ? null : Math.max(...reported);
 }
 
 /** GT/s per lane → PCIe generation. */
@@ -89,12 +89,12 @@ const violationBits: Record<string, number> = {
   hbm_thermal_violation_status: 0x40,
 };
 
-/** MI300 and newer: `"throttle": {"ppt_violation_status": "NOT ACTIVE", …}`. Null where none of them tells. */
+/** MI300 and newer: `"throttle": {"ppt_violation_status": "NOT ACTIVE", …}`. Null where none is reported. */
 function violations(throttle: Json): number | null {
   let bits: number | null = null;
   for (const [name, bit] of Object.entries(violationBits)) {
-    const told = fieldOf(throttle, name);
-    const status = textOf(told) ?? textOf(fieldOf(told, 'value'));
+    const reported = fieldOf(throttle, name);
+    const status = textOf(reported) ?? textOf(fieldOf(reported, 'value'));
     if (status === null) continue;
     bits = (bits ?? 0) | (/^ACTIVE|^TRUE/i.test(status) ? bit : 0);
   }

@@ -26,7 +26,7 @@ test('quantities in the forms that AMD prints', () => {
 });
 
 describe('amd-smi', () => {
-  test('an MI300X: fastest die, hotspot, violations as NVML bits; a GPU that tells nothing', () => {
+  test('an MI300X: fastest die, hotspot, violations as NVML bits; a GPU without values', () => {
     const [first, second] = amdSmiMetric(fixture('metric-mi300x.json'));
     expect(first).toMatchObject({
       index: 0,
@@ -189,7 +189,7 @@ describe('a tool on PATH', () => {
     const { telemetry, memory, issues } = sampler.stop();
     gpus.close();
     const of = (metric: string) => telemetry.filter((row) => row.metric === metric);
-    // As many as the tool answered meanwhile: no reading is there twice.
+    // As many as the tool answered in that time: no reading is repeated.
     const alike = (metric: string) => {
       const rows = of(metric);
       expect(new Set(rows.map(({ t_ns }) => t_ns)).size).toBe(rows.length);
@@ -204,11 +204,11 @@ describe('a tool on PATH', () => {
       [5150, 512 * mebibyte],
     ]);
     expect(issues.find(({ text }) => text.startsWith('gpu1'))?.text).toContain(
-      'powerW (amd-smi does not tell it)',
+      'powerW (amd-smi does not report it)',
     );
   });
 
-  test('rocm-smi with one card tells what each process holds on it', async () => {
+  test('rocm-smi with one card reports the memory of each process', async () => {
     const recorded = resolve('test/fixtures/amd-smi-recorded/rocm-smi-mi350x.txt');
     const path = tool('rocm-smi', [`cat ${recorded}`]);
     const gpus = await openAmd({ name: 'rocm-smi', path });

@@ -14,10 +14,10 @@ import {
   type GpuSample,
 } from './telemetry-gpu.js';
 
-/** Both tools are Python programs that take about a second: one reading a second, one after the other. */
+/** Both tools are Python programs that take about a second: one reading per second, in sequence. */
 const periodMs = 1000;
 const timeoutMs = 10_000;
-/** Listing processes is a program of its own. */
+/** Listing processes needs a separate program. */
 const processPeriodNs = 5e9;
 
 export interface AmdTool {
@@ -35,8 +35,8 @@ interface Answer extends AmdReading {
 }
 
 /**
- * Opens AMD's GPUs through a tool: reads once, then goes on in the background until close().
- * @throws Error with what the tool said, when it has no GPU to tell of
+ * Opens AMD's GPUs through a tool: reads once, then continues in the background until close().
+ * @throws Error with the output of the tool, when it reports no GPU
  */
 export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   const ask = async (...args: string[]) => {
@@ -49,7 +49,7 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
       ? amdSmiMetric(await ask('metric', '--json'))
       : rocmSmiCards(await ask(...rocmSmiArguments));
   const first = await read();
-  if (first.length === 0) throw new Error('it lists no GPU');
+  if (first.length === 0) throw new Error('it lists no GPUs');
   const facts = tool.name === 'amd-smi' ? amdSmiStatic(await ask('static', '--json').catch(() => null)) : [];
 
   const latest = new Map(first.map((answer) => [answer.index, answer]));
@@ -74,7 +74,7 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   let processes = new Map<number, GpuProcess[]>();
   let processesNs = -Infinity;
   async function readProcesses(index: number): Promise<GpuProcess[] | null> {
-    // rocm-smi tells what a process holds, not on which GPU.
+    // rocm-smi reports the memory of a process, but not on which GPU.
     if (tool.name !== 'amd-smi' && first.length > 1) return null;
     if (monotonicNs() - processesNs >= processPeriodNs) {
       processesNs = monotonicNs();
@@ -108,7 +108,7 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
       migEnabled: null,
       migDevices: [],
       get missing() {
-        const why = failure ?? `${tool.name} does not tell it`;
+        const why = failure ?? `${tool.name} does not report it`;
         const nulls = Object.entries(kept).filter(([, value]) => value === null);
         return Object.fromEntries(nulls.map(([field]) => [field, why]));
       },

@@ -4,7 +4,7 @@ import type { HostReader } from './host.js';
 /** Milliseconds of os.cpus() in the ticks that /proc/stat would have. */
 const msPerTick = 10;
 
-/** What Node tells on every system: core times, and the memory of this very process. */
+/** Node's portable figures: core times, and the memory of this process. */
 export function openPortableHost(pid: number): HostReader {
   const self = pid === process.pid;
   const notes: HostReader['notes'] = [
@@ -14,7 +14,7 @@ export function openPortableHost(pid: number): HostReader {
   if (!self) {
     notes.push({
       code: 'process_unreadable',
-      text: `CPU time and memory of process ${pid} cannot be read on ${process.platform}; on Linux /proc tells them.`,
+      text: `CPU time and memory of process ${pid} cannot be read on ${process.platform}, only on Linux.`,
     });
   }
   const peaks = new Map<number, number>();

@@ -10,14 +10,14 @@ export interface HostSample {
   reading: HostReading;
 }
 
-/** /proc counts time in 10 ms ticks: over a second the load of others is known to a few hundredths of a core. */
+/** /proc counts time in 10 ms ticks: over a second the load of other processes is accurate to a few hundredths of a core. */
 const otherWindowNs = 1e9;
 
 type Keys = Row<'telemetry'>;
 
 /**
  * Rows of one recording, times as sampled.
- * @param goesOn the first sample ended the part before: only rates since it are new
+ * @param goesOn the first sample is the last one of the previous part: only rates since it are new
  */
 export function hostTelemetryRows(
   samples: HostSample[],
@@ -47,7 +47,7 @@ export function hostTelemetryRows(
     for (const [pid, ns] of reading.runDelayNs) {
       const then = before.reading.runDelayNs.get(pid);
       if (then === undefined || tNs <= before.tNs) continue;
-      // The kernel adds a wait when it ends, so one longer than the interval lies before it, too: it is not cut off.
+      // The kernel adds a wait when it ends, so a wait longer than the interval started before it: it is not truncated.
       const value = (100 * Math.max(0, ns - then)) / (tNs - before.tNs);
       rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
     }
@@ -64,7 +64,7 @@ export function hostTelemetryRows(
   return rows;
 }
 
-/** Utilisation between two samples; null for a core whose tick count stood still (samples under 10 ms apart). */
+/** Utilisation between two samples; null for a core without new ticks (samples under 10 ms apart). */
 function hostLoad(from: HostSample, to: HostSample) {
   let busy = 0;
   let steal = 0;
@@ -86,7 +86,7 @@ function hostLoad(from: HostSample, to: HostSample) {
 
 function treeCores(from: HostSample, to: HostSample): number | null {
   if (!from.reading.tree || !to.reading.tree || to.tNs <= from.tNs) return null;
-  // A child that was re-parented takes its time along: never below zero.
+  // A re-parented child takes its time with it: never below zero.
   return Math.max(0, to.reading.tree.cpuNs - from.reading.tree.cpuNs) / (to.tNs - from.tNs);
 }
 
@@ -96,9 +96,9 @@ export interface OtherLoad {
   max: number | null;
 }
 
-/** What is left of the busy time when the watched tree's and inferscope's own are taken off, in cores a second. */
+/** Busy time minus that of the watched tree and of inferscope, in cores. */
 export function otherLoad(all: HostSample[]): OtherLoad {
-  // After its end the watched process is in no reading: its time must not be taken for somebody else's.
+  // After its exit the watched process is in no reading: its time must not be attributed to other processes.
   const samples = all.filter(({ reading }) => reading.tree !== null);
   const windows: OtherLoad['windows'] = [];
   const between = (from: HostSample, to: HostSample) => {
@@ -125,7 +125,7 @@ export function otherLoad(all: HostSample[]): OtherLoad {
 /** Memory of the tree at each sample, and the kernel's own peak of each process once. */
 export function hostMemoryRows(samples: HostSample[], keys: Keys, goesOn = false): Row<'memory'>[] {
   const rows: Row<'memory'>[] = [];
-  // Pages shared between processes of the tree are counted once in each: the sum is an upper bound then.
+  // Pages shared between processes of the tree are counted once in each: the sum is then an upper bound.
   const source =
     process.platform === 'linux' ? '/proc/<pid>/status, summed over the process tree' : 'process.memoryUsage';
   for (const { tNs, reading } of goesOn ? samples.slice(1) : samples) {
@@ -161,18 +161,18 @@ export interface Circumstances {
   periodNs: number;
   others: OtherLoad;
   pid: number;
-  /** Samples of the whole recording, where not all of them are at hand. */
+  /** Samples of the whole recording, when not all of them are available. */
   samples?: number;
 }
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/** What makes the figures of this recording doubtful. */
+/** Reasons to doubt the figures of this recording. */
 export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
   const issues: Issue[] = [];
   const cores = samples[0]?.reading.cores.length ?? 0;
   const { mean, max } = about.others;
-  // Background daemons are always there; a tenth of a core, or 2 % of a large machine, is more than those.
+  // Background daemons always run; a tenth of a core, or 2 % of a large machine, is more than those.
   if (mean !== null && mean > Math.max(0.1, 0.02 * cores)) {
     issues.push({
       code: 'machine_not_idle',
@@ -195,7 +195,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      ...said`${about.missedSamples} host samples (${rounded(100 * share, 1)} %) were not taken in time: the sampling process was busy.`,
+      ...said`${about.missedSamples} host samples (${rounded(100 * share, 1)} %) were missed: the sampling process was busy.`,
       count: about.missedSamples,
     });
   }

@@ -12,33 +12,33 @@ import {
   parseStatusMemory,
 } from './proc-text.js';
 
-/** Counters as they stand; the sampler takes differences. */
+/** Raw counters; the sampler computes differences. */
 export interface HostReading {
   cores: CoreTicks[];
-  /** MHz per core, in the order of `cores`; null where no clock can be read or none was due. */
+  /** MHz per core, in the order of `cores`; null where no clock can be read or no reading was due. */
   clockMhz: number[] | null;
-  /** The watched process and its descendants; null when none of them lives or can be read. */
+  /** The watched process and its descendants; null when none is running or readable. */
   tree: { cpuNs: number; memory: ProcessMemory | null } | null;
-  /** Time that the main thread of each process of the tree was ready to run and waited for a core, ns, by process id. */
+  /** Time that the main thread of each process of the tree was runnable but waited for a core, ns, by process id. */
   runDelayNs: ReadonlyMap<number, number>;
-  /** VmHWM of each process of the tree, as last seen; grows by processes and never loses one. */
+  /** VmHWM of each process of the tree, at the last reading; processes are added and never removed. */
   peaks: ReadonlyMap<number, number>;
-  /** Time that tasks of the whole machine have waited, ns since boot, by metric of the table `telemetry`. Empty where the kernel does not count it. */
+  /** Time that tasks of the whole machine waited, ns since boot, by metric of the table `telemetry`. Empty where the kernel does not count it. */
   pressureNs: Readonly<Record<string, number>>;
-  /** CPU time of this very process; 0 when it belongs to the tree. */
+  /** CPU time of this process; 0 when it belongs to the tree. */
   ownCpuNs: number;
 }
 
 export interface HostReader {
   read(nowNs: number): HostReading;
   close(): void;
-  /** Why something is not read, for the recording's issues. */
+  /** Reasons why something is not read, for the recording's issues. */
   notes: { code: string; text: string }[];
 }
 
-/** New children are looked for this often; a shorter-lived one is seen in its parent's waited-for time only. */
+/** Interval of the search for new children; a shorter-lived one appears only in its parent's waited-for time. */
 const treeScanNs = 250e6;
-/** Of a tree with more processes (workers of data loaders) the first ones launch. */
+/** Limit for large trees (data loader workers): the first processes are the ones that launch kernels. */
 const mostThreads = 64;
 /**
  * How often /proc/cpuinfo is read for clocks, where there is no cpufreq: at 10 Hz (a little sooner, so that a timer's
@@ -75,7 +75,7 @@ export function openLinuxHost(pid: number): HostReader {
         status: openText(`/proc/${one}/status`, 8192),
       };
       if (!files.stat || !files.status) continue;
-      // The main thread: in Python and in engines' workers it is the one that launches.
+      // The main thread: in Python and in engine workers this thread launches kernels.
       const schedstat =
         processes.size < mostThreads ? openText(`/proc/${one}/task/${one}/schedstat`, 128) : null;
       processes.set(one, { stat: files.stat, status: files.status, schedstat });
@@ -145,7 +145,7 @@ function addMemory(a: ProcessMemory, b: ProcessMemory): ProcessMemory {
 interface ProcessFiles {
   stat: OpenText;
   status: OpenText;
-  /** Of its main thread; null where the kernel has none. */
+  /** Of its main thread; null if the kernel has none. */
   schedstat: OpenText | null;
 }
 
@@ -156,7 +156,7 @@ function closeProcess({ stat, status, schedstat }: ProcessFiles): void {
 }
 
 interface OpenText {
-  /** The file's text as of now; null once the process behind it has ended. */
+  /** Current text of the file; null once its process has exited. */
   read(): string | null;
   close(): void;
 }
@@ -193,7 +193,7 @@ function openPressure() {
       for (const { resource, file } of files) {
         const { some, full } = parsePressure(file.read() ?? '');
         if (some !== null) found[`${resource}_pressure_some_percent`] = 1000 * some;
-        // Of a whole machine the kernel counts no time in which all tasks wait for a core: the line is 0.
+        // For a whole machine the kernel does not count time in which all tasks wait for a core: the line is 0.
         if (full !== null && resource !== 'cpu') found[`${resource}_pressure_full_percent`] = 1000 * full;
       }
       return found;
@@ -222,14 +222,14 @@ function openClocks(cores: CoreTicks[], notes: HostReader['notes']): Clocks {
     cpuinfo?.close();
     notes.push({
       code: 'clock_unreadable',
-      text: 'This kernel tells no core clock (no cpufreq, none in cpuinfo).',
+      text: 'This kernel reports no core clock (no cpufreq, none in cpuinfo).',
     });
     return { read: () => null, close: () => {} };
   }
   if (first.flags.has('hypervisor')) {
     notes.push({
       code: 'clock_nominal',
-      text: 'The hypervisor hides the real core clock; clock_mhz is the nominal one that /proc/cpuinfo states.',
+      text: 'The hypervisor hides the real core clock; clock_mhz is the nominal clock from /proc/cpuinfo.',
     });
   }
   const scanNs = first.flags.has('aperfmperf') ? measuringCpuinfoScanNs : cpuinfoScanNs;
@@ -238,7 +238,7 @@ function openClocks(cores: CoreTicks[], notes: HostReader['notes']): Clocks {
     read(nowNs) {
       if (nowNs - readNs < scanNs) return null;
       readNs = nowNs;
-      // Not parseCpuInfo: the flags of 64 cores would take longer than all the rest of a sample.
+      // Not parseCpuInfo: the flags of 64 cores would take longer than the rest of a sample.
       return Array.from((cpuinfo?.read() ?? '').matchAll(/^cpu MHz\s*: ([\d.]+)/gm), (match) =>
         Number(match[1]),
       );

@@ -5,11 +5,11 @@ export type Argument = bigint | number | Uint8Array | null;
 /** Returns nvmlReturn_t. */
 export interface NvmlCall {
   (...args: Argument[]): number;
-  /** On a thread of koffi's: the event loop goes on. The last argument is called with nvmlReturn_t. */
+  /** Runs on a koffi thread, without blocking the event loop. The last argument is called with nvmlReturn_t. */
   async(...args: [...Argument[], (error: unknown, code: number) => void]): void;
 }
 
-/** The first of `names` that this driver's library has. Handles are passed as integers: nvmlDevice_t is opaque. */
+/** The first of `names` in this driver's library. Handles are passed as integers: nvmlDevice_t is opaque. */
 export function bind(library: LibraryHandle, names: string[], parameters: string[]): NvmlCall | null {
   for (const name of names) {
     try {
@@ -21,7 +21,7 @@ export function bind(library: LibraryHandle, names: string[], parameters: string
   return null;
 }
 
-/** Signatures are those of nvml.h of CUDA 13 (API version 13); each was in the header since the driver named beside it. */
+/** Signatures are those of nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
 export function bindDeviceCalls(library: LibraryHandle) {
   const one = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
   const typed = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
@@ -62,7 +62,7 @@ export class Words {
   readonly bytes: Uint8Array;
   private readonly view: DataView;
 
-  /** @param size 128 holds every struct of one value (the largest is nvmlPciInfo_t, 68 bytes) and names of 96 */
+  /** @param size 128 fits every struct of one value (the largest is nvmlPciInfo_t, 68 bytes) and names of 96 */
   constructor(size = 128) {
     this.bytes = new Uint8Array(size);
     this.view = new DataView(this.bytes.buffer);
@@ -71,7 +71,7 @@ export class Words {
   u32 = (offset: number): number => this.view.getUint32(offset, true);
   i32 = (offset: number): number => this.view.getInt32(offset, true);
   f64 = (offset: number): number => this.view.getFloat64(offset, true);
-  /** Exact below 2^53: bytes of memory and bit masks are. */
+  /** Exact below 2^53, which covers bytes of memory and bit masks. */
   u64 = (offset: number): number => this.u32(offset) + this.u32(offset + 4) * 2 ** 32;
   setU32 = (offset: number, value: number): void => this.view.setUint32(offset, value, true);
   pointer = (offset: number): bigint => this.view.getBigUint64(offset, true);

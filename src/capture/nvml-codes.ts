@@ -43,7 +43,7 @@ export function nvmlReturnName(code: number): string {
   return returnNames[code] ?? `NVML_ERROR_${code}`;
 }
 
-/** Answers that will not change while the process lives: asking again at 50 Hz would only cost time. */
+/** Permanent answers for the life of the process: retrying at 50 Hz would only cost time. */
 export function isPermanent(code: number): boolean {
   // not supported, no permission, function not found, struct version refused, deprecated
   return code === 3 || code === 4 || code === 13 || code === 25 || code === 26;

@@ -24,7 +24,7 @@ interface Details {
 }
 
 /**
- * The slow values of a device. PCIe traffic comes from the byte counters, where they have 64 bits (a 32-bit one wraps
+ * The slow values of a device. PCIe traffic comes from the byte counters if they have 64 bits (a 32-bit one wraps
  * after 70 ms of a full Gen5 x16 link); else from nvmlDeviceGetPcieThroughput, which measures for 20 ms and so is
  * called on another thread.
  */
@@ -122,7 +122,7 @@ function wide(answer: ReturnType<FieldValues['at']>): boolean {
   return answer.value !== null && answer.bits === 64;
 }
 
-/** 10^6 bytes a second since the last call; null at the first, and when the counter began again. */
+/** 10^6 bytes per second since the last call; null at the first call, and when the counter restarted. */
 export function counterRate(unitBytes: number): (count: number, nowNs: number) => number | null {
   let last: { count: number; nowNs: number } | null = null;
   return (count, nowNs) => {

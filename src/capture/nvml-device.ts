@@ -23,14 +23,14 @@ const temperatureV1Version = 12 | (1 << 24);
 /** nvmlPciInfo_t: char busIdLegacy[16], five u32, char busId[32] = 68 bytes. */
 const pciBusIdOffset = 36;
 
-/** A GPU, or an instance of one: NVML itself answers an instance with "not supported" where only the GPU has a value. */
+/** A GPU, or an instance of one: NVML answers "not supported" for values that only the whole GPU has. */
 export function openDevice(index: number, handle: bigint, calls: DeviceCalls): GpuDevice {
   const words = new Words();
   const second = new Words();
-  /** NVML's refusals by field; one that an older call then answered is not among `missing`. */
+  /** NVML's errors by field; a field that an older call then answered is not in `missing`. */
   const refusals: Record<string, string> = {};
 
-  /** Calls NVML and reads the buffer; null with NVML's answer kept under `field` when it refuses. */
+  /** Calls NVML and reads the buffer; null on failure, with NVML's code stored under `field`. */
   function read<T>(field: string, call: NvmlCall | null, args: Argument[], of: () => T): T | null {
     const code = call ? call(handle, ...args) : nvmlFunctionNotFound;
     if (code === nvmlSuccess) return of();
@@ -78,10 +78,10 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
       return words.u64(8);
     }
     values.memoryReservedBytes = null;
-    const told = memoryV1(); // nvmlMemory_t: u64 total, free, used
-    values.memoryFreeBytes = told ? words.u64(8) : null;
-    values.memoryUsedBytes = told ? words.u64(16) : null;
-    return told ? words.u64(0) : null;
+    const reported = memoryV1(); // nvmlMemory_t: u64 total, free, used
+    values.memoryFreeBytes = reported ? words.u64(8) : null;
+    values.memoryUsedBytes = reported ? words.u64(16) : null;
+    return reported ? words.u64(0) : null;
   }
 
   function readTemperature(): number | null {
@@ -91,7 +91,7 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
     return temperatureV() ? words.i32(8) : null;
   }
 
-  /** The field has an answer of its own behind that of the call. */
+  /** The field has its own return code after that of the call. */
   function readInstantPower(): number | null {
     if (instantRefused) return null;
     const called = calls.fields
@@ -181,7 +181,7 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
   return device;
 }
 
-/** Handles of the instances of a partitioned GPU; slots without one are passed over. */
+/** Handles of the instances of a partitioned GPU; empty slots are skipped. */
 export function migHandles(handle: bigint, calls: DeviceCalls): bigint[] {
   const words = new Words();
   if (calls.migCount?.(handle, words.bytes) !== nvmlSuccess) return [];

@@ -1,7 +1,7 @@
 import { nvmlSuccess } from './nvml-codes.js';
 import { Words } from './nvml-calls.js';
 
-/** NVML_FI_DEV_…: what nvmlDeviceGetFieldValues reads. */
+/** NVML_FI_DEV_…: ids for nvmlDeviceGetFieldValues. */
 export const fieldId = {
   memoryTemperature: 82,
   /** KiB over all links with the scope `allLinks`. */
@@ -24,7 +24,7 @@ const valueOffset = 32;
 export type FieldAnswer =
   { value: number; /** Integers of 32 bits wrap. */ bits: 32 | 64 } | { value: null; code: number };
 
-/** Room for these fields in one call, and what the driver answered. */
+/** Buffer for these fields in one call, with the driver's answers. */
 export class FieldValues {
   private readonly words: Words;
 

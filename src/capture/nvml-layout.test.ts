@@ -25,7 +25,7 @@ test('nvmlFieldValue_t: 40 bytes, value and answer by type', () => {
   expect(fields.at(2)).toEqual({ value: null, code: 3 });
 });
 
-test('nvmlProcessInfo_t: 24 bytes; a process with two contexts once, memory that is not told is null', () => {
+test('nvmlProcessInfo_t: 24 bytes; a process with two contexts once, unreported memory is null', () => {
   const words = new Words(4 * 24);
   const view = new DataView(words.bytes.buffer);
   const put = (at: number, pid: number, used: bigint) => {

@@ -6,7 +6,7 @@ import { migHandles, openDevice } from './nvml-device.js';
 import type { GpuDevice, GpuSample } from './telemetry-gpu.js';
 
 /**
- * NVML through koffi: no compiler, no nvidia-smi process per sample. Out-parameters are buffers of our own, allocated
+ * NVML through koffi: no compiler, no nvidia-smi process per sample. Out-parameters are our own buffers, allocated
  * once and read at fixed offsets (nvml-calls.ts).
  */
 
@@ -33,7 +33,7 @@ export type NvmlOpened = { nvml: Nvml; reason: null } | { nvml: null; reason: Nv
 const libraryNames = ['libnvidia-ml.so.1', 'libnvidia-ml.so'];
 
 /**
- * Opens NVML. Never throws: a machine without NVIDIA's driver answers with the reason.
+ * Opens NVML. Never throws: on a machine without NVIDIA's driver it returns the reason.
  * @param libraries names or paths tried in turn
  */
 export async function openNvml(libraries: readonly string[] = libraryNames): Promise<NvmlOpened> {
@@ -86,7 +86,7 @@ function initialize(library: LibraryHandle, name: string): NvmlOpened {
   const devices: NvmlDevice[] = [];
   const count = countDevices?.(word.bytes) === nvmlSuccess ? word.u32(0) : 0;
   for (let index = 0; index < count; index += 1) {
-    // A GPU that has fallen off the bus keeps its index and refuses its handle: it is left out.
+    // A GPU that has fallen off the bus keeps its index but has no handle: it is skipped.
     if (getHandle?.(index, word.bytes) !== nvmlSuccess) continue;
     const handle = word.pointer(0);
     const device = openDevice(index, handle, calls);

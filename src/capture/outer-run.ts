@@ -3,9 +3,9 @@ import process from 'node:process';
 import { recordVariable } from '../model/outer-run.js';
 
 /**
- * Appends what engines recorded to the record of the run that this command is part of (`run -- inferscope bench …`), so
- * that its stages have their sizes there too. Whole lines only; nothing outside such a run.
- * @param from bytes that were passed on before
+ * Appends engine records to the record of the surrounding run (`run -- inferscope bench …`), so
+ * that its stages have their sizes there too. Whole lines only; does nothing outside such a run.
+ * @param from bytes already passed on
  * @returns bytes passed on so far
  */
 export function passOnRecord(path: string, from = 0, env: NodeJS.ProcessEnv = process.env): number {

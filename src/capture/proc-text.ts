@@ -1,16 +1,16 @@
 /**
- * The kernel's text files that are re-read many times a second. Parsers scan for what they need instead of splitting
+ * Kernel text files that are re-read many times per second. Parsers scan for the required values instead of splitting
  * into fields: a status file has 60 lines and 5 of them matter.
  */
 
-/** Ticks of /proc are USER_HZ, 100 a second on every Linux Node runs on (include/asm-generic/param.h). */
+/** Ticks of /proc are USER_HZ, 100 per second on every Linux that Node supports (include/asm-generic/param.h). */
 export const nsPerTick = 10_000_000;
 
 export interface CoreTicks {
   /** The kernel's number of this core; offline cores leave holes. */
   id: number;
   busy: number;
-  /** Time the hypervisor gave to someone else while this core wanted to run. */
+  /** Time that the hypervisor gave to others while this core was runnable. */
   steal: number;
   total: number;
 }
@@ -36,7 +36,7 @@ export function parseProcStat(text: string): CoreTicks[] {
 
 export interface ProcessMemory {
   rssBytes: number;
-  /** Null where the system does not tell the two apart (outside Linux). */
+  /** Null where the system does not distinguish the two (outside Linux). */
   anonymousBytes: number | null;
   /** File mappings and shared memory: rss − anonymous. */
   fileBytes: number | null;
@@ -44,8 +44,8 @@ export interface ProcessMemory {
 }
 
 /**
- * VmRSS, RssAnon and VmHWM of /proc/<pid>/status; null for a process without memory (ended, or a kernel thread).
- * The kernel counts pages per thread in batches, so values may lag by some 64 pages a thread (proc(5)).
+ * VmRSS, RssAnon and VmHWM of /proc/<pid>/status; null for a process without memory (exited, or a kernel thread).
+ * The kernel counts pages per thread in batches, so values may lag by some 64 pages per thread (proc(5)).
  */
 export function parseStatusMemory(text: string): ProcessMemory | null {
   const rss = kibField(text, 'VmRSS:');
@@ -88,7 +88,7 @@ export function parseSchedstat(text: string): { cpuNs: number; delayNs: number }
 
 export interface PidStat {
   parentPid: number;
-  /** utime + stime of itself plus that of every child it has waited for: conserved when a child ends. */
+  /** utime + stime of itself plus that of every child it has waited for: conserved when a child exits. */
   ticks: number;
 }
 

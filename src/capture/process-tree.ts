@@ -11,7 +11,7 @@ export function processTree(root: number): number[] {
 
 function byChildren(root: number): number[] {
   const pids = [root];
-  // The list grows while it is walked: children are appended behind their parent.
+  // The list grows while it is walked: children are appended after their parent.
   for (const pid of pids) {
     for (const thread of entries(`/proc/${pid}/task`)) {
       const children = read(`/proc/${pid}/task/${thread}/children`);
@@ -33,7 +33,7 @@ function byParents(root: number): number[] {
   return pids;
 }
 
-/** A process may end between two reads: absent is empty. */
+/** A process may exit between two reads: a missing file counts as empty. */
 function entries(folder: string): string[] {
   try {
     return readdirSync(folder);

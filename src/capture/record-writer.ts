@@ -8,9 +8,9 @@ type Untimed<L extends RecordBody = RecordBody> = L extends RecordBody
   : never;
 
 export interface RecordWriter {
-  /** Keeps a line in memory; t_ns is now unless given. */
+  /** Buffers a line in memory; t_ns defaults to now. */
   add(line: Untimed): void;
-  /** Appends what was kept. Called between timed regions: writing inside one would be measured. */
+  /** Appends the buffered lines. Called between timed regions, since writing inside one would be measured. */
   flush(): void;
   /** One of the (monotonic, realtime) pairs that tie this recorder's clock to the wall. */
   clock(): void;

@@ -1,33 +1,33 @@
 /**
- * A GPU as the sampler sees it, whatever reads it: NVML, amd-smi or rocm-smi. Every field is null where the source has
- * no answer, and `missing` has what it said instead.
+ * A GPU as seen by the sampler, independent of the source: NVML, amd-smi or rocm-smi. Every field is null where the source has
+ * no value, and `missing` has the reason.
  */
 
-/** What every sample reads: cheap enough for 50 Hz. */
+/** Values read in every sample: fast enough for 50 Hz. */
 export interface GpuSample {
-  /** Allocated by processes, without the driver's own share where the driver tells it apart (NVIDIA 510+). */
+  /** Allocated by processes, without the driver's own share where the driver separates it (NVIDIA 510+). */
   memoryUsedBytes: number | null;
   memoryFreeBytes: number | null;
-  /** Held by driver and firmware; null where it is inside memoryUsedBytes (NVIDIA before 510, AMD). */
+  /** Used by driver and firmware; null where it is inside memoryUsedBytes (NVIDIA before 510, AMD). */
   memoryReservedBytes: number | null;
   /** nvmlDeviceGetPowerUsage: mean over the last second on Ampere (except GA100) and newer, instantaneous before. */
   powerW: number | null;
-  /** At this moment, where the driver tells it (NVML_FI_DEV_POWER_INSTANT). */
+  /** Instantaneous, where the driver reports it (NVML_FI_DEV_POWER_INSTANT). */
   powerInstantW: number | null;
   smClockMhz: number | null;
   memoryClockMhz: number | null;
-  /** Share of the driver's last sample period (1/6 to 1 s) in which any kernel ran; not how full the GPU was. */
+  /** Share of the driver's last sample period (1/6 to 1 s) in which any kernel ran; not the load of the GPU. */
   utilizationPercent: number | null;
   memoryUtilizationPercent: number | null;
   temperatureC: number | null;
-  /** nvmlClocksEventReasons bits; throttleReasonNames() reads them. AMD's violations are put into the same bits. */
+  /** nvmlClocksEventReasons bits; throttleReasonNames() reads them. AMD's violations are mapped to the same bits. */
   throttleBits: number | null;
   computeProcesses: number | null;
 }
 
-/** What takes milliseconds or hardly changes: read once a second, and only where it was asked for. */
+/** Values that take milliseconds or rarely change: read once per second, and only on request. */
 export interface GpuDetails {
-  /** Sent by and received by the GPU, 10^6 bytes a second: since the last reading, or over 20 ms (see `pcieWindow`). */
+  /** Sent by and received by the GPU, 10^6 bytes per second: since the last reading, or over 20 ms (see `pcieWindow`). */
   pcieTxMbPerS: number | null;
   pcieRxMbPerS: number | null;
   /** between_readings: by byte counters. ms_20: nvmlDeviceGetPcieThroughput, a sample of 20 ms each. */
@@ -46,16 +46,16 @@ export interface GpuDetails {
 }
 
 export interface GpuProcess {
-  /** As the driver counts processes: in a container this may be the host's number. */
+  /** As the driver counts processes: in a container this may be the host's process id. */
   pid: number;
-  /** Null where the driver does not tell (WDDM, some containers). */
+  /** Null where the driver does not report it (WDDM, some containers). */
   usedBytes: number | null;
 }
 
 export interface GpuDevice {
   index: number;
   name: string | null;
-  /** Names this very board: for matching devices in memory only, never written to a manifest. */
+  /** Identifies the board: only for matching devices in memory, never written to a manifest. */
   uuid: string | null;
   pciBusId: string | null;
   memoryTotalBytes: number | null;
@@ -69,21 +69,21 @@ export interface GpuDevice {
   migEnabled: boolean | null;
   /** Instances of a partitioned GPU; empty without MIG. They have memory and processes; the rest is the whole GPU's. */
   migDevices: GpuDevice[];
-  /** The source's answer for every field that is null, by field name. */
+  /** Reason for every null field, by field name. */
   missing: Record<string, string>;
-  /** Reads everything that changes. The same object is filled again each time: copy what you keep. */
+  /** Reads everything that changes. The same object is reused: copy values to keep them. */
   sample(): Readonly<GpuSample>;
   /**
-   * CLOCK_MONOTONIC at which the values of `sample()` were read, where they are not read at that very moment (AMD's
-   * tools take a second). The same time twice is the same sample.
+   * CLOCK_MONOTONIC at which the values of `sample()` were read, if not at the time of the call (AMD's
+   * tools take a second). The same time means the same sample.
    */
   readonly sampledNs?: number | null;
   /**
-   * Counter since the driver was loaded; differences are energy. NVML takes 3 ms for it (seen on an H200), at times 17:
-   * never at the rate of samples.
+   * Counter since the driver was loaded; differences are energy. NVML takes 3 ms for it (on an H200), sometimes 17:
+   * never read it at the sampling rate.
    */
   energyJ(): number | null;
-  /** The same on another thread: the event loop goes on. */
+  /** The same on another thread, without blocking the event loop. */
   energyLaterJ(): Promise<number | null>;
   /** Reads the slow values; call it at most once a second. */
   details(): Promise<GpuDetails>;

@@ -5,7 +5,7 @@ import { onPath } from './doctor/find-tool.js';
 import { openNvml } from './nvml.js';
 import type { GpuDevice } from './telemetry-gpu.js';
 
-/** The GPUs of this machine through whatever can read them; what the sampler takes. */
+/** The GPUs of this machine through any available source; input of the sampler. */
 export interface Gpus {
   source: 'NVML' | AmdTool['name'];
   driverVersion: string | null;
@@ -17,17 +17,17 @@ export type GpusOpened =
   | { gpus: Gpus; reason: null }
   | {
       gpus: null;
-      /** permission: the driver is there and refuses this user. no_gpu: it is there and has no GPU for us. */
+      /** permission: the driver denies access to this user. no_gpu: the driver shows no GPU. */
       reason: { code: 'no_driver' | 'permission' | 'no_gpu' | 'failed'; text: string };
     };
 
-/** What a session's manifest says of GPUs: the same names that importers of captures write. */
+/** GPU fields of a session's manifest: the same names that importers write. */
 export interface GpuFacts {
   hardware: Record<string, string | number | null>;
   software: Record<string, string>;
 }
 
-/** gpu_name of the first; of the others only where they differ. No serial number, no bus id. */
+/** gpu_name of the first; for the others only where they differ. No serial number, no bus id. */
 export function gpuFacts(gpus: Pick<Gpus, 'devices' | 'driverVersion'> | null): GpuFacts {
   const facts: GpuFacts = { hardware: {}, software: {} };
   const [first] = gpus?.devices ?? [];
@@ -64,7 +64,7 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
   if (!reason)
     return none(
       'no_gpu',
-      `The NVIDIA driver answers and shows no GPU (CUDA_VISIBLE_DEVICES does not matter to it; a container may hide them).${amd}`,
+      `The NVIDIA driver responds but shows no GPU (CUDA_VISIBLE_DEVICES has no effect on it; a container may hide GPUs).${amd}`,
     );
   if (reason.code === 'no_permission') return none('permission', `${reason.text}.${amd}`);
   if (failures.length > 0) return none('failed', `No NVIDIA driver.${amd}`);

@@ -2,13 +2,13 @@ import { monotonicNs } from '../model/clock.js';
 
 export interface Ticks {
   stop(): void;
-  /** Due times that went by because the event loop was busy. */
+  /** Due times missed because the event loop was busy. */
   missed(): number;
 }
 
 /**
- * Calls `take` once a period until stop(). Aimed at absolute due times, so that late samples do not add up; each due
- * time that went by is counted. The timer does not keep the process alive.
+ * Calls `take` once per period until stop(). Uses absolute due times, so that delays do not accumulate; each missed due
+ * time is counted. The timer does not keep the process alive.
  * @param fromNs the first due time is one period after it
  */
 export function startTicks(periodNs: number, fromNs: number, take: () => void): Ticks {

@@ -52,7 +52,7 @@ ctxt 1517979
     expect(parsePressure('')).toEqual({ some: null, full: null });
   });
 
-  test('/proc/<pid>/stat of a process whose name holds spaces and a parenthesis', () => {
+  test('/proc/<pid>/stat of a process name with spaces and a parenthesis', () => {
     const line =
       '5878 (a) b (c) R 5864 5864 3975 0 -1 4194304 100 0 0 0 7 5 30 2 20 0 1 0 106846 3133440 390';
     expect(parsePidStat(line)).toEqual({ parentPid: 5864, ticks: 7 + 5 + 30 + 2 });
@@ -217,7 +217,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
 
 const pressureFile = '/proc/pressure/cpu';
 test.runIf(existsSync(pressureFile))(
-  'pressure agrees with the total that the kernel counts meanwhile',
+  'pressure agrees with the total that the kernel counts in that time',
   async () => {
     const total = () => parsePressure(readFileSync(pressureFile, 'utf8')).some! / 1e6;
     const before = total();
@@ -277,7 +277,7 @@ test.runIf(existsSync('/proc/self/schedstat'))(
 /** Of the whole life of the thread until shortly after the second reading. */
 const schedstatLimit = (delayNs: number): number => delayNs + 0.5e9;
 
-describe('what Node tells on every system', () => {
+describe('values from Node on every system', () => {
   test('core times in the same ticks, own memory; no split of it', () => {
     const reader = openPortableHost(process.pid);
     const reading = reader.read(0);

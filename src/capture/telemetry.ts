@@ -9,9 +9,9 @@ import { startTicks } from './telemetry-ticks.js';
 export interface HostSamplerOptions {
   /** The process to watch, with all its descendants. */
   pid: number;
-  /** Samples a second, 20 unless told, at least 10. */
+  /** Samples per second, default 20, at least 10. */
   hz?: number;
-  /** Event keys that go into every row. */
+  /** Event keys for every row. */
   keys?: Pick<Row<'telemetry'>, 'execution_id' | 'capture_id' | 'host' | 'rank'>;
 }
 
@@ -26,30 +26,30 @@ export interface HostRecording {
   memory: Row<'memory'>[];
   issues: Issue[];
   samples: number;
-  /** Due times that passed by unsampled because the event loop was busy. */
+  /** Due times missed because the event loop was busy. */
   missedSamples: number;
-  /** What taking a sample costs this process, microseconds. */
+  /** Cost of one sample for this process, microseconds. */
   costUs: { mean: number; max: number };
-  /** Cores used by other processes over the whole recording; null when it was too short to say. */
+  /** Cores used by other processes over the whole recording; null when it was too short. */
   otherCoresMean: number | null;
 }
 
 export interface HostSampler {
   /**
-   * The rows since the last call, which are kept no longer: for recordings of any length. Without peak_rss, which comes
-   * at the end. At least a second should lie between two calls, or the load of other processes is not known.
+   * The rows since the last call, which are then released: for recordings of any length. Without peak_rss, which comes
+   * at the end. Calls should be at least one second apart, otherwise the load of other processes is unknown.
    */
   drain(): Pick<HostRecording, 'telemetry' | 'memory'>;
-  /** Takes a last sample, closes every file and gives the rows. t_ns is CLOCK_MONOTONIC; call it once. */
+  /** Takes a last sample, closes all files and returns the rows. t_ns is CLOCK_MONOTONIC; call it once. */
   stop(): HostRecording;
 }
 
-/** Samples the host until stop(). Each due time that went by unsampled is counted and told as an issue. */
+/** Samples the host until stop(). Missed due times are counted and reported as an issue. */
 export function startHostSampler(options: HostSamplerOptions): HostSampler {
   const periodNs = 1e9 / Math.max(10, options.hz ?? 20);
   const reader = process.platform === 'linux' ? openLinuxHost(options.pid) : openPortableHost(options.pid);
   let samples: HostSample[] = [];
-  /** All of the recording, where `samples` has what was not drained: what the issues are told from. */
+  /** The whole recording (`samples` has only the rows not drained): the basis of the issues. */
   let count = 0;
   let first: HostSample | null = null;
   let firstAlive: HostSample | null = null;
@@ -85,7 +85,7 @@ export function startHostSampler(options: HostSamplerOptions): HostSampler {
       othersMax = Math.max(othersMax, others.max ?? 0);
       const telemetry = hostTelemetryRows(part, others, keys, drained);
       const memory = hostMemoryRows(part, keys, drained).filter(({ kind }) => kind !== 'peak_rss');
-      // Rates need the sample before: the last one begins the next part, and its own values are out already.
+      // Rates need the previous sample: the last one starts the next part; its own values have already been returned.
       samples = part.slice(-1);
       drained = true;
       return { telemetry, memory };

@@ -227,7 +227,7 @@ test('wrong input: three parts, the right exit code, nothing measured', () => {
   const arg = fail(['latency', ...model, '--engine-arg', 'thread=2'], 2, 'E_USAGE');
   expect([arg.what, arg.fix]).toEqual([
     'the embedded engine has no argument thread',
-    'Type for example: --engine-arg threads=1,2',
+    'Example: --engine-arg threads=1,2',
   ]);
   expect(fail(['latency', '--engine', 'vlm'], 2, 'E_USAGE').fix).toContain('--engine vllm');
   expect(fail(['throughput', ...model, '--batch-size', '1,0'], 2, 'E_LENGTHS').what).toContain(

@@ -142,7 +142,7 @@ test('one that fails does not end the rest; faults of the machine are tried agai
   expect(runs[0]!.failure!.why).toContain('broken');
   expect(ran.stderr).toMatch(/2\/2 n flaky: .*retrying/);
   expect(ran.stderr).toContain('--retry-failed');
-  expect(ran.stdout).toMatch(/Failures\n +1 +n no: sh ended with exit code 3 \(E_WORKLOAD_FAILED\)/);
+  expect(ran.stdout).toMatch(/Failures\n +1 +n no: sh exited with code 3 \(E_WORKLOAD_FAILED\)/);
   expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
 }, 60_000);
 

@@ -19,17 +19,17 @@ const model: OnnxModel = {
   maxContext: 256,
 };
 
-test('the largest cache is told where it matters beside the weights', () => {
+test('the largest cache is reported if it is significant compared with the weights', () => {
   // 2 layers × 2 (keys, values) × 2 heads × 16 × 4 bytes = 512 bytes a token.
   const small = benchPoint(['throughput'], 1, 60, 40);
   expect(copiedCache(model, [small])).toEqual([]);
   const [issue] = copiedCache(model, [small, benchPoint(['throughput'], 32, 96, 32)]);
   expect(issue).toMatchObject({ code: 'cache_copied', severity: 'warning' });
   // 512 × 32 × 128 = 2 MiB; the weights are 0.5 MiB.
-  expect(issue!.text).toContain('2.0 MiB a decode step at b32-p96-o32, beside 0.5 MiB of weights');
+  expect(issue!.text).toContain('2.0 MiB per decode step at b32-p96-o32, compared with 0.5 MiB of weights');
 });
 
-test('of a model whose arithmetic is not known nothing is said', () => {
+test('no issue for a model with unknown arithmetic', () => {
   const unknown = { ...model, config: { model_type: 'nobody-knows' } };
   expect(copiedCache(unknown, [benchPoint(['latency'], 64, 100, 100)])).toEqual([]);
 });

@@ -5,13 +5,13 @@ import type { BenchPoint } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 
-/** Below this share of the weights, which every decode step reads too, the copy is lost in the noise. */
+/** Below this share of the weights, which every decode step reads too, the copy is negligible. */
 const worthSaying = 0.1;
 
 /**
- * onnxruntime-node gives every output of a call as a new array (InferenceSessionWrap::Run in its
- * js/node/src/inference_session_wrap.cc, also for outputs that lie in memory of ours): a decode step copies the whole
- * KV cache, though the operator appended to it in place. Seen with 1.30.0: page faults of just that size a step.
+ * onnxruntime-node returns every output of a call as a new array (InferenceSessionWrap::Run in its
+ * js/node/src/inference_session_wrap.cc, also for preallocated outputs): a decode step copies the whole
+ * KV cache, though the operator appended to it in place. Seen with 1.30.0: page faults of exactly that size per step.
  */
 export function copiedCache(model: OnnxModel, points: readonly BenchPoint[]): Issue[] {
   let largest: { bytes: number; point: string } | null = null;
@@ -28,6 +28,6 @@ export function copiedCache(model: OnnxModel, points: readonly BenchPoint[]): Is
   }
   if (largest === null || largest.bytes < worthSaying * model.weight_bytes) return [];
   const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0);
-  const text = `onnxruntime-node copies every output of a call, the KV cache among them: ${mib(largest.bytes)} MiB a decode step at ${largest.point}, beside ${mib(model.weight_bytes)} MiB of weights. TPOT grows faster with batch and context than the model's own work.`;
+  const text = `onnxruntime-node copies every output of a call, including the KV cache: ${mib(largest.bytes)} MiB per decode step at ${largest.point}, compared with ${mib(model.weight_bytes)} MiB of weights. TPOT grows faster with batch and context than the work of the model.`;
   return [{ code: 'cache_copied', severity: 'warning', text }];
 }

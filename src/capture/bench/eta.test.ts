@@ -5,7 +5,7 @@ import { durationWords, leftWords, startCountEta, startEta } from './eta.js';
 const points = [benchPoint(['latency'], 1, 8, 10), benchPoint(['latency'], 1, 8, 20)];
 const [first, second] = points.map(({ point }) => point) as [string, string];
 
-test('what was measured tells what is left', () => {
+test('the remaining time follows from the measured points', () => {
   let nowMs = 0;
   const eta = startEta([{ execution_id: 'v', points }], { launches: 2, repeats: 5 }, () => nowMs);
   expect(eta.leftS()).toBeNull();

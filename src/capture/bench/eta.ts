@@ -1,22 +1,22 @@
 import type { BenchPoint } from '../../model/bench.js';
 
 export interface Eta {
-  /** A launch begins; what passes until its first iteration is start-up. */
+  /** A launch starts; the time until its first iteration is startup. */
   launched(execution: string, launch: number): void;
   iterated(execution: string, launch: number, point: string, e2eMs: number): void;
-  /** A point that ended takes no more time in this launch. */
+  /** A finished point takes no more time in this launch. */
   closed(execution: string, launch: number, point: string): void;
   ended(execution: string, launch: number): void;
   /** Seconds left; null before anything is known. */
   leftS(): number | null;
 }
 
-/** Warm-ups a point usually takes; their number is not known before. */
+/** Usual number of warm-ups per point; the actual number is not known in advance. */
 const usualWarmups = 2.5;
 
 /**
- * Time left of a benchmark: every point takes as long as it did last, one that was not seen yet as long as its size lets
- * expect from those that were (a token generated costs about a hundred prompt tokens on one sequence).
+ * Remaining time of a benchmark: a point takes as long as last time; a new point is estimated by size from the measured
+ * ones (a generated token costs about a hundred prompt tokens on one sequence).
  */
 export function startEta(
   variants: readonly { execution_id: string; points: readonly BenchPoint[] }[],
@@ -74,9 +74,9 @@ export function startEta(
 }
 
 /**
- * Time left of a count of parts that take about as long as each other. Start-up before the first part is not counted; a
- * count that begins again (another round, another process) is looked at anew.
- * @returns seconds left after a part began with `done` before it; null before one has ended
+ * Remaining time of a count of parts of similar duration. Startup before the first part is excluded; a count that restarts
+ * (another round, another process) is estimated anew.
+ * @returns seconds left after a part started with `done` before it; null before the first has finished
  */
 export function startCountEta(
   nowMs: () => number = () => performance.now(),
@@ -89,7 +89,7 @@ export function startCountEta(
   };
 }
 
-/** ` · about 40 s left`; nothing where it is not known. */
+/** ` · about 40 s left`; empty when unknown. */
 export const leftWords = (seconds: number | null): string =>
   seconds === null ? '' : ` · about ${durationWords(seconds)} left`;
 

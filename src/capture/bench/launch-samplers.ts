@@ -6,7 +6,7 @@ import { startHostSampler, type HostSampler } from '../telemetry.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 
-/** How often an engine is asked whether another process of it took over, ms. */
+/** Interval at which an engine is asked whether another of its processes took over, ms. */
 const watchMs = 100;
 
 interface Sampled {
@@ -16,8 +16,8 @@ interface Sampled {
 }
 
 /**
- * Samples host and GPUs beside a launch, 20 times a second. An engine whose process was killed may go on in another
- * one: that is watched then. Of an engine that runs elsewhere only this machine's own load is kept.
+ * Samples host and GPUs during a launch, 20 times per second. If an engine continues in another process after one was
+ * killed, that process is watched. For a remote engine only this machine's own load is stored.
  */
 export function sampleLaunch(
   launched: Pick<EngineLaunch, 'pid'>,

@@ -2,9 +2,9 @@ import { closest } from 'fastest-levenshtein';
 import { mostThreads } from '../../hardware/threads.js';
 import { InferscopeError } from '../../model/errors.js';
 
-/** What --engine-arg reaches of the embedded engine. */
+/** Engine arguments of the embedded engine (--engine-arg). */
 export interface OnnxArgs {
-  /** Goes before --threads, so that it can be swept. */
+  /** Overrides --threads, so that it can be swept. */
   threads?: number;
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
   computeInt4?: 'int8' | 'float32';
@@ -22,7 +22,7 @@ export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
     if (key === 'threads') {
       const threads = Number(value);
       if (!Number.isSafeInteger(threads) || threads < 1 || threads > mostThreads())
-        throw badValue(key, value, `a whole number from 1 to ${mostThreads()}, four a core`);
+        throw badValue(key, value, `a whole number from 1 to ${mostThreads()}, four per core`);
       parsed.threads = threads;
     } else if (key === 'graph_optimization') {
       parsed.graphOptimization = oneOf(key, value, graphLevels);
@@ -31,8 +31,8 @@ export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
     } else {
       throw new InferscopeError('E_USAGE', {
         what: `the embedded engine has no argument ${key}`,
-        why: `It knows ${known.join(', ')}.`,
-        fix: `Type for example: --engine-arg ${closest(key, known)}=${{ threads: '1,2', graph_optimization: 'basic,all' }[closest(key, known)] ?? 'int8'}`,
+        why: `Known arguments: ${known.join(', ')}.`,
+        fix: `Example: --engine-arg ${closest(key, known)}=${{ threads: '1,2', graph_optimization: 'basic,all' }[closest(key, known)] ?? 'int8'}`,
       });
     }
   }
@@ -47,8 +47,8 @@ function oneOf<T extends string>(key: string, value: string, allowed: readonly T
 
 function badValue(key: string, value: string, expected: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `--engine-arg ${key}=${value} is impossible`,
+    what: `--engine-arg ${key}=${value} is invalid`,
     why: `${key} is ${expected}.`,
-    fix: 'inferscope bench latency --help shows how engine arguments are typed.',
+    fix: 'inferscope bench latency --help shows the syntax of engine arguments.',
   });
 }

@@ -16,14 +16,14 @@ import { refuseAll } from './refuse-all.js';
 import { launchOnnx } from './onnx-launch.js';
 
 export interface OnnxEngineOptions {
-  /** Folder where written models are kept. */
+  /** Cache folder of generated models. */
   cacheDir: string;
-  /** Of random weights. */
+  /** Seed of random weights. */
   seed: number;
   onProgress?: (progress: WriteProgress) => void;
 }
 
-/** The embedded engine: ONNX Runtime on this machine's CPU, in processes of its own. */
+/** The embedded engine: ONNX Runtime on this machine's CPU, in its own processes. */
 export function onnxEngine(options: OnnxEngineOptions): Engine {
   return { name: 'onnx', prepare: (request) => prepare(request, options) };
 }
@@ -33,11 +33,11 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     throw new InferscopeError('E_USAGE', {
       what: `the embedded engine has no device ${request.device}`,
       why: 'It computes on the CPU only.',
-      fix: 'Leave --device out, or take --engine transformers or vllm for a GPU.',
+      fix: 'Leave out --device, or use --engine transformers or vllm for a GPU.',
     });
   }
   const args = parseOnnxArgs(request.engineArgs);
-  // Loading it here would only cost memory; when it is missing, its error is wanted before a model is written.
+  // Loading it here would only cost memory. If it is missing, fail before a model is written.
   if (packageVersion('onnxruntime-node') === null) await loadOnnxRuntime();
   const model = await resolveModel(request.model, {
     cacheDir: options.cacheDir,
@@ -47,7 +47,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     accept: (described) => {
       checkWeights(described, request);
-      // No point is smaller: what cannot hold this is refused before gigabytes of weights are written.
+      // No point is smaller: if this does not fit, refuse before gigabytes of weights are written.
       fitsInMemory(described, { batchSize: 1, inputLen: 1, outputLen: 1 });
       if (request.points) refuseAll(request.points.map((point) => refuses(described, point)));
     },
@@ -60,7 +60,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     cannot: {
       device_time: {
         code: 'no_device',
-        text: 'The embedded engine computes on the CPU: there are no device events, its host times are the times.',
+        text: 'The embedded engine computes on the CPU: there are no device events, host times are the measured times.',
       },
       device_work: {
         code: 'no_device',
@@ -68,7 +68,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
       },
       kv_occupancy: {
         code: 'not_paged',
-        text: 'The embedded engine allocates each cache for its whole context: its occupancy says nothing.',
+        text: 'The embedded engine allocates each cache for its whole context: its occupancy is not informative.',
       },
     },
     issues: (points) => copiedCache(model, points),
@@ -80,7 +80,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
 function refuses(model: OnnxModel, point: BenchPoint): string | null {
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = point;
   if (model.maxContext !== null && inputLen + outputLen > model.maxContext)
-    return `${model.name} cannot hold ${inputLen} + ${outputLen} tokens: its longest context is ${model.maxContext} tokens, prompt and output together.`;
+    return `${model.name} cannot process ${inputLen} + ${outputLen} tokens: its maximum context is ${model.maxContext} tokens, prompt and output together.`;
   return exceedsMemory(model, { batchSize, inputLen, outputLen });
 }
 
@@ -89,11 +89,11 @@ function checkWeights(model: OnnxModel, { weights }: EngineRequest): void {
   if (weights === null || weights === model.weights) return;
   throw new InferscopeError('E_USAGE', {
     what: `${model.name} has ${model.weights} weights, not ${weights} ones`,
-    why: 'The embedded engine writes presets and config.json files with random weights, and takes those of an ONNX export as they are.',
+    why: 'The embedded engine generates random weights for presets and config.json files, and uses the weights of an ONNX export.',
     fix:
       weights === 'trained'
-        ? 'Give --model a folder with an ONNX export, or leave --weights out.'
-        : 'Give --model a preset or the config.json of the model, or leave --weights out.',
+        ? 'Give --model a folder with an ONNX export, or leave out --weights.'
+        : 'Give --model a preset or the config.json of the model, or leave out --weights.',
   });
 }
 

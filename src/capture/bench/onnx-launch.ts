@@ -14,7 +14,7 @@ export interface LaunchedModel {
   args: OnnxArgs;
 }
 
-/** What is known of a launch from the outside: what a process that died was at, and what is left to do. */
+/** State of a launch seen from outside: the current work of a process that died, and the remaining work. */
 interface Seen {
   at: string | null;
   timed: Map<string, number>;
@@ -23,8 +23,8 @@ interface Seen {
 }
 
 /**
- * One launch of the embedded engine. A process that dies at a point costs that point only: it is recorded as out of
- * memory (SIGKILL) or failed, and another process goes on with the points that are left.
+ * One launch of the embedded engine. A process that dies at a point costs only that point: it is recorded as out of memory
+ * (SIGKILL) or failed, and another process continues with the remaining points.
  */
 export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: LaunchControl): EngineLaunch {
   const seen: Seen = {
@@ -55,7 +55,7 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
         const left = order.points.filter(({ point }) => !seen.ended.has(point)).map(wanted(order, seen));
         if (left.length === 0) return { failure: null, log: null };
         seen.at = null;
-        // Its last iteration may have been recorded without our having heard of it.
+        // Its last iteration may have been recorded without a progress message.
         seen.lastIteration++;
         current = start(launched, order, control, left, seen);
       }
@@ -112,7 +112,7 @@ function start(
   });
 }
 
-/** Says for a process that died what became of the point it was at. */
+/** Records, for a process that died, the outcome of its current point. */
 function endPoint(
   order: BenchOrder,
   control: LaunchControl,
@@ -133,11 +133,11 @@ function endPoint(
   const died = order.points.find((one) => one.point === point);
   for (const other of outOfMemory && died ? order.points : [])
     if (!seen.ended.has(other.point) && needsMore(other, died!))
-      tell(other.point, 'skipped', `It needs more memory than ${point}, at which the engine was killed.`);
+      tell(other.point, 'skipped', `It needs more memory than ${point}, where the engine was killed.`);
   record.flush();
 }
 
-/** Whether it is at least as large in every size: then it would be killed as well, and others with it. */
+/** Whether it is at least as large in every size: then it would be killed too. */
 function needsMore(point: BenchPoint, than: BenchPoint): boolean {
   return (
     point.batch_size >= than.batch_size &&

@@ -25,7 +25,7 @@ test('no file is no fault', async () => {
   expect((await recordedFacts(`${path}.missing`)).timed).toBe(0);
 });
 
-test('timed requests are counted, warm-ups are not, troubles are told', async () => {
+test('timed requests are counted, warm-ups are not, failures are reported', async () => {
   const lines = [
     { type: 'request', iteration: 0, warmup: true },
     { type: 'request', iteration: 5, warmup: false },

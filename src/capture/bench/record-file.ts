@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
- * A process that was killed in the middle of a write leaves half a line, which the next process would make part of its
- * own first line: the half is cut off.
+ * A process killed during a write leaves a partial line, which the next process would join with its own first line: it is
+ * removed.
  */
 export function dropCutOffLine(path: string): void {
   if (!existsSync(path)) return;
@@ -29,16 +29,16 @@ export function dropCutOffLine(path: string): void {
 }
 
 export interface RecordedFacts {
-  /** Timed requests (of any point). */
+  /** Timed requests over all points. */
   timed: number;
   /** Highest iteration that was recorded; -1 without one. */
   lastIteration: number;
-  /** Points that ran out of memory, and every outcome's text that is no success. */
+  /** Points that ran out of memory, and the texts of all unsuccessful outcomes. */
   outOfMemory: Set<string>;
   troubles: { point: string; outcome: string; text: string | null }[];
 }
 
-/** What a benchmark's record says so far; lines that cannot be read are the importer's matter. */
+/** State of a benchmark from its record; unreadable lines are left to the importer. */
 export async function recordedFacts(path: string): Promise<RecordedFacts> {
   const facts: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), troubles: [] };
   if (!existsSync(path)) return facts;

@@ -1,7 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
 
 /**
- * Shapes of which none can be measured are an error; where one can, the others are left out with their reason.
+ * If no shape can be measured, throws; otherwise the unmeasurable ones are skipped with their reason.
  * @param refusals why each shape cannot be measured; null where it can
  * @throws E_LENGTHS
  */
@@ -12,7 +12,7 @@ export function refuseAll(refusals: readonly (string | null)[]): void {
       refusals.length === 1
         ? 'this shape cannot be measured'
         : `none of ${refusals.length} shapes can be measured`,
-    why: refusals[0] ?? 'There is none.',
+    why: refusals[0] ?? 'There are no shapes.',
     fix: 'Lower --input-len, --output-len or --batch-size.',
   });
 }

@@ -35,12 +35,12 @@ export interface BenchOptions {
   device: string | null;
   seed: number;
   device_work: boolean;
-  /** Where records and whatever launches leave behind are written. */
+  /** Folder for records and other files of launches. */
   scratch: string;
   host: string;
   signal: AbortSignal;
   onProgress: (event: BenchEvent) => void;
-  /** What the samplers saw of a launch, between launches; t_ns is CLOCK_MONOTONIC. Hours of it are too much to hold. */
+  /** Samples of a launch, delivered between launches; t_ns is CLOCK_MONOTONIC. Hours of samples would not fit in memory. */
   onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
 }
 
@@ -56,7 +56,7 @@ export interface BenchLaunch {
   launch: number;
   failure: unknown;
   log: string | null;
-  /** Captures of the samplers that saw something. */
+  /** Captures of the samplers with data. */
   sampled: string[];
   issues: Issue[];
 }
@@ -64,7 +64,7 @@ export interface BenchLaunch {
 export interface BenchExecution {
   variant: VariantPlan;
   recordPath: string;
-  /** Bytes of it that the run around this command has too (passOnRecord). */
+  /** Bytes of it that the surrounding run also has (passOnRecord). */
   passedOn?: number;
   launches: BenchLaunch[];
   start_ns: number;
@@ -75,7 +75,7 @@ export interface BenchExecution {
 export interface BenchCapture {
   executions: BenchExecution[];
   issues: Issue[];
-  /** Of this machine; a server elsewhere has its own. */
+  /** Of this machine; a remote server has different ones. */
   facts: GpuFacts;
   stopped: boolean;
 }
@@ -85,9 +85,9 @@ export const benchWarmup = { min: 2, max: 5, within: 0.05 };
 
 /**
  * Launches every variant `launches` times, in turn (launch 0 of all, then launch 1, …), so that drift of the machine
- * hits all alike, and samples host and GPUs beside each. Nothing is tried twice. A point that ran out of memory is left
- * out of the launches after. Never throws for a failed launch.
- * @throws the engine's own error when nothing was measured at all, E_INTERRUPTED when Ctrl-C came before
+ * affects all equally, and samples host and GPUs during each. Nothing is retried. A point that ran out of memory is skipped
+ * in later launches. Never throws for a failed launch.
+ * @throws the engine's own error when nothing was measured, E_INTERRUPTED on Ctrl-C before the first timed repeat
  */
 export async function runBench(options: BenchOptions): Promise<BenchCapture> {
   const { variants, launches, signal } = options;
@@ -146,8 +146,8 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
 }
 
 /**
- * Without what is refused, and without what ran out of memory before: a limit is found once. None after a launch that
- * failed as a whole without a figure: the next one would as well.
+ * Without refused points and those that ran out of memory before. None after a launch that failed without a figure: the
+ * next launch would fail too.
  */
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
@@ -186,7 +186,7 @@ async function runLaunch(
     points,
     repeats: options.repeats,
     warmup: benchWarmup,
-    // Once is enough: it is for shares, not for intervals.
+    // Once is enough: it serves for shares, not for intervals.
     device_work: options.device_work && launch === 0,
     seed: options.seed,
   };
@@ -203,7 +203,7 @@ async function runLaunch(
   execution.recorded = await recordedFacts(recordPath);
 }
 
-/** A process that cannot even be started is a failed launch like any other. */
+/** A process that cannot be started is a failed launch. */
 function launchSafely(prepared: PreparedEngine, order: BenchOrder, control: LaunchControl): EngineLaunch {
   try {
     return prepared.launch(order, control);
@@ -212,7 +212,7 @@ function launchSafely(prepared: PreparedEngine, order: BenchOrder, control: Laun
   }
 }
 
-/** Behind all that the launches before may have used: their plan, and what they recorded. */
+/** After all memory that earlier launches may have used: their plan, and their records. */
 function firstIteration({ variant, recorded }: BenchExecution, launch: number, { repeats }: BenchOptions) {
   const perLaunch = variant.points.length * (benchWarmup.max + repeats + 1);
   return Math.max(launch * perLaunch, recorded.lastIteration + 1);
@@ -222,8 +222,8 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
   if (stopped) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'stopped before the first timed repeat',
-      why: 'There is nothing to keep yet, so no session was made.',
-      fix: 'Run it again, with fewer points, --launches or --runs if it takes too long.',
+      why: 'There are no results yet, so no session was saved.',
+      fix: 'Run it again; use fewer points, --launches or --runs if it takes too long.',
     });
   }
   const failure = executions
@@ -246,5 +246,5 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
 
 function lastWords(execution: BenchExecution | undefined): string {
   const log = execution?.launches.at(-1)?.log?.trim();
-  return log ? log.split('\n').slice(-5).join('\n') : 'The engine ended without a figure and without a word.';
+  return log ? log.split('\n').slice(-5).join('\n') : 'The engine exited without output.';
 }

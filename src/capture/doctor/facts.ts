@@ -1,7 +1,7 @@
 import type { Cpu } from '../../hardware/cpu.js';
 import type { NvmlReason } from '../nvml.js';
 
-/** What probing found, before any judgement. Null is "could not be found out"; nothing here is a secret. */
+/** Results of probing, before judgement. Null means unknown; there are no secrets. */
 export interface DoctorFacts {
   platform: NodeJS.Platform;
   nodeVersion: string;
@@ -23,11 +23,11 @@ export interface DoctorFacts {
   amd: AmdFacts;
 }
 
-/** A package with native code, tried in a process of its own. */
+/** A package with native code, tried in its own process. */
 export interface PackageCheck {
   version: string | null;
   works: boolean;
-  /** What it did, e.g. "ran a model"; or its error, one line. */
+  /** Its result, e.g. "ran a model", or its error, one line. */
   detail: string;
 }
 
@@ -64,28 +64,28 @@ export interface NvmlFacts {
 
 export interface ToolFacts {
   path: string;
-  /** Typing its name finds it. */
+  /** Whether it is on PATH. */
   onPath: boolean;
-  /** Null when it did not tell one. */
+  /** Null when it does not print one. */
   version: string | null;
 }
 
 export interface PythonFacts {
-  /** The word to type: python3 or python. */
+  /** Command to type: python3 or python. */
   command: string;
   version: string;
   packages: Record<string, string | null>;
   /** Read from torch/version.py, without importing torch. */
   torchCuda: string | null;
   torchHip: string | null;
-  /** What torch says after importing it; null when it is not installed. */
+  /** Output of torch after importing it; null when it is not installed. */
   torchDevices: { available: boolean; names: string[] } | { failed: string } | null;
 }
 
 export interface DockerFacts {
   clientVersion: string | null;
   serverVersion: string | null;
-  /** First line of why the daemon does not answer. */
+  /** First line of the reason why the daemon does not respond. */
   reason: string | null;
   nvidiaRuntime: boolean;
 }

@@ -6,7 +6,7 @@ import { runTool } from './run-tool.js';
 /** Path of an executable file on PATH, or null. */
 export function onPath(name: string, path = process.env['PATH'] ?? ''): string | null {
   for (const folder of path.split(delimiter)) {
-    // An empty entry means the current folder to a shell; doctor starts nothing that lies about there.
+    // An empty entry means the current folder to a shell; doctor runs nothing from there.
     if (!folder) continue;
     const candidate = join(folder, name);
     if (isExecutable(candidate)) return candidate;
@@ -23,7 +23,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Executables that a pattern with `*` in whole or parts of folder names matches, newest version first. */
+/** Executables that match a pattern with `*` in folder names, newest version first. */
 export function matching(pattern: string): string[] {
   let paths = [''];
   for (const part of pattern.split('/').filter(Boolean)) {
@@ -52,14 +52,14 @@ function entries(folder: string): string[] {
 
 export interface ToolSearch {
   name: string;
-  /** Where installers put it when they do not touch PATH. */
+  /** Where installers put it without changing PATH. */
   patterns: string[];
   versionArgs: string[];
   version: RegExp;
   timeoutMs: number;
 }
 
-/** Looks on PATH, then in the usual folders, and asks the tool for its version. */
+/** Searches PATH, then the usual folders, and asks the tool for its version. */
 export async function findTool(
   search: ToolSearch,
   path = process.env['PATH'] ?? '',

@@ -5,7 +5,7 @@ import { gib, mib, rowsOf } from './row.js';
 
 const { ok, warning, missing } = rowsOf('machine');
 
-/** Room for the 110 M parameter model (0.5 GB), its traces and a few sessions. */
+/** Space for the 110 M parameter model (0.5 GB), its traces and a few sessions. */
 const diskNeededBytes = 2 * 2 ** 30;
 /** The 24 M parameter model profiles in 0.3 GiB; below this the system would swap under it. */
 const memoryWantedBytes = 2 ** 30;
@@ -63,8 +63,8 @@ function folder(
 }
 
 function disk({ home: { freeBytes } }: DoctorFacts): Verdict {
-  const fix = 'Free some space, or keep sessions elsewhere: export INFERSCOPE_HOME=/a/larger/disk';
-  if (freeBytes === null) return missing('disk', 'Free disk', 'could not be read', fix);
+  const fix = 'Free some space, or store sessions elsewhere: export INFERSCOPE_HOME=/a/larger/disk';
+  if (freeBytes === null) return missing('disk', 'Free disk', 'unknown', fix);
   return freeBytes >= diskNeededBytes
     ? ok('disk', 'Free disk', gib(freeBytes))
     : missing('disk', 'Free disk', `${gib(freeBytes)}, ${gib(diskNeededBytes)} wanted`, fix);
@@ -103,7 +103,7 @@ function cpu({ cpu: chip }: DoctorFacts): Verdict {
       'cpu',
       'CPU',
       `${found}; neither AVX2 nor NEON`,
-      'Figures stay valid and low; use a newer CPU',
+      'Results are valid but slow; use a newer CPU',
     );
   }
   return ok('cpu', 'CPU', found);

@@ -16,7 +16,7 @@ export function judgeNvidia(facts: DoctorFacts): Verdict[] {
   return [...rows, nsys(facts), nsysSampling(facts), ncu(facts), ncuCounters(facts)];
 }
 
-/** There is no NVIDIA GPU, by NVML, by the kernel and by the PCI bus. */
+/** No NVIDIA GPU according to NVML, the kernel and the PCI bus. */
 function noGpu({ nvidia, pciGpus }: DoctorFacts): boolean {
   return !nvidia.nvml?.devices.length && !nvidia.kernelModule && !pciGpus?.nvidia;
 }
@@ -70,16 +70,16 @@ function nvml(facts: DoctorFacts): Verdict {
 
 function cuda(facts: DoctorFacts): Verdict {
   const version = facts.nvidia.nvml?.cudaVersion;
-  if (version) return ok('cuda', 'CUDA', `the driver runs programs up to CUDA ${version}`);
+  if (version) return ok('cuda', 'CUDA', `the driver supports up to CUDA ${version}`);
   return noGpu(facts)
     ? notApplicable('cuda', 'CUDA', 'no NVIDIA GPU', driverFix(facts))
-    : missing('cuda', 'CUDA', 'the driver does not tell its CUDA version', driverFix(facts));
+    : missing('cuda', 'CUDA', 'the driver does not report its CUDA version', driverFix(facts));
 }
 
 function toolRow(id: 'nsys' | 'ncu', label: string, tool: ToolFacts): Verdict {
   if (tool.version === null) {
-    const fix = `Try: ${tool.path} --version   (${runWith(id)} starts this one)`;
-    return warning(id, label, `${tool.path} does not tell its version`, fix);
+    const fix = `Try: ${tool.path} --version   (used by ${runWith(id)})`;
+    return warning(id, label, `${tool.path} does not report its version`, fix);
   }
   return ok(id, label, tool.onPath ? tool.version : `${tool.version}, not on PATH: ${tool.path}`);
 }
@@ -102,7 +102,7 @@ function nsysSampling(facts: DoctorFacts): Verdict {
     `(CUDA tracing works without it: ${runWith('nsys')})`;
   if (!facts.nsys) return notApplicable(id, label, 'nsys is not installed', fix);
   if (level === null)
-    return warning(id, label, 'this kernel has no perf events; CUDA tracing works without', fix);
+    return warning(id, label, 'this kernel has no perf events; CUDA tracing works without them', fix);
   return level <= paranoidLimit || sysAdmin
     ? ok(
         id,
@@ -122,7 +122,7 @@ function ncu(facts: DoctorFacts): Verdict {
     : missing('ncu', 'ncu', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
 }
 
-/** ERR_NVGPUCTRPERM: the driver lets administrators alone read performance counters unless told otherwise. */
+/** ERR_NVGPUCTRPERM: by default the driver lets only administrators read performance counters. */
 function ncuCounters(facts: DoctorFacts): Verdict {
   const [id, label] = ['ncu_counters', 'ncu counters'];
   const { countersAdminOnly, sysAdmin } = facts.nvidia;
@@ -131,10 +131,15 @@ function ncuCounters(facts: DoctorFacts): Verdict {
     '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d/nvidia.conf and a reboot. ' +
     `Without it: ${runWith('nsys')}, or --evaluator torch`;
   if (noGpu(facts)) return notApplicable(id, label, 'no NVIDIA GPU', fix);
-  if (countersAdminOnly === false) return ok(id, label, 'every user may read them');
-  if (sysAdmin) return ok(id, label, 'for administrators only, and this process is one');
+  if (countersAdminOnly === false) return ok(id, label, 'readable by all users');
+  if (sysAdmin) return ok(id, label, 'administrators only, and this process has the rights');
   if (countersAdminOnly === null) {
-    return warning(id, label, 'the driver does not tell who may read them (/proc/driver/nvidia/params)', fix);
+    return warning(
+      id,
+      label,
+      'the driver does not report who may read them (/proc/driver/nvidia/params)',
+      fix,
+    );
   }
-  return missing(id, label, 'for administrators only: ncu would fail with ERR_NVGPUCTRPERM', fix);
+  return missing(id, label, 'administrators only: ncu would fail with ERR_NVGPUCTRPERM', fix);
 }

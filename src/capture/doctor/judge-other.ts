@@ -42,7 +42,7 @@ export function judgeAmd(facts: DoctorFacts): Verdict[] {
       return ok(id, name, found.onPath ? found.version : `${found.version}, not on PATH: ${found.path}`);
     // rocminfo has no version of its own
     if (found && id === 'rocminfo') return ok(id, name, found.path);
-    if (found) return warning(id, name, `${found.path} does not tell its version`, `Try: ${found.path}`);
+    if (found) return warning(id, name, `${found.path} does not report its version`, `Try: ${found.path}`);
     return hasAmdGpu(facts)
       ? missing(id, name, 'not on PATH, not in /opt/rocm*', rocm)
       : notApplicable(id, name, 'not installed; no AMD GPU', rocm);

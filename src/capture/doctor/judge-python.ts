@@ -60,8 +60,8 @@ function torchGpu(facts: DoctorFacts): Verdict {
   const gpuBuild = pip(python, `--force-reinstall torch`);
   if (!python?.torchDevices) return notApplicable(id, label, 'torch is not installed', pip(python, 'torch'));
   if ('failed' in python.torchDevices) {
-    const fix = `${python.command} -c "import torch; print(torch.cuda.is_available())"   shows the whole message`;
-    return warning(id, label, `torch did not answer: ${python.torchDevices.failed}`, fix);
+    const fix = `${python.command} -c "import torch; print(torch.cuda.is_available())"   shows the full message`;
+    return warning(id, label, `torch did not respond: ${python.torchDevices.failed}`, fix);
   }
   const { available, names } = python.torchDevices;
   if (available) return ok(id, label, `${names.length} × ${names[0]}`);
@@ -80,8 +80,8 @@ function torchGpu(facts: DoctorFacts): Verdict {
 function driverHint(facts: DoctorFacts, build: string): string {
   const runs = facts.nvidia.nvml?.cudaVersion;
   return runs
-    ? `The driver runs up to CUDA ${runs}, torch wants ${build}; also look at CUDA_VISIBLE_DEVICES`
-    : 'Look at CUDA_VISIBLE_DEVICES / HIP_VISIBLE_DEVICES and at the driver';
+    ? `The driver supports up to CUDA ${runs}, torch needs ${build}; also check CUDA_VISIBLE_DEVICES`
+    : 'Check CUDA_VISIBLE_DEVICES / HIP_VISIBLE_DEVICES and the driver';
 }
 
 function login({ huggingFace }: DoctorFacts): Verdict {
@@ -91,7 +91,7 @@ function login({ huggingFace }: DoctorFacts): Verdict {
     : missing(
         'hf_login',
         'Hugging Face login',
-        'no token (gated models only)',
+        'no token (needed for gated models only)',
         'hf auth login   (or export HF_TOKEN=…)',
       );
 }

@@ -179,7 +179,7 @@ describe('NVIDIA', () => {
     expect(rowOf(mismatch, 'nvml').fix).toContain('reboot');
   });
 
-  test('eight of a kind are counted, other processes on them are told', () => {
+  test('eight equal GPUs are counted, other processes on them are reported', () => {
     const device = { ...h200.nvidia.nvml!.devices[0]!, computeProcesses: 1 };
     const many = with_({ nvml: { ...h200.nvidia.nvml!, devices: Array.from({ length: 8 }, () => device) } });
     expect(rowOf(many, 'gpu').found).toMatch(/^8 × NVIDIA H200, .*8 compute processes running$/);
@@ -249,7 +249,7 @@ describe('Python', () => {
   });
 });
 
-test('AMD: the card is named, a missing driver interface is told', () => {
+test('AMD: the card is named, a missing driver interface is reported', () => {
   const rocm = {
     ...laptop,
     pciGpus: { nvidia: 0, amd: 1 },

@@ -6,10 +6,10 @@ import { hasAmdGpu, judgeAmd, judgeContainers } from './judge-other.js';
 import { judgePython, torchBuild } from './judge-python.js';
 import type { Verdict } from './row.js';
 
-/** Without these inferscope cannot do its main job; `--require` adds more. */
+/** Required for inferscope's main job; `--require` adds more. */
 export const alwaysRequired: readonly string[] = ['node', 'engine', 'duckdb', 'home', 'tmp', 'disk'];
 
-/** Every id that --require takes, in the order of the table. */
+/** All ids for --require, in table order. */
 export const doctorIds: readonly string[] = [
   'node engine duckdb home tmp disk memory cpu',
   'gpu driver nvml cuda nsys nsys_sampling ncu ncu_counters',
@@ -19,7 +19,7 @@ export const doctorIds: readonly string[] = [
 ].flatMap((group) => group.split(' '));
 
 /**
- * What was found, judged: pure, facts in, rows out.
+ * Judges the facts: pure, facts in, rows out.
  * @param required ids beyond alwaysRequired
  */
 export function judge(facts: DoctorFacts, required: readonly string[] = []): DoctorData {

@@ -4,7 +4,7 @@ import type { AmdFacts, DockerFacts } from './facts.js';
 import { findTool, onPath } from './find-tool.js';
 import { runTool } from './run-tool.js';
 
-/** What of `docker info --format '{{json .}}'` is read; the client answers too when the daemon does not. */
+/** Fields used from `docker info --format '{{json .}}'`; the client answers even when the daemon does not. */
 const dockerInfoSchema = z.object({
   ServerVersion: z.string().nullish(),
   ServerErrors: z.array(z.string()).nullish(),
@@ -16,7 +16,7 @@ export async function probeDocker(timeoutMs: number): Promise<DockerFacts | null
   const docker = onPath('docker');
   if (!docker) return null;
   const run = await runTool(docker, ['info', '--format', '{{json .}}'], { timeoutMs });
-  return parseDockerInfo(run.stdout, run.timedOut ? 'docker did not answer in time' : run.stderr);
+  return parseDockerInfo(run.stdout, run.timedOut ? 'docker timed out' : run.stderr);
 }
 
 export function parseDockerInfo(stdout: string, stderr: string): DockerFacts {
@@ -27,7 +27,7 @@ export function parseDockerInfo(stdout: string, stderr: string): DockerFacts {
   return {
     clientVersion: data.ClientInfo?.Version || null,
     serverVersion,
-    reason: serverVersion ? null : reason || 'the daemon did not answer',
+    reason: serverVersion ? null : reason || 'the daemon did not respond',
     nvidiaRuntime: 'nvidia' in (data.Runtimes ?? {}),
   };
 }
@@ -40,7 +40,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** ROCm's own tools; their names alone tell little, so rocminfo is asked for the devices. */
+/** ROCm's own tools; rocminfo lists the devices. */
 export async function probeAmd(timeoutMs: number, root = '/'): Promise<AmdFacts> {
   const search = (name: string, versionArgs: string[]) =>
     findTool({

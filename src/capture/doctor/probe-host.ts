@@ -6,8 +6,8 @@ import { messageOf } from '../../model/errors.js';
 import type { DoctorFacts, FolderFacts } from './facts.js';
 
 /**
- * Whether sessions can be kept under `path`, which need not exist yet: tried by making and removing a folder in
- * its nearest existing parent (mode bits do not tell for root, and not on a read-only mount).
+ * Whether sessions can be stored under `path`, which need not exist yet: tested by creating and removing a folder in its
+ * nearest existing parent (mode bits say nothing for root or on a read-only mount).
  */
 export function probeHome(path: string): FolderFacts {
   let parent = path;
@@ -15,7 +15,7 @@ export function probeHome(path: string): FolderFacts {
   return { ...probeFolder(parent), path };
 }
 
-/** Whether folders can be made in `path`, which must exist. */
+/** Whether folders can be created in `path`, which must exist. */
 export function probeFolder(path: string): FolderFacts {
   const freeBytes = freeSpace(path);
   try {
@@ -26,7 +26,7 @@ export function probeFolder(path: string): FolderFacts {
   }
 }
 
-/** What a process without special rights may still write there. */
+/** Bytes that an unprivileged process can still write there. */
 function freeSpace(path: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(path);

@@ -4,8 +4,8 @@ import type { PackageCheck } from './facts.js';
 import { failureLine, runTool } from './run-tool.js';
 
 /**
- * Native packages are tried in a process of their own: one built for another libc or CPU ends the process that
- * loads it with a signal, and doctor is there to say so. That is also why no import of them stands here.
+ * Native packages are tried in their own process: one built for another libc or CPU kills the process that loads it with a
+ * signal, which doctor must report. For this reason nothing is imported here.
  */
 
 /** y = x · x as an ONNX file (ir_version 8, opset 13, one Mul node): 80 bytes. */
@@ -17,7 +17,7 @@ const loaded = await import('onnxruntime-node');
 const ort = loaded.InferenceSession ? loaded : loaded.default;
 const session = await ort.InferenceSession.create(Buffer.from('${squareModel}', 'base64'));
 const { y } = await session.run({ x: new ort.Tensor('float32', [3], [1]) });
-if (y.data[0] !== 9) throw new Error('3 · 3 came out as ' + y.data[0]);
+if (y.data[0] !== 9) throw new Error('3 · 3 gave ' + y.data[0]);
 process.stdout.write('ran a model');
 `;
 
@@ -26,7 +26,7 @@ const { DuckDBInstance } = await import('@duckdb/node-api');
 const connection = await (await DuckDBInstance.create(':memory:')).connect();
 const reader = await connection.runAndReadAll("select 6 * 7, (select count(*)::int from duckdb_extensions() where loaded and extension_name in ('parquet', 'json'))");
 const [answer, extensions] = reader.getRows()[0];
-if (answer !== 42 || extensions !== 2) throw new Error('6 · 7 came out as ' + answer + ', Parquet and JSON: ' + extensions + ' of 2');
+if (answer !== 42 || extensions !== 2) throw new Error('6 · 7 gave ' + answer + ', Parquet and JSON: ' + extensions + ' of 2');
 process.stdout.write('ran a query');
 `;
 
@@ -38,7 +38,7 @@ export async function checkDuckdb(timeoutMs: number): Promise<PackageCheck> {
   return checkPackage('@duckdb/node-api', duckdbScript, timeoutMs);
 }
 
-/** Runs `script` in a Node of its own, from the folder that package is installed below. */
+/** Runs `script` in its own Node process, from the folder above which the package is installed. */
 export async function checkPackage(name: string, script: string, timeoutMs: number): Promise<PackageCheck> {
   const version = packageVersion(name);
   if (version === null) return { version, works: false, detail: 'not installed' };

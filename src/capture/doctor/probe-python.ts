@@ -14,7 +14,7 @@ export const pythonPackages = ['torch', 'transformers', 'accelerate', 'vllm'] as
  */
 const versionsScript = `${packageVersionScript}
 import json, re, sys
-def told(module):
+def reported(module):
     name = package(module)
     return None if name is None else version(module) + ('' if name == module else ' (package %s)' % name)
 def built_for():
@@ -23,7 +23,7 @@ def built_for():
     except Exception:
         return {}
     return dict(re.findall(r"^(cuda|hip)\\b[^=\\n]*=\\s*'([^']+)'", text, re.M))
-print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: told(name) for name in sys.argv[1:]}, 'torch': built_for()}))
+print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: reported(name) for name in sys.argv[1:]}, 'torch': built_for()}))
 `;
 
 const devicesScript = `
@@ -41,19 +41,19 @@ const devicesSchema = z.object({ available: z.boolean(), names: z.array(z.string
 
 export interface PythonTimeouts {
   versionsMs: number;
-  /** Bounds the import of torch. */
+  /** Time limit for importing torch. */
   devicesMs: number;
 }
 
-/** The first that runs of those that engines take (INFERSCOPE_PYTHON, else python3, python); null when none does. */
+/** The first working interpreter in the engines' order (INFERSCOPE_PYTHON, python3, python); null when none works. */
 export async function probePython(timeouts: PythonTimeouts): Promise<PythonFacts | null> {
   for (const command of pythonCandidates(null)) {
     const run = await runTool(command, ['-c', versionsScript, ...pythonPackages], {
       timeoutMs: timeouts.versionsMs,
     });
-    const told = versionsSchema.safeParse(lastJson(run.stdout));
-    if (!told.success) continue;
-    const { version, packages, torch } = told.data;
+    const reported = versionsSchema.safeParse(lastJson(run.stdout));
+    if (!reported.success) continue;
+    const { version, packages, torch } = reported.data;
     return {
       command,
       version,
@@ -68,11 +68,11 @@ export async function probePython(timeouts: PythonTimeouts): Promise<PythonFacts
 
 async function probeTorchDevices(command: string, timeoutMs: number): Promise<PythonFacts['torchDevices']> {
   const run = await runTool(command, ['-c', devicesScript], { timeoutMs });
-  const told = devicesSchema.safeParse(lastJson(run.stdout));
-  return told.success ? told.data : { failed: failureLine(run) };
+  const reported = devicesSchema.safeParse(lastJson(run.stdout));
+  return reported.success ? reported.data : { failed: failureLine(run) };
 }
 
-/** Packages print on import what they like; our JSON is the last line. */
+/** Packages may print on import; our JSON is the last line. */
 function lastJson(stdout: string): unknown {
   try {
     return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
@@ -82,7 +82,7 @@ function lastJson(stdout: string): unknown {
 }
 
 /**
- * Whether a Hugging Face token is at hand, as huggingface_hub looks for it: HF_TOKEN (or its old name), the file
+ * Whether a Hugging Face token is available, in the search order of huggingface_hub: HF_TOKEN (or its old name), the file
  * HF_TOKEN_PATH, $HF_HOME/token, $XDG_CACHE_HOME/huggingface/token. The file is not opened, the value not read.
  */
 export function probeHuggingFace(env: NodeJS.ProcessEnv = process.env): DoctorFacts['huggingFace'] {

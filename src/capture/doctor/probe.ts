@@ -14,9 +14,9 @@ const packageMs = 20_000;
 const torchImportMs = 30_000;
 
 /**
- * Looks at everything at once. Takes as long as the slowest answer: under a second on most machines, up to half a
- * minute where torch is imported from a cold disk. Writes nothing and changes nothing.
- * @param homePath where sessions are kept; need not exist
+ * Probes everything in parallel. Takes as long as the slowest probe: under a second on most machines, up to half a minute
+ * when torch is imported from a cold disk. Writes and changes nothing.
+ * @param homePath folder of sessions; need not exist
  */
 export async function probeMachine(homePath: string): Promise<DoctorFacts> {
   const processes = [
@@ -28,7 +28,7 @@ export async function probeMachine(homePath: string): Promise<DoctorFacts> {
     probeDocker(toolMs),
     probeAmd(toolMs),
   ] as const;
-  // NVML blocks this thread while the driver starts up (seconds without persistence mode): the others run meanwhile.
+  // NVML blocks this thread while the driver starts up (seconds without persistence mode): the other probes run in parallel.
   const nvidia = await probeNvidia();
   const [engine, duckdb, nsys, ncu, python, docker, amd] = await Promise.all(processes);
   return {

@@ -1,7 +1,7 @@
 import type { DoctorGroup, DoctorRow } from '../../model/documents/doctor.js';
 import type { Evaluator } from '../run/run-options.js';
 
-/** A row before it is known whether it is required. `fix` is kept for every status but ok. */
+/** A row without its required flag. `fix` is set for every status except ok. */
 export type Verdict = Omit<DoctorRow, 'required'>;
 
 /** Writes the rows of one group. */
@@ -33,7 +33,7 @@ export function mib(bytes: number): string {
   return value >= 1 ? `${Number(value.toFixed(1))} MiB` : `${bytes / 1024} KiB`;
 }
 
-/** What to type to use a tool of `run`, for the end of a fix. */
+/** Command that uses a tool of `run`, for the end of a fix. */
 export function runWith(...evaluators: Evaluator[]): string {
   return `inferscope run --evaluator ${evaluators.join(',')} -- command…`;
 }

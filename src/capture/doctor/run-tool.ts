@@ -6,16 +6,16 @@ export interface ToolRun {
   ok: boolean;
   stdout: string;
   stderr: string;
-  /** Null when it was not started or was stopped. */
+  /** Null when it was not started or was killed. */
   exitCode: number | null;
   timedOut: boolean;
   /** The signal that ended it, e.g. SIGSEGV. */
   signal: string | null;
-  /** The file to run was not found. */
+  /** The executable was not found. */
   notFound: boolean;
 }
 
-/** Runs a program to its end or for `timeoutMs`; never throws, never waits for a terminal. */
+/** Runs a program until it exits or `timeoutMs` passes; never throws, never waits for a terminal. */
 export async function runTool(
   file: string,
   args: string[],
@@ -44,10 +44,10 @@ export async function runTool(
   };
 }
 
-/** The line of a failing program's talk that says most: Node's `Error:` line, else the last one. */
+/** The most informative line of a failing program's output: Node's `Error:` line, else the last one. */
 export function failureLine(run: ToolRun): string {
-  if (run.timedOut) return 'it did not answer in time';
-  if (run.signal) return `it ended with ${run.signal}`;
+  if (run.timedOut) return 'it timed out';
+  if (run.signal) return `it was killed by ${run.signal}`;
   const lines = run.stderr
     .split('\n')
     .map((line) => line.trim())

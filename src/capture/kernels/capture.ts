@@ -4,12 +4,12 @@ import type { Row } from '../../model/tables.js';
 import type { KernelRunner } from './runner.js';
 
 /**
- * measureCases(order, options): Promise<KernelCapture> of measure-cases.ts. An order may hold cases of one GPU and
- * collectives; they run in processes of their own, one after another.
+ * measureCases(order, options): Promise<KernelCapture> of measure-cases.ts. An order may contain cases of one GPU and
+ * collectives; they run in separate processes, in sequence.
  */
 export interface KernelOptions {
   runner: KernelRunner;
-  /** `microbenchmark` lines, one a case of the order, whatever became of it. */
+  /** `microbenchmark` lines, one per case of the order, with any outcome. */
   recordPath: string;
   scratch: string;
   host: string;
@@ -17,7 +17,7 @@ export interface KernelOptions {
   onProgress: (progress: KernelProgress) => void;
   /** Clocks, power, temperature and throttling of the GPUs, after each launch; t_ns is CLOCK_MONOTONIC. */
   onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
-  /** A case that takes longer hangs, and its process is ended; 10 × order.max_seconds and two minutes at least. */
+  /** A case that takes longer counts as hung, and its process is killed; at least 10 × order.max_seconds and two minutes. */
   patienceMs?: number;
 }
 
@@ -33,11 +33,11 @@ export interface KernelCapture {
   order: KernelOrder;
   recordPath: string;
   launches: KernelLaunch[];
-  /** Null when no process came so far as to say it. */
+  /** Null when no process reported it. */
   device: KernelDevice | null;
   start_ns: number;
   end_ns: number;
-  /** Captures of the samplers that saw something. */
+  /** Captures of the samplers with data. */
   sampled: string[];
   /** Other processes on the GPU, launches that died or hung, samplers that were late. */
   issues: Issue[];

@@ -3,7 +3,7 @@ import { startPython } from '../../engines/transformers/python-process.js';
 import type { EngineLaunch } from '../../model/engine.js';
 import type { KernelControl, KernelOrder } from '../../model/kernels.js';
 
-const toldSchema = z.discriminatedUnion('type', [
+const reportedSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('case'), case: z.string(), done: z.number(), total: z.number() }),
   z.object({
     type: z.literal('device'),
@@ -20,27 +20,27 @@ const toldSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** Time to notice SIGINT between two batches of runs and to record what is open; a hung kernel never does. */
+/** Time to notice SIGINT between two batches of runs and to record open cases; a hung kernel never does. */
 const graceMs = 10_000;
 
-/** Starts a script of the probe on its order; ends it (SIGINT, then SIGKILL with its children) on abort. */
+/** Starts a probe script with its order; on abort sends SIGINT, then SIGKILL to it and its children. */
 export function launchProbe(
   { command, script, order }: { command: string; script: string; order: KernelOrder },
   control: KernelControl,
 ): EngineLaunch {
-  // A group of its own: ranks of a collective must not outlive the process that spawned them.
+  // Its own process group: ranks of a collective must not outlive the process that spawned them.
   const probe = { command, args: [script], order, graceMs, ownGroup: true };
   return startPython(probe, control, (line) => tell(line, control));
 }
 
 function tell(line: string, control: KernelControl): void {
   if (!line.startsWith('{')) return;
-  let told: z.infer<typeof toldSchema> | undefined;
+  let reported: z.infer<typeof reportedSchema> | undefined;
   try {
-    told = toldSchema.safeParse(JSON.parse(line)).data;
+    reported = reportedSchema.safeParse(JSON.parse(line)).data;
   } catch {
     return;
   }
-  if (told?.type === 'case') control.onProgress(told);
-  else if (told) control.onDevice(told.device);
+  if (reported?.type === 'case') control.onProgress(reported);
+  else if (reported) control.onDevice(reported.device);
 }

@@ -118,7 +118,7 @@ describe('a process that runs cases', () => {
       ['dies 1', 'dies 2', 'dies 3', 'dies 4', 'a', 'b'].map(softmax),
     );
     expect(lines.map((line) => line.outcome)).toEqual(Array(6).fill('failed'));
-    expect(lines[5]!.text).toBe('Not tried: 4 processes had died before it.');
+    expect(lines[5]!.text).toBe('Not tried: 4 processes died before it.');
   });
 
   it('hangs: it is ended, its case is failed, the rest is measured', async () => {
@@ -128,7 +128,7 @@ describe('a process that runs cases', () => {
       ['hangs', 'failed'],
       ['b', 'measured'],
     ]);
-    expect(lines[1]!.text).toBe('It hung, and its process was ended.');
+    expect(lines[1]!.text).toBe('It hung, and its process was killed.');
   });
 
   it('is stopped: what it could not record itself is stopped', async () => {

@@ -14,18 +14,18 @@ import { otherProcesses, usedBeside } from './other-processes.js';
 import { recordedCases, recordSize, recordUnmeasured } from './recorded-cases.js';
 import { startWatchdog } from './watchdog.js';
 
-/** Processes that die or hang in a case, after which the rest is tried in a new one. */
+/** Number of processes that may die or hang before the rest is no longer tried in a new one. */
 const mostDeaths = 3;
-/** Importing torch from a cold disk, making a context, and bringing the clocks up. */
+/** Time for importing torch from a cold disk, creating a context, and ramping up the clocks. */
 const startUpMs = 180_000;
 const leastPatienceMs = 120_000;
-/** After SIGKILL; a process in the driver's hands may never end. */
+/** Time after SIGKILL; a process blocked in the driver may never exit. */
 const unkillableMs = 30_000;
 
 /**
- * Measures the cases of an order in processes of `runner`, GPUs and host sampled beside them. A case that takes its
- * process with it, or hangs, is recorded as failed, and those after it go on in a new process. Never throws for cases
- * or processes that failed: every case of the order has a line in the record then.
+ * Measures the cases of an order in processes of `runner`, sampling GPUs and host. A case that kills its process, or hangs,
+ * is recorded as failed, and later cases continue in a new process. Never throws for failed cases or processes: every case
+ * of the order then has a line in the record.
  */
 export async function measureCases(order: KernelOrder, options: KernelOptions): Promise<KernelCapture> {
   const { recordPath, signal } = options;
@@ -61,7 +61,7 @@ interface Context {
   capture: KernelCapture;
   gpus: Gpus | null;
   options: KernelOptions;
-  /** Of the record before this order, bytes. */
+  /** Size of the record before this order, bytes. */
   from: number;
 }
 
@@ -71,34 +71,34 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
   let open = part;
   for (let deaths = 0; open.length > 0 && !options.signal.aborted; deaths++) {
     if (deaths > mostDeaths) {
-      recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes had died before it.`);
+      recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes died before it.`);
       return;
     }
     const { failure, culprit, hung, before } = await launchOnce(open, context);
     const done = await recordedCases(options.recordPath, from);
     open = open.filter((one) => !done.has(one.case));
     if (open.length === 0 || options.signal.aborted) break;
-    const words = failure === null ? 'Its process ended without a word.' : messageOf(failure);
+    const words = failure === null ? 'Its process exited without output.' : messageOf(failure);
     const [at] = culprit === null ? [] : open.filter((one) => one.case === culprit);
-    // It did not come as far as its first case: the next one would not, either.
+    // It did not reach its first case: the next process would not either.
     if (!at && done.size === before) {
       recordUnmeasured(record, open, 'failed', words);
       return;
     }
     if (at) {
-      const text = hung ? 'It hung, and its process was ended.' : `Its process died: ${words}`;
+      const text = hung ? 'It hung, and its process was killed.' : `Its process died: ${words}`;
       recordUnmeasured(record, [at], 'failed', text);
       open = open.filter((one) => one !== at);
     }
     if (open.length === 0) break;
     const where = at ? ` in ${at.case}` : '';
-    const text = `A process ${hung ? 'hung' : 'ended'}${where}; the ${open.length} cases after it were given to a new one.`;
+    const text = `A process ${hung ? 'hung' : 'exited'}${where}; the ${open.length} remaining cases ran in a new process.`;
     capture.issues.push({ code: 'kernel_process_died', severity: 'warning', text });
   }
-  if (open.length > 0) recordUnmeasured(record, open, 'stopped', 'Stopped before its turn.');
+  if (open.length > 0) recordUnmeasured(record, open, 'stopped', 'Stopped before this case.');
 }
 
-/** @returns the case at work when the process ended, and how many were recorded before it began */
+/** @returns the running case when the process exited, and how many were recorded before */
 async function launchOnce(
   cases: KernelCase[],
   { capture, gpus, options, from }: Context,
@@ -155,5 +155,5 @@ async function launchOnce(
 async function unkillable(signal: AbortSignal): Promise<{ failure: unknown; log: null }> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await sleep(unkillableMs, undefined, { ref: false });
-  return { failure: new Error('Its process does not end, not even by SIGKILL.'), log: null };
+  return { failure: new Error('Its process does not exit, even after SIGKILL.'), log: null };
 }

@@ -13,7 +13,7 @@ it('names who is there, and how much they hold', () => {
   const processes = [{ pid: 41, usedBytes: 3 * 2 ** 30 }];
   const issue = usedBefore({ ...idle, processes, memoryUsedBytes: 4 * 2 ** 30 }, () => 'vllm');
   expect(issue?.text).toContain(
-    'Others ran on gpu1 before the first case: vllm (pid 41) with 3.00 GiB, 4.00 GiB of its memory in use.',
+    'Other processes used gpu1 before the first case: vllm (pid 41) with 3.00 GiB, 4.00 GiB of its memory in use.',
   );
   expect(usedBefore({ ...idle, processes: null, computeProcesses: 2 })?.text).toContain(': 2 of them');
 });
@@ -21,7 +21,7 @@ it('names who is there, and how much they hold', () => {
 it('memory without a process is somebody outside of the container, and nobody on a partitioned GPU', () => {
   const full = { ...idle, memoryUsedBytes: 20 * 2 ** 30 };
   expect(usedBefore(full)?.text).toContain(
-    '20.0 GiB in use before the first case, by processes that are not seen',
+    '20.0 GiB in use before the first case, by processes that are not visible',
   );
   expect(usedBefore({ ...full, migEnabled: true })).toBeNull();
 });
@@ -31,5 +31,5 @@ it('two processes at once on one GPU are said once, with the most that were seen
     ({ scope, metric: 'compute_processes', value }) as Row<'telemetry'>;
   const issues = usedBeside([row('gpu0', 1), row('gpu1', 2), row('gpu1', 3), row('gpu0', 1)]);
   expect(issues.map(({ code }) => code)).toEqual(['gpu_shared']);
-  expect(issues[0]!.text).toContain('Up to 3 processes were on gpu1');
+  expect(issues[0]!.text).toContain('Up to 3 processes used gpu1');
 });

@@ -6,7 +6,7 @@ import type { GpuProcess } from '../telemetry-gpu.js';
 import type { Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
-/** What a driver and a display hold by themselves on a GPU that nobody uses. */
+/** Memory that driver and display use on an idle GPU. */
 const unusedBytes = 2 ** 30;
 
 export interface GpuUse {
@@ -17,11 +17,11 @@ export interface GpuUse {
   migEnabled: boolean | null;
 }
 
-/** A process that ended a moment ago, perhaps ours of the round before, is listed for a while. */
+/** A process that has just exited, perhaps ours of the previous round, stays listed for a while. */
 const goneMs = 3000;
 const pollMs = 300;
 
-/** Who uses the GPUs before the first case: what others run at the same time is part of every figure. */
+/** Records who uses the GPUs before the first case: other processes affect every figure. */
 export async function otherProcesses(gpus: Pick<Gpus, 'devices'>, waitMs = goneMs): Promise<Issue[]> {
   const deadline = Date.now() + waitMs;
   for (;;) {
@@ -43,7 +43,7 @@ async function usesOf({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
   return issues;
 }
 
-/** A container does not see the processes of others, but sees their memory. */
+/** A container cannot see other processes, but sees their memory. */
 export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuProcess(pid).name) {
   const { index, processes, memoryUsedBytes: used } = use;
   const count = Math.max(processes?.length ?? 0, use.computeProcesses ?? 0);
@@ -54,15 +54,15 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
     });
     const who = names.length > 0 ? names.join(', ') : `${count} of them`;
     const held = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
-    return shared(`Others ran on gpu${index} before the first case: ${who}${held}.`);
+    return shared(`Other processes used gpu${index} before the first case: ${who}${held}.`);
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
   return shared(
-    `gpu${index} had ${formatBytes(used)} in use before the first case, by processes that are not seen from here.`,
+    `gpu${index} had ${formatBytes(used)} in use before the first case, by processes that are not visible from here.`,
   );
 }
 
-/** Who came while one process measured; ranks of a collective are several, one a GPU. */
+/** Processes that appeared during a measurement; a collective has several ranks, one per GPU. */
 export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
   const most = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
@@ -70,9 +70,13 @@ export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
       most.set(scope, Math.max(most.get(scope) ?? 0, value));
   return [...most]
     .filter(([, count]) => count > 1)
-    .map(([scope, count]) => shared(`Up to ${count} processes were on ${scope} while it was measured.`));
+    .map(([scope, count]) => shared(`Up to ${count} processes used ${scope} during the measurement.`));
 }
 
 function shared(text: string): Issue {
-  return { code: 'gpu_shared', severity: 'warning', text: `${text} Figures share the device with them.` };
+  return {
+    code: 'gpu_shared',
+    severity: 'warning',
+    text: `${text} The figures were measured on a shared device.`,
+  };
 }

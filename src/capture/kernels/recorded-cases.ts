@@ -3,7 +3,7 @@ import type { KernelCase, CaseOutcome } from '../../model/kernels.js';
 import { recordWriter } from '../record-writer.js';
 import { monotonicNs } from '../../model/clock.js';
 
-/** Bytes of a record so far; 0 before it is begun. */
+/** Bytes of a record so far; 0 before it exists. */
 export async function recordSize(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,
@@ -11,7 +11,7 @@ export async function recordSize(path: string): Promise<number> {
   );
 }
 
-/** Names of the cases that a record has a line of behind its first `from` bytes, which are of orders before. */
+/** Names of the cases with a line after the first `from` bytes of a record (those belong to earlier orders). */
 export async function recordedCases(path: string, from: number): Promise<Set<string>> {
   const names = new Set<string>();
   const bytes = await readFile(path).catch(() => Buffer.alloc(0));
@@ -21,13 +21,13 @@ export async function recordedCases(path: string, from: number): Promise<Set<str
       const line = JSON.parse(text) as Record<string, unknown>;
       if (line['type'] === 'microbenchmark') names.add(String(line['case']));
     } catch {
-      // Cut off by the end of its process: not recorded.
+      // Truncated when its process exited: not recorded.
     }
   }
   return names;
 }
 
-/** Lines of cases that no process could record itself. */
+/** Writes lines for cases that no process could record itself. */
 export function recordUnmeasured(
   { path, execution_id }: { path: string; execution_id: string },
   cases: readonly KernelCase[],

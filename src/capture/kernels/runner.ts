@@ -13,7 +13,7 @@ export type { KernelControl, KernelDevice, KernelRunner } from '../../model/kern
 
 const probe = join(packageRoot(), 'python', 'inferscope_probe');
 
-/** The PyTorch runner, and what the Python that it found has. */
+/** The PyTorch runner, and the packages of its Python. */
 export interface TorchRunner extends KernelRunner {
   python: PythonEnvironment;
   /** Names of the GPUs that this PyTorch sees, cuda:0 first. */
@@ -21,7 +21,7 @@ export interface TorchRunner extends KernelRunner {
 }
 
 /**
- * PyTorch in a process of the user's own Python.
+ * PyTorch in a process of the user's Python.
  * @param python --python; null finds one
  * @param device cpu, cuda, cuda:N; null is the first GPU, the CPU without one
  * @throws E_ENGINE_MISSING
@@ -61,10 +61,10 @@ function chooseDevice(asked: string | null, gpus: readonly string[], python: Pyt
       ? `--device ${asked}, and torch ${python.packages['torch']} finds ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}`
       : `no device ${asked}`,
     why: index
-      ? `torch of ${python.command} looked; CUDA_VISIBLE_DEVICES, the driver or a build for the CPU may hide a GPU.`
-      : 'It is cpu, cuda or cuda:N (N counts from 0; GPUs of AMD are called cuda, too).',
+      ? `Checked with torch of ${python.command}; CUDA_VISIBLE_DEVICES, the driver or a CPU build may hide a GPU.`
+      : 'Valid: cpu, cuda or cuda:N (N counts from 0; AMD GPUs are also called cuda).',
     fix: index
-      ? 'Type: inferscope doctor – it tells driver, CUDA and torch apart – or take --device cpu.'
-      : 'Type for example: --device cuda:0',
+      ? 'Type: inferscope doctor (it checks driver, CUDA and torch), or use --device cpu.'
+      : 'Example: --device cuda:0',
   });
 }

@@ -1,18 +1,18 @@
-/** Ends what does not report for too long. */
+/** Aborts work that does not report for too long. */
 export interface Watchdog {
   readonly signal: AbortSignal;
   readonly hung: boolean;
-  /** It lives: the time begins again, for `ms` from now. */
+  /** Progress: the timeout restarts, `ms` from now. */
   feed(ms: number): void;
   stop(): void;
 }
 
-/** @param parent what ends the work for another reason; not a hang */
+/** @param parent signal that ends the work for another reason than a hang */
 export function startWatchdog(parent: AbortSignal, ms: number): Watchdog {
   const own = new AbortController();
   let timer = setTimeout(bark, ms);
   function bark() {
-    // Being stopped takes its time, too.
+    // Stopping takes time, too.
     if (!parent.aborted) own.abort();
   }
   return {

@@ -67,7 +67,7 @@ describe.skipIf(python === '')('the agent of a container', () => {
     expect(followed.slice(1)).toEqual(['{"v": 1}']);
   });
 
-  test('a killed program ends as a shell would tell it', async () => {
+  test('a killed program exits with the code of a shell', async () => {
     const place = places('import os, signal\nos.kill(os.getpid(), signal.SIGKILL)');
     const { ended } = run(place);
     expect(await ended).toBe(137);

@@ -3,17 +3,17 @@ import { basename, join, resolve } from 'node:path';
 import { InferscopeError } from '../../model/errors.js';
 import { docker } from './docker.js';
 
-/** A model as the engine's preparation on this machine gets it, and what of its paths is where in the container. */
+/** A model as the engine's preparation on this machine sees it, and the mapping of its paths into the container. */
 export interface PlacedModel {
   model: string;
   places: Record<string, string>;
 }
 
 /**
- * A folder in the container, as `--model` names it. Preparation reads config.json on this machine, so a stand-in of the
- * folder is made below `scratch`, with an empty file in place of the weights; the container gets its own path.
- * Presets, hub ids and bare config.json files need nothing of the kind.
- * @throws E_MODEL_NOT_FOUND for a folder that is on this machine only
+ * A folder in the container, as `--model` names it. Preparation reads config.json on this machine, so a copy of the
+ * folder is created below `scratch`, with an empty file in place of the weights; the container gets its own path.
+ * Presets, hub ids and bare config.json files need no copy.
+ * @throws E_MODEL_NOT_FOUND for a folder that exists only on this machine
  */
 export async function placeContainerModel(
   model: string,
@@ -30,12 +30,12 @@ export async function placeContainerModel(
       throw new InferscopeError('E_MODEL_NOT_FOUND', {
         what: `there is no model at ${model} in the container ${container}`,
         why: 'Neither the container nor this machine has a config.json there.',
-        fix: `Type: docker exec ${container} ls ${model} – a path of --model is one in the container.`,
+        fix: `Type: docker exec ${container} ls ${model} – with --container, --model names a path in the container.`,
       });
     }
     throw new InferscopeError('E_MODEL_NOT_FOUND', {
       what: `the folder ${model} is on this machine, not in the container ${container}`,
-      why: 'A running container gets no further volumes, and weights are too large to be copied in.',
+      why: 'A running container cannot get further volumes, and weights are too large to copy.',
       fix: `Start it with -v ${resolve(model)}:${resolve(model)}, name a path in it, a hub id, or the bare config.json for random weights (--model ${join(model, 'config.json')}).`,
     });
   }

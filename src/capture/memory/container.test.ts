@@ -136,7 +136,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     const shim = join(scratch, 'container-python');
     const places = { [probe]: `${folder}/probe`, [scratch]: `${folder}/files` };
     writeShim(shim, { container, python: 'python3', folder, places, scratch, docker: dockerCommand() });
-    // 64 MiB that it touches, told in a line of the record.
+    // 64 MiB that it touches, reported in a line of the record.
     const program = join(scratch, 'launch', 'program.py');
     writeFileSync(
       program,
@@ -189,10 +189,10 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     expect(ended.failure).toBeNull();
     expect(ended.log).toContain('talk');
     await following.ended;
-    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(told.find(({ metric }) => metric === 'held_bytes')).toMatchObject({ value: 64 * 2 ** 20 });
+    const reported = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(reported.find(({ metric }) => metric === 'held_bytes')).toMatchObject({ value: 64 * 2 ** 20 });
     // Paths in JSON files are those of the container.
-    expect(told.find(({ metric }) => metric === 'place')).toMatchObject({ value: 1 });
+    expect(reported.find(({ metric }) => metric === 'place')).toMatchObject({ value: 1 });
     expect(readFileSync(join(scratch, 'launch', 'order.json'), 'utf8')).toContain(scratch);
     expect(docker(...agentCall(container, 'python3', folder, 'clean')).status).toBe(0);
     expect(leftOver()).toEqual([]);
@@ -258,7 +258,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       expect(JSON.parse(left[0]!.text)).toMatchObject({ name: container });
     });
 
-    test('what an earlier run left, whose inferscope is gone, is ended first', async () => {
+    test('leftovers of an earlier killed inferscope are stopped first', async () => {
       const folder = '/tmp/inferscope-memory-4194303-left';
       inside('sh', '-c', `mkdir -p ${folder}/files`);
       docker(

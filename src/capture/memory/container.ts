@@ -23,9 +23,9 @@ import { agentCall, containerPython, copyProbe, followRecord } from './docker-py
 import { writeShim } from './docker-shim.js';
 import type { LeftBehind, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
 
-/** As long as an engine in Python may take to end after its iteration (engines/transformers/launch.ts). */
+/** Time for a Python engine to exit after its iteration (engines/transformers/launch.ts). */
 const graceMs = 30_000;
-/** What is in the pipe when the engine has ended. */
+/** Time to drain the pipe after the engine has exited. */
 const followGraceMs = 10_000;
 
 interface Place {
@@ -33,14 +33,14 @@ interface Place {
   facts: ContainerFacts;
   python: string;
   folder: string;
-  /** Of what is run when this command is killed. */
+  /** Names of what must be killed when this command is killed. */
   cancel: () => void;
 }
 
 /**
- * The engine in a container that is up: checked, the probe copied in, a Python of its own as the engine's interpreter.
+ * The engine in a container that is up: checked, the probe copied in, the container's Python as the engine's interpreter.
  * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING,
- *   E_MODEL_NOT_FOUND … with docker's own words
+ *   E_MODEL_NOT_FOUND … with docker's own message
  */
 export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> => {
   const container = target.container!;
@@ -49,7 +49,7 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
   const { engine, command: python } = await containerPython(container, target.engine, target.request.python);
   refuseOtherWays(target, engine);
   const { folder, others } = await copyProbe(container, python);
-  // A killed docker client leaves its process in the container, and with it the GPU's memory.
+  // A killed docker client leaves its process in the container running, which keeps its GPU memory.
   const cancel = atOurEnd([dockerCommand(), ...agentCall(container, python, folder, 'clean')]);
   const place = { container, facts, python, folder, cancel };
   try {
@@ -57,7 +57,7 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
     const prepared = await prepareIn(place, engine, target);
     const { gpus } = await openGpus();
     gpus?.close();
-    // A Docker around this process (its socket mounted in) numbers processes otherwise, and has the same GPUs.
+    // A Docker around this process (its socket mounted in) uses other process ids, but has the same GPUs.
     const samplesHere = facts.here || (gpus !== null && (await isLocalDocker()));
     const tool = gpus !== null && samplesHere ? null : await findInsideTool(container);
     return targetOf(place, prepared, tool, samplesHere);
@@ -71,20 +71,20 @@ function refuseOtherWays({ request }: TargetRequest, engine: string): void {
   const via = request.engineArgs['via'];
   if (engine !== 'vllm' || via === undefined || via === 'offline') return;
   throw new InferscopeError('E_USAGE', {
-    what: `--engine-arg via=${via} does not go with --container`,
-    why: 'In a container the engine is stepped by the probe, which tells of its memory.',
-    fix: 'Leave via out.',
+    what: `--engine-arg via=${via} cannot be combined with --container`,
+    why: 'In a container the probe steps the engine and reports its memory.',
+    fix: 'Leave out via.',
   });
 }
 
-/** Runs whose inferscope is gone (killed, so that it could not clean up) may still hold the GPU. */
+/** Runs of a killed inferscope may still use the GPU. */
 async function endLeftovers(
   { container, python, folder }: Place,
   others: { folder: string; pid: number }[],
 ): Promise<void> {
   for (const other of others) {
     if (isAlive(other.pid)) continue;
-    // The folder's own agent may be half copied: ours does it.
+    // The folder's own agent may be incomplete: use ours.
     const call = agentCall(container, python, folder, 'clean');
     await docker([...call.slice(0, -1), other.folder]);
   }
@@ -119,8 +119,8 @@ async function prepareIn(
 }
 
 /**
- * Without --engine the flags of vLLM are in the request before it is known what the container has. Of them transformers
- * reserves no share of the GPU and sets no limit of its own.
+ * Without --engine the request has the flags of vLLM before the container's engine is known. For transformers: no reserved
+ * share of the GPU, no limit of its own.
  */
 function withoutVllm({
   gpu_memory_utilization: _share,
@@ -129,13 +129,13 @@ function withoutVllm({
 }: Record<string, string>): Record<string, string> {
   if (args['kv_cache_dtype'] === undefined) return args;
   throw new InferscopeError('E_USAGE', {
-    what: `--kv-cache-dtype ${args['kv_cache_dtype']} does not go with transformers`,
-    why: 'The container has no vLLM, and transformers keeps the cache in the dtype of the model.',
-    fix: 'Leave --kv-cache-dtype out, or take a container with vLLM.',
+    what: `--kv-cache-dtype ${args['kv_cache_dtype']} cannot be used with transformers`,
+    why: 'The container has no vLLM, and transformers stores the cache in the dtype of the model.',
+    fix: 'Leave out --kv-cache-dtype, or use a container with vLLM.',
   });
 }
 
-/** The interpreter's name in messages: what the user can type. */
+/** The interpreter's name in messages: a command the user can type. */
 function inWordsOf(error: unknown, shim: string, words: string): unknown {
   if (!(error instanceof InferscopeError)) return error;
   const { what, why, fix } = error.parts;
@@ -160,7 +160,7 @@ function targetOf(
     issues.push({
       code: 'container_elsewhere',
       severity: 'warning',
-      text: `The processes of the container ${container} are not those of this machine (a remote Docker, or one around this one): memory by process is not known from outside.`,
+      text: `The processes of the container ${container} are not visible on this machine (remote or nested Docker): memory per process is unknown from outside.`,
     });
   }
   return {
@@ -238,19 +238,19 @@ function launchIn(
     return { failure: await failureOf(ended), log: ended.log };
   }
 
-  /** The engine's own words first, then docker's; its process ids are those of the container. */
+  /** The engine's own message first, then docker's; its process ids are those of the container. */
   async function failureOf({ failure, log }: { failure: unknown; log: string | null }): Promise<unknown> {
     if (failure === null) return null;
-    const told = await recordedError(control.recordPath, 'any');
-    if (told) return withRootCause(fromErrorLine(told), log);
+    const reported = await recordedError(control.recordPath, 'any');
+    if (reported) return withRootCause(fromErrorLine(reported), log);
     if (control.signal.aborted) return failure;
     const now = await docker(['inspect', '--type', 'container', '--format', '{{.State.Running}}', container]);
     if (now.exitCode === 0 && now.stdout.trim() === 'true') return failure;
     if (now.exitCode !== 0) return dockerFailure(now, container, ['inspect']);
     return new InferscopeError('E_WORKLOAD_FAILED', {
       what: `the container ${container} stopped during the run`,
-      why: log?.trim().split('\n').at(-1) ?? 'Its processes were ended with it.',
-      fix: `Type: docker logs ${container} – and docker start ${container}; what was measured until then is kept.`,
+      why: log?.trim().split('\n').at(-1) ?? 'Its processes were stopped with it.',
+      fix: `Type: docker logs ${container} – and docker start ${container}; measurements until then were saved.`,
     });
   }
 }

@@ -10,7 +10,7 @@ export interface DockerAnswer {
 }
 
 interface Known {
-  /** What docker says; older and newer daemons. */
+  /** Docker's messages, from older and newer daemons. */
   words: RegExp;
   code: ErrorCode;
   what: (container: string) => string;
@@ -18,54 +18,54 @@ interface Known {
   fix: (container: string) => string;
 }
 
-/** In order; docker's own words follow as the reason. */
+/** In order; docker's own message follows as the reason. */
 const known: Known[] = [
   {
     words: /permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i,
     code: 'E_DOCKER',
-    what: () => 'this user may not talk to Docker',
-    why: 'The daemon socket refuses it',
+    what: () => 'this user has no access to Docker',
+    why: 'The daemon socket denied access',
     fix: () => 'Type: sudo usermod -aG docker $USER – log in again, or run with sudo.',
   },
   {
     words: /Cannot connect to the Docker daemon|error during connect|dial unix \S+: connect: (?!permission)/i,
     code: 'E_DOCKER',
-    what: () => 'Docker does not answer',
+    what: () => 'Docker does not respond',
     why: 'Its daemon is not running, or DOCKER_HOST names another one',
-    fix: () => 'Type: sudo systemctl start docker – docker info says when it is up.',
+    fix: () => 'Type: sudo systemctl start docker – check with: docker info.',
   },
   {
     words: /No such (?:container|object): ?(\S+)/i,
     code: 'E_USAGE',
     what: (container) => `there is no container ${container}`,
-    why: 'Docker knows none of this name or id',
-    fix: () => 'Type: docker ps -a – and start one, or correct the name.',
+    why: 'No container has this name or id',
+    fix: () => 'Type: docker ps -a – then start one, or correct the name.',
   },
   {
     words: /[Cc]ontainer \S+ is paused/,
     code: 'E_WORKLOAD_FAILED',
     what: (container) => `the container ${container} is paused`,
-    why: 'Its processes are frozen, and nothing can be started in it',
+    why: 'Its processes are frozen and no new ones can start',
     fix: (container) => `Type: docker unpause ${container}`,
   },
   {
     words: /[Cc]ontainer \S+ is (?:not running|restarting)/,
     code: 'E_WORKLOAD_FAILED',
     what: (container) => `the container ${container} is not running`,
-    why: 'It exists but was stopped, or starts again and again',
-    fix: (container) => `Type: docker start ${container} – docker logs ${container} says why it ended.`,
+    why: 'It is stopped, or restarts in a loop',
+    fix: (container) => `Type: docker start ${container} – docker logs ${container} shows why it exited.`,
   },
   {
     words: /no space left on device/i,
     code: 'E_DISK_FULL',
     what: (container) => `the disk of the container ${container} is full`,
-    why: 'What inferscope copies in did not fit',
-    fix: () => 'Type: docker system df – and docker system prune, or free space in its /tmp.',
+    why: 'There was no space for the files that inferscope copies into it',
+    fix: () => 'Type: docker system df, then docker system prune, or free space in its /tmp.',
   },
 ];
 
 /**
- * Why a docker command did not work.
+ * Explains a failed docker command.
  * @param args the command, without docker itself
  */
 export function dockerFailure(
@@ -77,21 +77,21 @@ export function dockerFailure(
   if (startError !== null) {
     return new InferscopeError('E_DOCKER', {
       what: `docker cannot be started (${startError})`,
-      why: 'The engine of a container is reached through the docker command.',
-      fix: 'Install Docker, or name one that speaks as it does: INFERSCOPE_DOCKER=podman',
+      why: 'inferscope starts engines in containers through the docker command.',
+      fix: 'Install Docker, or name a compatible command: INFERSCOPE_DOCKER=podman',
     });
   }
   if (timedOut) {
-    // What runs inside a container may hang by itself; every other command is the daemon's own.
+    // A command inside a container may hang by itself; all other commands depend only on the daemon.
     return new InferscopeError(args[0] === 'exec' ? 'E_TIMEOUT' : 'E_DOCKER', {
-      what: `docker ${args[0]} did not answer`,
-      why: 'The daemon or the disk below it hangs.',
-      fix: 'Type: docker ps – a daemon that hangs is restarted with sudo systemctl restart docker.',
+      what: `docker ${args[0]} timed out`,
+      why: 'The daemon or its disk hangs.',
+      fix: 'Type: docker ps. If the daemon hangs: sudo systemctl restart docker.',
     });
   }
-  const told = wordsOf(answer);
-  const words = told.split('\n').at(-1) ?? '';
-  const found = known.find((one) => one.words.test(told));
+  const reported = wordsOf(answer);
+  const words = reported.split('\n').at(-1) ?? '';
+  const found = known.find((one) => one.words.test(reported));
   if (found) {
     return new InferscopeError(found.code, {
       what: found.what(container),
@@ -101,12 +101,12 @@ export function dockerFailure(
   }
   return new InferscopeError('E_TOOL_FAILED', {
     what: `docker ${args[0]} failed for the container ${container} (exit code ${exitCode})`,
-    why: words === '' ? 'It said nothing.' : words.slice(0, 300),
-    fix: `Type: docker ${args.slice(0, 2).join(' ')} … by hand; docker logs ${container} shows what it says itself.`,
+    why: words === '' ? 'It printed nothing.' : words.slice(0, 300),
+    fix: `Run docker ${args.slice(0, 2).join(' ')} … by hand; docker logs ${container} shows the output of the container.`,
   });
 }
 
-/** What the runtime says of a program that it cannot start comes on stdout, where the program's own output would. */
+/** The runtime prints its error about a program that it cannot start to stdout, mixed with the program's output. */
 function wordsOf({ stdout, stderr }: DockerAnswer): string {
   return stderr.trim() || stdout.trim();
 }

@@ -22,7 +22,7 @@ interface InsideTool {
   read(stdout: string): GpuReading[];
 }
 
-/** What images of NVIDIA and AMD bring along, in the order in which they are tried. */
+/** Tools in images of NVIDIA and AMD, in the order of trying. */
 export const insideTools: InsideTool[] = [
   {
     name: 'nvidia-smi',
@@ -68,7 +68,7 @@ function readings(
   }));
 }
 
-/** The tool of the image that answers; null where none does. */
+/** The image's first working tool; null where none works. */
 export async function findInsideTool(container: string): Promise<InsideTool | null> {
   for (const tool of insideTools) {
     const answer = await docker(['exec', container, tool.name, ...tool.args]);
@@ -76,19 +76,19 @@ export async function findInsideTool(container: string): Promise<InsideTool | nu
     try {
       if (tool.read(answer.stdout).some(({ usedBytes }) => usedBytes !== null)) return tool;
     } catch {
-      // Prints something else than it did: the next one is tried.
+      // Unexpected output: try the next one.
     }
   }
   return null;
 }
 
-/** A reading starts a process in the container: amd-smi takes half a second of one core. */
+/** Each reading starts a process in the container: amd-smi takes half a second of one core. */
 const periodMs = 500;
-/** The list of processes is another call, of amd-smi alone. */
+/** The process list is a separate call, for amd-smi only. */
 const processesEvery = 4;
 
 /**
- * GPU memory as the container's own tool tells it, for machines whose driver this process cannot ask.
+ * GPU memory as reported by the container's own tool, for machines whose driver this process cannot ask.
  * @returns rows of the table `memory`, kind used and process
  */
 export function insideGpuSource(container: string, tool: InsideTool): MemorySource {
@@ -165,7 +165,7 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
                   {
                     code: 'container_sampling',
                     severity: 'warning' as const,
-                    text: `${tool.name} in the container ${container} did not answer every time: ${failures[0]}`,
+                    text: `${tool.name} in the container ${container} failed at times: ${failures[0]}`,
                     count: failures.length,
                   },
                 ];

@@ -45,25 +45,25 @@ const inspectSchema = z.looseObject({
   }),
 });
 
-/** What Docker says of a container that is up. */
+/** Docker's data about a running container. */
 export interface ContainerFacts {
   id: string;
   name: string;
   image: string;
   /** Its first process, as this machine numbers it; 0 where the daemon runs elsewhere. */
   pid: number;
-  /** nvidia, amd or null: which GPUs it was given, as far as it tells. */
+  /** nvidia, amd or null: which GPUs it was given, if known. */
   vendor: 'nvidia' | 'amd' | null;
-  /** The GPUs it may use, by the driver's numbers; null: all, or named by something else than numbers. */
+  /** The GPUs it may use, by the driver's numbers; null: all, or not named by numbers. */
   gpus: number[] | null;
   /** Whether its processes are visible in this machine's /proc. */
   here: boolean;
-  /** Of it what is worth keeping: no environment, no command line, no paths of volumes. */
+  /** The part to store: no environment, no command line, no volume paths. */
   kept: Record<string, unknown>;
 }
 
 /**
- * Checks that a container is up.
+ * Checks that a container is running.
  * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED with what to type
  */
 export async function inspectContainer(container: string): Promise<ContainerFacts> {
@@ -71,7 +71,7 @@ export async function inspectContainer(container: string): Promise<ContainerFact
   const parsed = z.array(inspectSchema).min(1).safeParse(JSON.parse(text));
   if (!parsed.success) {
     throw new InferscopeError('E_TOOL_FAILED', {
-      what: `what docker says of the container ${container} cannot be read`,
+      what: `cannot parse the docker inspect output for the container ${container}`,
       why: z.prettifyError(parsed.error),
       fix: `Type: docker inspect ${container}`,
     });
@@ -111,13 +111,13 @@ function checkState(container: string, state: State): void {
     ? { what: 'is paused', why: 'Its processes are frozen.', fix: `docker unpause ${container}` }
     : state.Restarting
       ? {
-          what: 'starts again and again',
-          why: `Docker restarts it, because its process ends (exit code ${state.ExitCode}${oom}).`,
+          what: 'restarts in a loop',
+          why: `Docker restarts it because its process exits (exit code ${state.ExitCode}${oom}).`,
           fix: `docker logs ${container}`,
         }
       : {
           what: 'is not running',
-          why: `Docker says: ${state.Status}, exit code ${state.ExitCode}${oom}.`,
+          why: `Docker reports: ${state.Status}, exit code ${state.ExitCode}${oom}.`,
           fix: `docker start ${container}`,
         };
   throw new InferscopeError('E_WORKLOAD_FAILED', {
@@ -147,7 +147,7 @@ function numbersOf(ids: readonly string[]): number[] | null {
   return ids.length > 0 && ids.every((id) => /^\d+$/.test(id)) ? ids.map(Number) : null;
 }
 
-/** A daemon on another machine, or around this one, numbers processes otherwise. */
+/** A daemon on another machine, or around this one, uses other process ids. */
 function isHere(id: string, pid: number): boolean {
   if (pid <= 0) return false;
   try {
@@ -157,7 +157,7 @@ function isHere(id: string, pid: number): boolean {
   }
 }
 
-/** Under cgroup v2 with a private namespace the path does not name the container; a nested pid does tell. */
+/** Under cgroup v2 with a private namespace the path does not name the container; a nested pid does. */
 function namespaced(pid: number): boolean {
   const line = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return (line?.[1]?.split(/\s+/).length ?? 0) > 1;

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * The number that this machine gives to process `inside` of a container: NSpid of /proc/<pid>/status lists the numbers
+ * Process id on this machine of process `inside` a container: NSpid of /proc/<pid>/status lists the numbers
  * of a process from the outermost namespace to its own.
- * @param first the container's first process, as this machine numbers it
- * @returns null where /proc does not show it
+ * @param first the container's first process, by its id on this machine
+ * @returns null when /proc does not show it
  */
 export function hostPid(inside: number, first: number): number | null {
   const space = namespaceOf(first);

@@ -10,11 +10,11 @@ import { packageRoot } from '../../model/installation.js';
 import { docker, dockerCommand, dockerOk } from './docker.js';
 import { dockerFailure, lacksProgram } from './docker-failures.js';
 
-/** Engines that may be in an image, the one that most images are made for first. */
+/** Engines that an image may have, the most common first. */
 const engines = { vllm: ['vllm'], transformers: ['torch', 'transformers'] } as const;
 export type ContainerEngine = keyof typeof engines;
 
-/** PATH first; then where images of vLLM, ROCm, PyTorch and conda keep theirs. */
+/** PATH first; then the usual places in images of vLLM, ROCm, PyTorch and conda. */
 const usual = [
   'python3',
   'python',
@@ -26,7 +26,7 @@ const usual = [
 
 export interface ContainerPython {
   engine: ContainerEngine;
-  /** As it is started in the container. */
+  /** Its path in the container. */
   command: string;
   version: string;
   packages: Record<string, string | null>;
@@ -43,9 +43,9 @@ const answerSchema = z.object({
 });
 
 /**
- * The Python in a container that has the engine; without one that was asked for, vLLM where it is, else transformers.
+ * The Python in a container that has the engine; if none was requested, vLLM if installed, else transformers.
  * @param asked a path in the container
- * @throws E_ENGINE_MISSING naming what was found; E_USAGE for an engine that runs on the host only; docker's own failures
+ * @throws E_ENGINE_MISSING listing what was found; E_USAGE for an engine that runs on the host only; docker's own failures
  */
 export async function containerPython(
   container: string,
@@ -59,18 +59,18 @@ export async function containerPython(
     const answer = await docker(['exec', container, command, '-B', '-c', question]);
     if (answer.exitCode !== 0) {
       if (answer.startError === null && !answer.timedOut && lacksProgram(answer)) {
-        if (asked !== null) seen.push(`${command} is not there`);
+        if (asked !== null) seen.push(`${command} does not exist`);
         continue;
       }
       throw dockerFailure(answer, container, ['exec']);
     }
-    const told = answerSchema.safeParse(JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? 'null'));
-    if (!told.success) continue;
-    found.push({ command, ...told.data });
-    const has = Object.entries(told.data.packages).flatMap(([name, version]) =>
+    const reported = answerSchema.safeParse(JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? 'null'));
+    if (!reported.success) continue;
+    found.push({ command, ...reported.data });
+    const has = Object.entries(reported.data.packages).flatMap(([name, version]) =>
       version === null ? [] : `${name} ${version}`,
     );
-    seen.push(`${command} (${told.data.version}) has ${has.join(', ') || 'none of them'}`);
+    seen.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
   }
   for (const name of wanted) {
     const python = found.find(({ packages }) => engines[name].every((one) => packages[one]));
@@ -78,8 +78,8 @@ export async function containerPython(
   }
   throw new InferscopeError('E_ENGINE_MISSING', {
     what: `the container ${container} has no ${wanted.map((name) => engines[name].join(' with ')).join(' and no ')}`,
-    why: seen.length > 0 ? `In it: ${seen.join('; ')}.` : 'There is no Python in it.',
-    fix: `Take a container of an image that has the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${found[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
+    why: seen.length > 0 ? `In it: ${seen.join('; ')}.` : 'It has no Python.',
+    fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${found[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
   });
 }
 
@@ -90,21 +90,21 @@ function wantedEngines(engine: EngineName | null): ContainerEngine[] {
     what: `--engine ${engine} does not run in a container`,
     why:
       engine === 'onnx'
-        ? 'The embedded engine is part of inferscope and runs where inferscope does.'
+        ? 'The embedded engine is part of inferscope and runs in its place.'
         : 'A server is measured from outside.',
     fix:
       engine === 'onnx'
-        ? 'Leave --container out, or take --engine vllm or transformers.'
-        : 'Take --url URL without --container.',
+        ? 'Leave out --container, or use --engine vllm or transformers.'
+        : 'Use --url URL without --container.',
   });
 }
 
-/** Where runs lie in a container; the number is that of the inferscope that made it. */
+/** Folder of runs in a container; the number is the pid of the inferscope that created it. */
 const prefix = 'inferscope-memory-';
 
 /**
- * Makes a folder in the container and copies the probe into it. Not with `docker cp`: what that writes below a tmpfs is
- * not seen inside.
+ * Makes a folder in the container and copies the probe into it. Not with `docker cp`: files that it writes below a tmpfs are
+ * not visible inside.
  * @returns the folder, and those of earlier runs
  */
 export async function copyProbe(
@@ -127,12 +127,12 @@ export async function copyProbe(
     '    open(os.path.join(folder, "probe", name), "w", encoding="utf-8").write(text)',
     'print(json.dumps({"folder": folder, "others": others}))',
   ].join('\n');
-  const told = await dockerOk(['exec', '-i', container, python, '-B', '-c', script], container, {
+  const reported = await dockerOk(['exec', '-i', container, python, '-B', '-c', script], container, {
     input: payload,
   });
   const { folder, others } = z
     .object({ folder: z.string(), others: z.array(z.string()) })
-    .parse(JSON.parse(told.trim().split('\n').at(-1) ?? 'null'));
+    .parse(JSON.parse(reported.trim().split('\n').at(-1) ?? 'null'));
   return {
     folder,
     others: others.flatMap((one) => {
@@ -142,7 +142,7 @@ export async function copyProbe(
   };
 }
 
-/** What the agent in the container does on a run (inferscope_container.py). */
+/** Runs the agent in the container (inferscope_container.py). */
 export function agentCall(
   container: string,
   python: string,
@@ -154,8 +154,8 @@ export function agentCall(
 }
 
 /**
- * The record of a run as it grows: whole lines, and the number of the engine's process inside.
- * @returns what ends with the run
+ * Streams the record of a run: whole lines, and the process id of the engine inside.
+ * @returns a promise that resolves at the end of the run
  */
 export function followRecord(
   call: readonly string[],
@@ -168,7 +168,7 @@ export function followRecord(
       buffer: false,
       stdin: 'ignore',
       stderr: 'ignore',
-      // Ctrl-C of the terminal is for the engine, by way of its own stop.
+      // The terminal's Ctrl-C reaches the engine through its own stop.
       detached: true,
     }),
   );

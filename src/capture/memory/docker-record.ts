@@ -1,14 +1,14 @@
-/** How numbers of a container translate into this machine's. */
+/** Translates ids of a container to ids of this machine. */
 export interface Numbers {
-  /** This machine's number of a process; null where it is not visible. */
+  /** Process id on this machine; null where it is not visible. */
   pid(inside: number): number | null;
   /** GPUs of the container by this machine's numbers; null: it has all of them. */
   gpus: readonly number[] | null;
 }
 
 /**
- * Lines of a record from a container, in this machine's numbers: the driver lists processes and GPUs by those. A process
- * that is gone when its last lines arrive is remembered. Everything else of a line stays as it was written.
+ * Lines of a record from a container, with this machine's ids, since the driver lists processes and GPUs by those. A
+ * process that has exited when its last lines arrive is remembered. Everything else in a line is unchanged.
  */
 export function recordTranslator({ pid, gpus }: Numbers): (line: string) => string {
   const known = new Map<number, number>();

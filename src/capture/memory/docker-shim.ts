@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
-/** Where things of this machine are in the container. */
+/** Mapping of files of this machine into the container. */
 export interface ContainerPlaces {
   container: string;
   /** Python in the container. */
@@ -10,20 +10,20 @@ export interface ContainerPlaces {
   folder: string;
   /** Paths of this machine → paths there. */
   places: Record<string, string>;
-  /** Folder of this machine whose files a launch needs. */
+  /** Folder of this machine with the files of a launch. */
   scratch: string;
   docker: string;
 }
 
 /**
- * Variables that go along, by name: docker takes their values from its own environment, so that no secret stands in a
- * command line. Where the container keeps its models (HF_HOME, HF_HUB_CACHE) is its own business.
+ * Variables to pass, by name: docker takes their values from its own environment, so that no secret is on a command line.
+ * Where the container stores its models (HF_HOME, HF_HUB_CACHE) is not changed.
  */
 export const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
 
 /**
- * A program that engines in Python take for a Python of this machine: it starts the one in the container. A launch's
- * files (its order, a model's dimensions) go in through a tar. Signals are not for it: docker does not pass them on, and
+ * A program that Python engines use like a local Python: it starts the one in the container. A launch's
+ * files (its order, a model's dimensions) are sent as a tar. It does not handle signals: docker does not pass them on, and
  * a stopped client would leave the engine running (`stopInContainer` reaches it).
  */
 export function pythonShim({ container, python, folder, places, scratch, docker }: ContainerPlaces): string {

@@ -42,8 +42,8 @@ describe('what docker says, and what to type', () => {
     [words.missing, 'E_USAGE', 'there is no container c', 'docker ps -a'],
     [words.stopped, 'E_WORKLOAD_FAILED', 'the container c is not running', 'docker start c'],
     [words.paused, 'E_WORKLOAD_FAILED', 'the container c is paused', 'docker unpause c'],
-    [words.forbidden, 'E_DOCKER', 'this user may not talk to Docker', 'usermod -aG docker'],
-    [words.down, 'E_DOCKER', 'Docker does not answer', 'systemctl start docker'],
+    [words.forbidden, 'E_DOCKER', 'this user has no access to Docker', 'usermod -aG docker'],
+    [words.down, 'E_DOCKER', 'Docker does not respond', 'systemctl start docker'],
   ])('%s', (stderr, code, what, fix) => {
     const failure = dockerFailure(answer({ stderr }), 'c', ['exec']);
     expect(failure).toMatchObject({ code, parts: { what } });
@@ -123,10 +123,10 @@ test('records in this machine’s numbers: processes, also when they are gone, a
 describe('the Python that engines are given', () => {
   const root = mkdtempSync(join(tmpdir(), "inferscope-it's-"));
   afterAll(() => rmSync(root, { recursive: true }));
-  const told = join(root, 'told');
+  const reported = join(root, 'reported');
   const echo = join(root, 'docker');
   // Writes down how it was called; a docker that runs is in test/docker/.
-  writeFileSync(echo, `#!/bin/sh\nprintf '%s\\n' "$@" > '${told.replaceAll("'", `'\\''`)}'\n`);
+  writeFileSync(echo, `#!/bin/sh\nprintf '%s\\n' "$@" > '${reported.replaceAll("'", `'\\''`)}'\n`);
   chmodSync(echo, 0o755);
   const scratch = join(root, 'scratch');
   mkdirSync(join(scratch, 'launch'), { recursive: true });
@@ -144,7 +144,7 @@ describe('the Python that engines are given', () => {
     execFileSync(shim, args, {
       env: { PATH: process.env['PATH'], HF_TOKEN: 'hf_secret', VLLM_LOGGING_LEVEL: 'INFO', HF_HOME: '/h' },
     });
-    return readFileSync(told, 'utf8').split('\n').slice(0, -1);
+    return readFileSync(reported, 'utf8').split('\n').slice(0, -1);
   };
 
   test('a question: variables by name, never their values', () => {

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { endWithUs } from '../../model/end-with-us.js';
 import { dockerFailure, type DockerAnswer } from './docker-failures.js';
 
-/** Docker's own command line, or another one that speaks as it does: INFERSCOPE_DOCKER=podman. */
+/** Docker's own command line, or a compatible one: INFERSCOPE_DOCKER=podman. */
 export function dockerCommand(env: NodeJS.ProcessEnv = process.env): string {
   return env['INFERSCOPE_DOCKER'] || 'docker';
 }
@@ -11,7 +11,7 @@ export function dockerCommand(env: NodeJS.ProcessEnv = process.env): string {
 /** Starting a process in a container takes a second where the disk is slow; importing torch some more. */
 const timeoutMs = 60_000;
 
-/** One docker command, to its end. Never throws: what it said is the answer. */
+/** Runs one docker command. Never throws: its output is the result. */
 export async function docker(
   args: readonly string[],
   { timeout = timeoutMs, input }: { timeout?: number; input?: string } = {},
@@ -37,8 +37,8 @@ export async function docker(
 }
 
 /**
- * A docker command that has to work.
- * @throws E_DOCKER, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own words
+ * Runs a docker command that must succeed.
+ * @throws E_DOCKER, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own message
  */
 export async function dockerOk(
   args: readonly string[],
@@ -50,7 +50,7 @@ export async function dockerOk(
   throw dockerFailure(answer, container, args);
 }
 
-/** Whether the daemon that is used (DOCKER_HOST, else the context) is reached through a socket of this machine. */
+/** Whether the daemon that is used (DOCKER_HOST, else the context) is reached through a local socket. */
 export async function isLocalDocker(): Promise<boolean> {
   const asked = ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}'];
   const { exitCode, stdout } = await docker(asked);

@@ -1,13 +1,13 @@
 import type { ErrorCode } from '../../model/errors.js';
 
-/** A failure of the machine at that moment, not of the configuration: the same command may work a minute later. */
+/** A transient failure of the machine, not of the configuration: the same command may work a minute later. */
 export interface InfrastructureFault {
   id: string;
   /** What failed, for the journal of a sweep. */
   text: string;
 }
 
-/** Codes that are the configuration's or the user's own: the same again would fail again, whatever else was said. */
+/** Codes caused by the configuration or the user: a retry would fail again. */
 const ownCodes: ReadonlySet<ErrorCode> = new Set([
   'E_OUT_OF_MEMORY',
   'E_USAGE',
@@ -27,14 +27,14 @@ const ownCodes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Words of configurations that fail by themselves. They stand before the faults: an allocation that fails in the middle of a
- * collective makes NCCL complain on every other rank.
+ * Messages of configurations that fail on their own. They come before the faults: a failed allocation in the middle of a
+ * collective makes NCCL report errors on every other rank.
  */
 const ownWords: readonly RegExp[] = [
   /(?:CUDA|HIP) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|hipErrorOutOfMemory/i,
   /No available memory for the cache blocks|larger than the maximum number of tokens that can be stored in KV cache/,
   /max seq len \(\d+\)[^\n]*KV cache is needed/,
-  // The driver was updated below a running kernel module: only a reboot helps.
+  // The driver was updated while its kernel module was loaded: only a reboot helps.
   /Driver\/library version mismatch/i,
   /ncclInvalid(?:Usage|Argument)/,
 ];
@@ -42,7 +42,7 @@ const ownWords: readonly RegExp[] = [
 const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
   {
     id: 'docker_gone',
-    text: 'Docker did not answer',
+    text: 'Docker did not respond',
     words: /Cannot connect to the Docker daemon|error during connect|Docker does not answer/,
   },
   {
@@ -70,7 +70,7 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
   },
   {
     id: 'collective_timeout',
-    text: 'ranks lost each other',
+    text: 'ranks lost their connection',
     words:
       /nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL (?:error|WARN)[^\n]*(?:unhandled system error|remote process exited|Connection (?:closed|refused|reset))|Watchdog caught collective operation timeout|Timed out (?:after|waiting)[^\n]*(?:rendezvous|clients|TCPStore|ranks)|gloo[^\n]*Connection (?:closed|reset)/i,
   },
@@ -82,16 +82,16 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
   },
 ];
 
-/** Codes that say it alone. */
+/** Codes that are sufficient alone. */
 const faultCodes: Partial<Record<ErrorCode, string>> = {
-  E_SERVER_UNREACHABLE: 'the server did not answer',
+  E_SERVER_UNREACHABLE: 'the server did not respond',
   E_DISK_FULL: 'the disk was full',
   E_DOCKER: 'Docker could not be used',
 };
 
 /**
- * Whether a failure is worth another try, and as what. Null for what the configuration did itself: running out of memory,
- * a model that is missing, a wrong flag.
+ * Whether a failure deserves a retry, and as what. Null for failures of the configuration itself: out of memory, a missing
+ * model, a wrong flag.
  * @param code of the error document; null where the process died without one
  * @param text of the error and the end of the engine's log
  */

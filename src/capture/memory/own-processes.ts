@@ -2,10 +2,10 @@ import process from 'node:process';
 import { processTree } from '../process-tree.js';
 import type { MemoryTarget } from './where.js';
 
-/** Ranks and workers come and go: the tree is read often enough to see each. */
+/** Ranks and workers come and go: the tree is read often enough to catch each. */
 const periodMs = 250;
 
-/** Collects the process ids of an engine while it runs: the tree below what was launched, and what the target names. */
+/** Collects the process ids of an engine while it runs: the tree below the launched process, and those that the target names. */
 export function watchProcesses(
   launched: { readonly pid: number | null },
   target: Pick<MemoryTarget, 'pids'>,
@@ -28,7 +28,7 @@ export function watchProcesses(
   };
 }
 
-/** Processes on the GPUs that are not the engine's, which a server is that was started before. */
+/** Processes on the GPUs other than the engine's; a running server is the engine. */
 export function withoutOwn<Listed extends { pid: number }>(
   listed: readonly Listed[],
   own: readonly number[],

@@ -39,7 +39,7 @@ export interface MemoryRunOptions {
   onProgress: (progress: BenchProgress, leftS: number | null) => void;
 }
 
-/** What the run alone knows; the rest of the plan is what was asked for. */
+/** Facts that only the run knows; the rest of the plan comes from the request. */
 export type MemoryRunFacts = Pick<
   MemoryPlan,
   | 'timed_out'
@@ -64,18 +64,18 @@ export interface MemoryRun {
 }
 
 export const memoryExecution = 'memory';
-/** Samples a second of GPUs and host. */
+/** Samples of GPUs and host per second. */
 const hz = 20;
-/** Before the launch, for the baseline, and after the end, until the driver has freed the context. */
+/** Before the launch, for the baseline, and after the exit, until the driver has freed the context. */
 const leadMs = 500;
 const tailMs = 500;
 const goneMs = 3000;
-/** A driver and a display alone hold less. */
+/** Driver and display use less than this. */
 const unusedBytes = 2 ** 30;
 
 /**
- * Runs the engine once with memory sampled from before its process starts until after it ends. Never throws for an
- * engine that failed, ran out of memory or took too long: what was seen until then is the result.
+ * Runs the engine once while sampling memory, from before its process starts until after it exits. Never throws for an
+ * engine that failed, ran out of memory or took too long: the data until then is the result.
  */
 export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const { target, originNs, scratch, host, signal } = options;
@@ -173,7 +173,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   };
 }
 
-/** A process that cannot even be started has failed like any other. */
+/** A process that cannot be started counts as failed. */
 async function start(
   options: MemoryRunOptions,
   recordPath: string,
@@ -218,8 +218,8 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
 }
 
 /**
- * A process that ended a moment ago, perhaps of the run before, is listed for a while and its memory is not free yet.
- * @param own a server that runs already: it is no other, and its memory is not waited for
+ * A process that has just exited, perhaps of the previous run, stays listed for a while and its memory is not yet free.
+ * @param own a running server: it does not count as another process, and its memory is not waited for
  */
 async function othersOn(
   gpus: Gpus,
@@ -248,7 +248,7 @@ function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null)
   if (timedOut) {
     return new InferscopeError('E_TIMEOUT', {
       what: `the run took longer than --timeout ${timeoutS}`,
-      why: 'It was stopped; what was measured until then is kept.',
+      why: 'It was stopped; measurements until then were saved.',
       fix: 'Give it more time, or a smaller --output-len or --batch-size.',
     });
   }
@@ -260,20 +260,20 @@ function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null)
   });
 }
 
-/** An engine that ran out of memory ends in peace: its point says so. */
+/** An engine that runs out of memory exits normally: its point has the outcome. */
 function troubleOf({ timed, troubles }: RecordedFacts, stopped: boolean): InferscopeError | null {
   const trouble = troubles.find(({ outcome }) => outcome !== 'stopped');
   if (stopped || (!trouble && timed > 0)) return null;
   const outOfMemory = trouble?.outcome === 'out_of_memory';
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
     what: outOfMemory
-      ? `the run went out of memory${timed > 0 ? ` after ${timed} timed repeats` : ' in warm-up'}`
+      ? `the run ran out of memory${timed > 0 ? ` after ${timed} timed repeats` : ' in warm-up'}`
       : timed > 0
         ? 'the run failed'
         : 'no repeat was measured',
-    why: trouble?.text ?? 'The engine ended without a figure and without a word.',
+    why: trouble?.text ?? 'The engine exited without output.',
     fix: outOfMemory
-      ? 'Use a smaller --batch-size, --input-len, --output-len or --dtype; inferscope estimate --fits says what fits.'
+      ? 'Use a smaller --batch-size, --input-len, --output-len or --dtype; inferscope estimate --fits shows what fits.'
       : 'Its log is among the artifacts of the session.',
   });
 }

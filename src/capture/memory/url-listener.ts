@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 
-/** Whether a host name is this machine's: loopback, or an address of one of its interfaces. */
+/** Whether a host name belongs to this machine: loopback, or an address of one of its interfaces. */
 export async function isThisMachine(hostname: string): Promise<boolean> {
   const name = hostname.replace(/^\[|\]$/g, '');
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
@@ -16,8 +16,8 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * The process that listens on a TCP port of this machine. Null where none is seen: other users' sockets are root's to
- * see, and one in a container listens in a network of its own.
+ * The process that listens on a TCP port of this machine. Null where none is visible: other users' sockets are visible only to
+ * root, and one in a container listens in its own network.
  */
 export function listenerPid(port: number): number | null {
   const inodes = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => listeningInodes(read(path), port));

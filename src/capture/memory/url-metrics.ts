@@ -8,9 +8,9 @@ import type { MemorySource } from './where.js';
 export interface CacheConfig {
   blocks: number | null;
   block_size: number | null;
-  /** Told since 2026, and of hybrid models less than blocks × block size. */
+  /** Reported since 2026; for hybrid models less than blocks × block size. */
   tokens: number | null;
-  /** Where it was given as such (--kv-cache-memory-bytes; on a CPU VLLM_CPU_KVCACHE_SPACE). */
+  /** Where it was set explicitly (--kv-cache-memory-bytes; on a CPU VLLM_CPU_KVCACHE_SPACE). */
   bytes: number | null;
   gpu_memory_utilization: number | null;
   /** auto is the model's own dtype. */
@@ -18,7 +18,7 @@ export interface CacheConfig {
 }
 
 /**
- * `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Several data-parallel engines have a line each: blocks
+ * `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Several data-parallel engines have one line each: blocks
  * are summed. Null where the page has no such line.
  */
 export function readCacheConfig(page: string): CacheConfig | null {
@@ -42,19 +42,19 @@ export function readCacheConfig(page: string): CacheConfig | null {
   };
 }
 
-/** Arguments that the server's page tells it was started with, by vLLM's names. */
+/** Start arguments from the server's page, by vLLM's names. */
 export function startedWith(config: CacheConfig | null): Record<string, string> {
-  const told = {
+  const reported = {
     gpu_memory_utilization: config?.gpu_memory_utilization ?? null,
     kv_cache_dtype: config?.cache_dtype ?? null,
     block_size: config?.block_size ?? null,
   };
   return Object.fromEntries(
-    Object.entries(told).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
+    Object.entries(reported).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
   );
 }
 
-/** The page as it is; null where there is none. */
+/** The raw page; null where there is none. */
 export async function metricsPage(url: string): Promise<string | null> {
   try {
     const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(2000) });
@@ -67,8 +67,8 @@ export async function metricsPage(url: string): Promise<string | null> {
 const periodMs = 250;
 
 /**
- * What of the KV cache is in use, from before the requests until after them. Rows of telemetry, scope server:
- * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. A page that does not tell gives no row: absent
+ * KV cache use, from before the requests until after them. Rows of telemetry, scope server:
+ * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. A page without the metric gives no row: absent
  * is not 0 %.
  */
 export function metricsSource(
@@ -118,7 +118,7 @@ export function metricsSource(
           clearInterval(timer);
           if (under) await under;
           await take();
-          const text = `${url} did not answer ${missed} times while it was watched.`;
+          const text = `${url} did not respond to ${missed} requests.`;
           const issues =
             missed === 0
               ? []

@@ -2,20 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { smallPage } from '../../model/small-page.js';
 
-/** What a vLLM server tells of itself beside its metrics; null where it does not. */
+/** Data of a vLLM server in addition to its metrics; null where absent. */
 export interface ServerSelf {
   version: string | null;
-  /** config.json of what it serves: `root` of its model is a folder, which is on this machine where the server is. */
+  /** config.json of its model: `root` of the model is a folder, readable if the server runs on this machine. */
   config: Record<string, unknown> | null;
 }
 
-/** Asks `/version` and `/v1/models`. Never rejects: other servers have neither. */
+/** Asks `/version` and `/v1/models`. Never rejects, since other servers have neither. */
 export async function serverSelf(base: URL, model: string, here: boolean): Promise<ServerSelf> {
-  const [told, listed] = await Promise.all([
+  const [reported, listed] = await Promise.all([
     page(`${base.origin}/version`),
     page(`${base.origin}${base.pathname.replace(/\/+$/, '')}/models`),
   ]);
-  const version = told?.['version'];
+  const version = reported?.['version'];
   const models = Array.isArray(listed?.['data']) ? (listed['data'] as Record<string, unknown>[]) : [];
   const root = models.find(({ id }) => id === model)?.['root'];
   return {

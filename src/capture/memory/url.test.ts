@@ -153,7 +153,7 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
   });
 });
 
-test('what a vLLM server tells of itself: its version, and its model where that lies here', async () => {
+test('data of a vLLM server: its version, and its model if it is on this machine', async () => {
   const root = join(folder, 'served');
   mkdirSync(root, { recursive: true });
   writeFileSync(join(root, 'config.json'), '{"model_type":"llama"}');
@@ -226,7 +226,7 @@ describe('vLLM’s page', () => {
   });
 });
 
-describe('whose port', () => {
+describe('owner of a port', () => {
   test('the process that listens, by its socket', async () => {
     const listening = createServer();
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));

@@ -9,12 +9,12 @@ import { metricsPage, metricsSource, readCacheConfig, startedWith } from './url-
 import { serverSelf } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './where.js';
 
-/** Arguments of the engine openai; the others are of an engine that is started, and this one runs already. */
+/** Arguments of the engine openai; the others apply to an engine that is started, and this one is already running. */
 const ofServers = new Set(['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body']);
 
 /**
- * A server that runs already: its requests are sent as `bench --engine openai` sends them, its page /metrics is read, and
- * this machine's GPUs are sampled where the server is on it. What it loaded before cannot be seen apart.
+ * A running server: requests are sent as by `bench --engine openai`, its page /metrics is read, and
+ * this machine's GPUs are sampled if the server runs on it. Memory that it loaded before cannot be attributed.
  * @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_MODEL_NOT_FOUND
  */
 export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise<MemoryTarget> => {
@@ -31,26 +31,25 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
     {
       code: 'server_decides',
       severity: 'info',
-      text: `${base.origin} was started before: dtype, quantization, tensor parallelism and its share of memory are as it was started, not as typed here, and its baseline already holds weights and KV cache.`,
+      text: `${base.origin} was already running: dtype, quantization, tensor parallelism and memory share are those of its start, not those given here, and the baseline already includes weights and KV cache.`,
     },
   ];
   const warn = (code: string, text: string) => issues.push({ code, severity: 'warning', text });
   if (!here)
     warn(
       'server_elsewhere',
-      `${base.hostname} is not this machine: memory of its GPUs is not known, only what /metrics tells.`,
+      `${base.hostname} is not this machine: memory of its GPUs is unknown, only /metrics is available.`,
     );
   if (here && root === null)
     warn(
       'server_process_unknown',
-      `No process that listens on port ${port} is visible (another user's, or one in a container): memory of the GPUs is the device's, of all processes.`,
+      `The process listening on port ${port} is not visible (another user or a container): GPU memory is that of the whole device, all processes included.`,
     );
-  if (page === null)
-    warn('metrics_absent', `${metricsUrl} does not answer: what of the KV cache is in use is not known.`);
+  if (page === null) warn('metrics_absent', `${metricsUrl} does not respond: KV cache use is unknown.`);
   else if (config === null)
     warn(
       'kv_capacity_unknown',
-      `${metricsUrl} does not tell the blocks of the KV cache (vllm:cache_config_info): it is known as a share only.`,
+      `${metricsUrl} does not report the blocks of the KV cache (vllm:cache_config_info): its use is known only as a share.`,
     );
   const { engine: served } = prepared.workload;
   const self = await serverSelf(base, String(served.options['model']), here);
@@ -85,7 +84,7 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
   };
 };
 
-/** Dimensions are those of its config.json; what it was started with beside is not known. */
+/** Dimensions are those of its config.json; its other start arguments are unknown. */
 function modelOf(name: string, config: Record<string, unknown>, dtype: string | null) {
   const sizes = { num_parameters: null, weight_bytes: null };
   return { name, config, dtype: dtype ?? 'auto', quantization: null, weights: 'unknown' as const, ...sizes };

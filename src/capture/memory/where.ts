@@ -7,7 +7,7 @@ export const memoryPlaces = ['host', 'container', 'url'] as const;
 export type MemoryPlace = (typeof memoryPlaces)[number];
 
 export interface TargetRequest {
-  /** Null takes what the place has: of a container the engine that is installed in it. */
+  /** Null uses the engine that is there: in a container the installed one. */
   engine: EngineName | null;
   request: EngineRequest;
   container: string | null;
@@ -29,19 +29,19 @@ export interface SourceRows {
 }
 
 /**
- * Something that tells of memory beside the samplers of this machine: the processes inside a container, the page
+ * A memory source in addition to this machine's samplers: the processes inside a container, or the page
  * `/metrics` of a server.
  */
 export interface MemorySource {
-  /** `container`, `metrics`: the end of its capture id. */
+  /** `container`, `metrics`: the suffix of its capture id. */
   name: string;
   /** Tool and version of the capture in the session. */
   tool: { name: string; version: string | null };
-  /** Begins before the engine is launched. `stop` comes after its process has ended and never rejects. */
+  /** Starts before the engine is launched. `stop` is called after its process has exited and never rejects. */
   start(keys: Pick<Row<'memory'>, 'execution_id' | 'capture_id' | 'host'>): { stop(): Promise<SourceRows> };
 }
 
-/** A file that the run left, kept as an artifact: the engine's log, results copied out of a container. */
+/** A file of the run, stored as an artifact: the engine's log, results copied out of a container. */
 export interface LeftBehind {
   kind: 'log' | 'metrics' | 'container-inspect';
   name: string;
@@ -49,25 +49,25 @@ export interface LeftBehind {
 }
 
 /**
- * The place where one profile is measured. `prepared.launch` starts the engine there and appends its record lines to
- * `control.recordPath` on this machine; a container copies them out as they come, so that a run that is broken off
+ * Where one profile is measured. `prepared.launch` starts the engine there and appends its record lines to
+ * `control.recordPath` on this machine; a container copies them out continuously, so that an aborted run
  * keeps them.
  */
 export interface MemoryTarget {
   where: MemoryPlace;
   containerName: string | null;
   prepared: PreparedEngine;
-  /** GPUs of this machine that the place can reach, by NVML's index; null: all, or not known. */
+  /** GPUs of this machine that the place can reach, by NVML's index; null: all, or unknown. */
   gpus: readonly number[] | null;
   /** Whether the GPUs and processes of this machine are those of the engine: false for a server elsewhere. */
   samplesHere: boolean;
-  /** Process ids of this machine that belong to the engine, for telling its memory from that of others; called while it runs. */
+  /** Process ids of this machine that belong to the engine, to separate its memory from that of others; called while it runs. */
   pids?(): readonly number[];
   sources: readonly MemorySource[];
   issues: Issue[];
-  /** Text that goes with the session; called after the launch has ended. */
+  /** Text to store in the session; called after the launch has ended. */
   leftBehind(): Promise<LeftBehind[]>;
-  /** Removes what was copied in. Never rejects. */
+  /** Removes the copied files. Never rejects. */
   close(): Promise<void>;
 }
 

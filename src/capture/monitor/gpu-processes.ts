@@ -4,14 +4,14 @@ import process from 'node:process';
 export interface GpuProcessFacts {
   pid: number;
   name: string | null;
-  /** It is the process of that number here; false when it is not, null where that cannot be told. */
+  /** Whether it is the local process with that id; null when unknown. */
   here: boolean | null;
 }
 
 /** PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): the namespace that the machine booted with. */
 const initialNamespace = 'pid:[4026531836]';
 
-/** Whether process ids here are the machine's own, or a container's. */
+/** Whether process ids here are those of the machine or of a container. */
 export function pidNamespace(link = namespaceLink()): 'initial' | 'nested' | 'unknown' {
   if (link === null) return 'unknown';
   return link === initialNamespace ? 'initial' : 'nested';
@@ -27,8 +27,8 @@ function namespaceLink(): string | null {
 }
 
 /**
- * Names a process that a driver lists. In a container the driver's number may be the host's, and another process may
- * have that number here: there it counts as ours only when it holds one of the GPU's device files.
+ * Names a process that the driver lists. In a container the driver may use the host's id, and another process may
+ * have that id here: it then counts only if it has one of the GPU's device files open.
  */
 export function identifyGpuProcess(pid: number, namespace = pidNamespace()): GpuProcessFacts {
   const name = nameOf(pid);
@@ -46,7 +46,7 @@ function nameOf(pid: number): string | null {
   }
 }
 
-/** Null when its files may not be looked at. */
+/** Null when its files are not readable. */
 function holdsGpu(pid: number): boolean | null {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((number) => {

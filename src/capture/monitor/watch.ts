@@ -11,7 +11,7 @@ import { identifyGpuProcess, pidNamespace, type GpuProcessFacts } from './gpu-pr
 
 export interface WatchOptions {
   gpus: Gpus | null;
-  /** Samples of the GPUs a second; the host is sampled at least 10 times. */
+  /** GPU samples per second; the host is sampled at least 10 times per second. */
   hz: number;
   keys: { execution_id: string; host: string };
   /** A process to watch with its descendants; null: none. */
@@ -37,14 +37,14 @@ export interface WatchEnd extends DeviceRows {
 }
 
 export interface Watch {
-  /** Call it once a second: the rows since the last call, and what a live view shows. */
+  /** Call it once a second: the rows since the last call, and the values of a live view. */
   tick(): { rows: DeviceRows; devices: DeviceNow[]; host: HostNow };
-  /** From now on the process to watch is this one. @returns rows of the one before */
+  /** Changes the process to watch. @returns rows of the previous one */
   follow(pid: number): DeviceRows;
   stop(): WatchEnd;
 }
 
-/** More single cores than this are not kept: the host's mean is. */
+/** Above this number of cores only the host's mean is stored. */
 const mostCores = 32;
 
 /** Samples GPUs and host until stop(). */
@@ -63,7 +63,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
       ({ scope }) => !/^cpu\d+$/.test(scope!) || os.availableParallelism() <= mostCores,
     );
     if (watched !== null) return { ...rows, telemetry };
-    // Nothing is watched but ourselves: that is the cost of watching, not a workload.
+    // Only inferscope itself is watched: that is the cost of watching, not a workload.
     return {
       telemetry: telemetry
         .filter(({ scope }) => scope !== 'inferscope')
@@ -84,7 +84,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
     };
   }
 
-  /** MemAvailable, or what the system calls free: caches that can be given back are not in use. */
+  /** MemAvailable, or the system's free memory: reclaimable caches do not count as used. */
   const memoryUsed = () => os.totalmem() - os.freemem();
 
   function lookAtProcesses(): void {
@@ -128,7 +128,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
       const fromGpus = device?.stop() ?? { telemetry: [], memory: [], issues: [] };
       lookAtProcesses();
       issues.push(...fromGpus.issues);
-      // That other programs run is what a monitor is for.
+      // A monitor expects other programs to run.
       issues.push(...ended.issues.filter(({ code }) => code !== 'machine_not_idle'));
       const foreign = [...seen.values()].filter(({ here }) => here !== true);
       if (foreign.length > 0) issues.push(foreignProcesses(foreign.length, namespace));
@@ -147,8 +147,8 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
 function foreignProcesses(count: number, namespace: string): Issue {
   const why =
     namespace === 'nested'
-      ? 'this is a container, and the driver lists processes by the numbers of the machine'
-      : 'they ended before they could be looked at, or belong to another container';
+      ? 'this is a container, and the driver lists processes by the ids of the host'
+      : 'they exited before they could be read, or belong to another container';
   return {
     code: 'gpu_processes_foreign',
     severity: 'info',

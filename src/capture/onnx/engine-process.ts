@@ -13,9 +13,9 @@ import { childEntry } from '../../model/installation.js';
 import { type FailedStart, notStarted } from '../../model/process-start.js';
 
 /**
- * The embedded engine always runs in a process of its own: the profiler's memory and timers are not measured with it,
- * a crash of the runtime takes nothing else down, and `session.run`, which blocks the event loop, does not stop the
- * sampler. Orders go down Node's IPC channel, progress and the outcome come back up.
+ * The embedded engine always runs in its own process: the profiler's memory and timers are not measured with it, a crash of
+ * the runtime is contained, and `session.run`, which blocks the event loop, does not stop the sampler. Orders go through
+ * Node's IPC channel, progress and the outcome come back the same way.
  */
 
 type Failure = { code: string; what: string; why: string; fix: string } | { stack: string };
@@ -32,7 +32,7 @@ export interface EngineProcess<Result> {
 }
 
 /**
- * Parent's side: starts a built entry and hands it its plan.
+ * Parent's side: starts a built entry with its plan.
  * @param what names the work in the message of a process that died
  * `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED or E_PROCESS_START.
  */
@@ -41,7 +41,7 @@ export function startEngineProcess<Plan, Progress, Result>(
   plan: Plan,
   options: {
     what: string;
-    /** Added to this process's own environment. */
+    /** Added to this process's environment. */
     env?: Record<string, string>;
     signal: AbortSignal;
     onProgress: (progress: Progress) => void;
@@ -88,11 +88,11 @@ export function startEngineProcess<Plan, Progress, Result>(
       );
     })();
   });
-  // Settles only when the process is gone, so that nobody reads files it may still write.
+  // Settles only after the process has exited, so that nobody reads files it is still writing.
   return { pid: child.pid!, result: Promise.allSettled([result, subprocess]).then(() => result) };
 }
 
-/** Child's side: waits for the plan, runs it, tells the outcome and ends the process. */
+/** Child's side: waits for the plan, runs it, reports the outcome and exits. */
 export function serveEngineProcess<Plan, Progress, Result>(
   run: (
     plan: Plan,
@@ -102,7 +102,7 @@ export function serveEngineProcess<Plan, Progress, Result>(
   let stopped = false;
   const tell = (message: Message<Progress, Result>, then: () => void = () => {}) =>
     process.send!(message, then);
-  // The terminal sends Ctrl-C, and that it was closed, to both processes; the parent decides and asks us to stop.
+  // The terminal sends SIGINT and SIGHUP to both processes; the parent decides and asks us to stop.
   process.on('SIGINT', () => {});
   process.on('SIGHUP', () => {});
   process.on('message', (order: Order<Plan>) => {
@@ -159,19 +159,19 @@ const failedStart = ({ exitCode, stderr, cause }: EngineExit): FailedStart =>
   exitCode === undefined ? { thrown: cause } : { exitCode, stderr: String(stderr ?? '') };
 
 function processDied(what: string, exit: EngineExit, stopping: boolean): InferscopeError {
-  // Ctrl-C reaches the whole process group, also a process that was only just starting and has no handler yet.
+  // Ctrl-C reaches the whole process group, including a process that is still starting and has no handler yet.
   if (stopping && ['SIGINT', 'SIGTERM', 'SIGHUP'].includes(exit.signal ?? '')) {
     return new InferscopeError('E_INTERRUPTED', {
       what: `stopped during ${what}`,
-      why: `The engine's process ended by ${exit.signal}.`,
+      why: `The engine process was killed by ${exit.signal}.`,
       fix: 'Run it again to measure the rest.',
     });
   }
-  // The kernel's out-of-memory killer sends SIGKILL; nobody else is likely to.
+  // The kernel's out-of-memory killer sends SIGKILL; other senders are unlikely.
   if (exit.signal === 'SIGKILL') {
     return new InferscopeError('E_OUT_OF_MEMORY', {
-      what: `the engine's process was killed during ${what}`,
-      why: 'It ended by SIGKILL, which is what the kernel sends when memory runs out.',
+      what: `the engine process was killed during ${what}`,
+      why: 'It was killed by SIGKILL, which the kernel sends when memory runs out.',
       fix: 'Use a smaller --batch-size, --input-len or model, or --dtype int4.',
     });
   }
@@ -181,8 +181,8 @@ function processDied(what: string, exit: EngineExit, stopping: boolean): Infersc
     .slice(-3)
     .join('\n');
   return new InferscopeError('E_WORKLOAD_FAILED', {
-    what: `the engine's process died during ${what} (${exit.signal ?? `exit code ${exit.exitCode}`})`,
-    why: said || 'It said nothing on stderr.',
+    what: `the engine process died during ${what} (${exit.signal ?? `exit code ${exit.exitCode}`})`,
+    why: said || 'It printed nothing to stderr.',
     fix: 'Run it again; if it dies again, try --model llama-24m to see whether the engine works here.',
   });
 }

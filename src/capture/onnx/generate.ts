@@ -20,9 +20,9 @@ export interface Generation {
 }
 
 /**
- * One greedy generation of `outputLen` tokens for a batch: prefill, then a decode call a token, with the sampling
- * between them timed as stages of its own. No end-of-sequence check: every sequence gets its full length.
- * @returns null when `stopped` became true on the way
+ * One greedy generation of `outputLen` tokens for a batch: prefill, then one decode call per token, with the sampling
+ * between them timed as separate stages. No end-of-sequence check: every sequence gets its full length.
+ * @returns null when `stopped` became true during the run
  */
 export async function generate(
   decoder: Decoder,

@@ -8,7 +8,7 @@ import { recordVariable, recordWriter } from '../record-writer.js';
 import { serveEngineProcess } from './engine-process.js';
 import type { KernelChildProgress, KernelPlan } from './kernel-plan.js';
 
-/** Measures an order's cases through ONNX Runtime; each case's line is in the record file when it is done. */
+/** Measures an order's cases through ONNX Runtime; each case is written to the record file when it is done. */
 
 serveEngineProcess<KernelPlan, KernelChildProgress, null>(run);
 

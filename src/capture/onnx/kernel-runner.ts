@@ -10,9 +10,9 @@ import { recordVariable } from '../record-writer.js';
 import { startEngineProcess } from './engine-process.js';
 import type { KernelChildProgress, KernelPlan } from './kernel-plan.js';
 
-/** Beyond this, drawing the values and writing the weights takes longer than measuring. */
+/** Above this size, generating the values and writing the weights takes longer than measuring. */
 const mostRotated = 128 * 2 ** 20;
-/** An operation that takes longer than this after Ctrl-C is ended with its process. */
+/** If an operation takes longer than this after Ctrl-C, its process is killed. */
 const graceMs = 10_000;
 
 export interface OnnxRunner extends KernelRunner {
@@ -20,12 +20,12 @@ export interface OnnxRunner extends KernelRunner {
 }
 
 /**
- * The embedded engine as what runs kernels: the CPU, anywhere.
+ * The embedded engine as a kernel runner: the CPU, on any machine.
  * @throws E_ENGINE_MISSING
  */
 export async function onnxRunner(asked: { threads: number | null }): Promise<OnnxRunner> {
   const version = packageVersion('onnxruntime-node');
-  // Loading it here would only cost memory; when it is missing, its error is wanted before anything is measured.
+  // Loading it here would only cost memory. If it is missing, fail before anything is measured.
   if (version === null) await loadOnnxRuntime();
   const cpu = detectCpu();
   const threads = asked.threads ?? defaultThreads(cpu.usableCores);
@@ -73,6 +73,6 @@ async function killAfterGrace(pid: number, over: AbortSignal): Promise<void> {
     await sleep(graceMs, undefined, { signal: over, ref: false });
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended in time.
+    // It stopped in time.
   }
 }

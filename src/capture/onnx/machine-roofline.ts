@@ -36,7 +36,7 @@ export interface CachedRoofline {
 }
 
 /**
- * This machine's roofs through the embedded engine, measured in about twenty seconds and cached by CPU, cores, memory,
+ * This machine's roofs through the embedded engine, measured in about 20 s and cached by CPU, cores, memory,
  * engine version and threads.
  * @throws E_ENGINE_MISSING, E_INTERRUPTED, E_WORKLOAD_FAILED
  */
@@ -53,14 +53,14 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   return { roofline, cached: false, ageS: 0 };
 }
 
-/** The roofs that are cached for this machine and number of threads; null where there are none that hold. Measures nothing. */
+/** Cached roofs for this machine and thread count; null if there is no valid entry. Measures nothing. */
 export async function cachedRoofline(cacheDir: string, threads: number): Promise<CachedRoofline | null> {
   return readCached(join(cacheDir, 'roofline', `${machineKey(threads)}.json`));
 }
 
 /**
- * Beyond this many cores of other processes' work the roofs are too low, and every MFU against them too high. Such a
- * measurement is said to be one and serves for ten minutes only.
+ * Above this many cores used by other processes the roofs are too low, and MFU against them too high. Such a measurement is
+ * marked and valid for only ten minutes.
  */
 const disturbingCores = 0.2;
 const disturbedForS = 600;
@@ -69,10 +69,10 @@ export function isDisturbed({ other_processes_cores }: MachineRoofline): boolean
   return (other_processes_cores ?? 0) > Math.max(disturbingCores, 0.02 * detectCpu().logicalCores);
 }
 
-/** A roofline of another day may no longer hold: virtual machines move, neighbours come and go. */
+/** An older roofline may be outdated: virtual machines move, neighbours change. */
 const staleAfterS = 24 * 3600;
 
-/** What makes the roofs doubtful, for every document that rests on them. */
+/** Reasons to doubt the roofs, for every document that uses them. */
 export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issue[] {
   const issues: Issue[] = [];
   if (isDisturbed(roofline)) {
@@ -86,13 +86,13 @@ export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issu
     issues.push({
       code: 'roofline_old',
       severity: 'info',
-      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline measures it again.`,
+      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline repeats it.`,
     });
   }
   return issues;
 }
 
-/** Raise it when the kernels measured change: cached rooflines are then measured anew. */
+/** Increase it when the measured kernels change: cached rooflines become invalid. */
 const measurementVersion = 3;
 
 export function machineKey(threads: number): string {
@@ -112,7 +112,7 @@ export function machineKey(threads: number): string {
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16);
 }
 
-/** A cache entry that cannot be read or is of another form is measured anew. */
+/** A cache entry that is unreadable or of another format is measured again. */
 async function readCached(path: string): Promise<CachedRoofline | null> {
   try {
     const parsed = JSON.parse(await readFile(path, 'utf8')) as { data?: unknown };
@@ -133,7 +133,7 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
     const plan: RooflinePlan = {
       threads: options.threads,
       scratch: scratch.path,
-      // Weights, their file in the page cache and the runtime's packed copy must fit beside everything else.
+      // Weights, their file in the page cache and the runtime's packed copy must fit in addition to everything else.
       maxBytes: Math.max(4 * 2 ** 20, Math.min(os.freemem(), cpu.memoryLimitBytes ?? Infinity) / 8),
       lastLevelCacheBytes: lastLevelCache(cpu, options.threads),
     };
@@ -152,7 +152,7 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
   }
 }
 
-/** Several threads split a working set over the cache instances they run beside. */
+/** Several threads split a working set over the caches of their cores. */
 function reach(cache: CpuCache | null, threads: number): number | null {
   return cache && cache.bytes * Math.min(cache.instances, threads);
 }

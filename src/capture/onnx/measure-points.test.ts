@@ -31,7 +31,7 @@ const point = (name: string, batchSize: number, inputLen: number, outputLen: num
 /** Measures with the real engine in this process. */
 async function measure(
   points: WorkloadPoint[],
-  stopped: (told: readonly WorkloadProgress[]) => boolean = () => false,
+  stopped: (reported: readonly WorkloadProgress[]) => boolean = () => false,
 ) {
   const path = join(scratch, `${Math.random()}.jsonl`);
   const record = recordWriter(path, 'bench-1');
@@ -45,11 +45,11 @@ async function measure(
     warmup: { min: 2, max: 4, within: 0.5 },
     profilePrefix: null,
   } satisfies Partial<WorkloadPlan>;
-  const told: WorkloadProgress[] = [];
+  const reported: WorkloadProgress[] = [];
   const result = await measurePoints(decoder, plan, {
     record,
-    stopped: () => stopped(told),
-    tell: (progress) => told.push(progress),
+    stopped: () => stopped(reported),
+    tell: (progress) => reported.push(progress),
     onWarm: () => {},
   });
   await decoder.release();
@@ -57,14 +57,14 @@ async function measure(
     .trimEnd()
     .split('\n')
     .map((line) => recordLineSchema.parse(JSON.parse(line)));
-  return { result, told, lines };
+  return { result, reported, lines };
 }
 
 const of = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
   lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
 
 test('points are warmed up small first, then timed in turn; each ends with its outcome', async () => {
-  const { lines, told, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
+  const { lines, reported, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
   const requests = of(lines, 'request');
   const warm = requests.filter(({ warmup }) => warmup).map((one) => one.point);
   expect(warm.slice(0, 2)).toEqual(['small', 'small']);
@@ -95,10 +95,10 @@ test('points are warmed up small first, then timed in turn; each ends with its o
     warm.filter((name) => name === 'small').length,
     warm.filter((name) => name === 'large').length,
   ]);
-  expect(told.filter(({ type }) => type === 'point')).toHaveLength(2);
+  expect(reported.filter(({ type }) => type === 'point')).toHaveLength(2);
 });
 
-test.runIf(process.platform === 'linux')('memory of a point is its own, or not told', async () => {
+test.runIf(process.platform === 'linux')('memory of a point is its own, or not reported', async () => {
   // A cache of 64 × 60 tokens is 64 times that of the small point.
   const { lines } = await measure([point('large', 64, 48, 12), point('small', 1, 2, 2)]);
   const [small, large] = ['small', 'large'].map((name) =>
@@ -133,21 +133,21 @@ test('a point the model cannot run fails alone', async () => {
 
 test('a profile (a point without a name) has no point lines, and its failure is thrown', async () => {
   const nameless = { ...point('', 1, 8, 4), point: null };
-  const { lines, told } = await measure([nameless]);
+  const { lines, reported } = await measure([nameless]);
   expect(of(lines, 'point')).toEqual([]);
   expect(of(lines, 'request').every((one) => one.point === null)).toBe(true);
-  expect(new Set(told.map(({ type }) => type))).toEqual(new Set(['phase', 'iteration']));
+  expect(new Set(reported.map(({ type }) => type))).toEqual(new Set(['phase', 'iteration']));
   await expect(measure([{ ...nameless, batchSize: 2 ** 33 }])).rejects.toMatchObject({
     code: 'E_OUT_OF_MEMORY',
   });
 });
 
 test('stopped: what was timed is recorded, and what was not is said', async () => {
-  const timedSoFar = (told: readonly WorkloadProgress[]) =>
-    told.filter((one) => one.type === 'iteration' && !one.warmup).length;
+  const timedSoFar = (reported: readonly WorkloadProgress[]) =>
+    reported.filter((one) => one.type === 'iteration' && !one.warmup).length;
   const { lines, result } = await measure(
     [point('a', 1, 8, 4), point('b', 2, 8, 4)],
-    (told) => timedSoFar(told) >= 3,
+    (reported) => timedSoFar(reported) >= 3,
   );
   // Launch 1: b a, a b, b a.
   const timed = of(lines, 'request').filter(({ warmup }) => !warmup);

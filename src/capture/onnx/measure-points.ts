@@ -19,7 +19,7 @@ export interface MeasureContext {
   onWarm: () => void;
 }
 
-/** How a point stands: open while it has no outcome. */
+/** State of a point: open while it has no outcome. */
 interface Standing extends WorkloadPoint {
   done: number;
   outcome: PointOutcome | null;
@@ -31,13 +31,13 @@ interface Standing extends WorkloadPoint {
 export interface MeasuredPoints {
   warmupIterations: number;
   stable: boolean;
-  /** Highest resident set seen, where marks were reset on the way; null where the kernel's own mark holds. */
+  /** Highest resident set seen, when marks were reset in between; null when the kernel's own mark is valid. */
   peakRssBytes: number | null;
 }
 
 /**
- * Warms every point up, small ones first, then times all of them in turn. A point that fails or runs out of memory
- * ends alone, with a `point` line that says so; in a profile (a point without a name) its error is thrown.
+ * Warms up every point, small ones first, then times all of them in turn. A point that fails or runs out of memory ends
+ * alone, with a `point` line; in a profile (a point without a name) its error is thrown.
  */
 export async function measurePoints(
   decoder: Decoder,
@@ -148,8 +148,8 @@ export async function measurePoints(
 }
 
 /**
- * A point's memory is the highest resident set while it warmed up. It is told apart from that of the points before
- * only when it rose above what they left behind: the runtime keeps what it once allocated.
+ * A point's memory is the highest resident set during its warm-up. It can be distinguished from that of earlier points only
+ * if it rose above what they left: the runtime keeps all memory it has allocated.
  */
 function watchMemory(): () => { peak: number | null; own: Standing['memory'] } {
   collectGarbage();
@@ -163,7 +163,7 @@ function watchMemory(): () => { peak: number | null; own: Standing['memory'] } {
   };
 }
 
-/** Caches of smaller points would otherwise still be there, uncounted by V8's own schedule. */
+/** Otherwise caches of smaller points would still be allocated, depending on V8's schedule. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

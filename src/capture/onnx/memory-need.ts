@@ -16,8 +16,8 @@ export interface ShapeSizes {
 const memoryBytes = (): number => Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
 
 /**
- * Why weights, KV cache and activations cannot fit this machine's memory: the kernel would kill the engine, or
- * something else. Null when they may; models whose arithmetic is unknown are let through.
+ * Why weights, KV cache and activations cannot fit this machine's memory (the kernel would kill the engine or another
+ * process). Null when they may fit; models with unknown arithmetic are accepted.
  */
 export function exceedsMemory(
   model: OnnxModel,
@@ -49,8 +49,8 @@ export function exceedsMemory(
 }
 
 /**
- * Refuses a run whose weights, KV cache and activations cannot fit this machine's memory.
- * @param shorter the flags that make the KV cache and the activations smaller
+ * Refuses a run if its weights, KV cache and activations cannot fit this machine's memory.
+ * @param shorter the flags that reduce KV cache and activations
  * @throws E_OUT_OF_MEMORY
  */
 export function fitsInMemory(
@@ -76,7 +76,7 @@ export function fitsInMemory(
   });
 }
 
-/** An ONNX export has the weights it has; a model that is written can have others. */
+/** An ONNX export has fixed weights; a generated model can use other ones. */
 const fewerWeights = ({ weights, dtype, num_parameters: parameters }: OnnxModel, has: number): string =>
   weights === 'random' && dtype === 'float32' && parameters !== null && parameters / 2 <= has
     ? 'Use --dtype int4 or a smaller --model.'

@@ -11,30 +11,30 @@ export interface WorkloadPoint {
   repeats: number;
 }
 
-/** What one process of the embedded engine is asked to run. */
+/** Plan of one process of the embedded engine. */
 export interface WorkloadPlan {
   model: OnnxModel;
   threads: number;
   points: WorkloadPoint[];
-  /** Of the prompts; every repeat has its own prompt. */
+  /** Seed of the prompts; every repeat has its own prompt. */
   seed: number;
   executionId: string;
   /** Which process launch of the execution this is, from 0. */
   launch: number;
   /** Number of the first iteration; iterations count on over all launches. */
   firstIteration: number;
-  /** Of each point: it ends when two repeats in a row are within `within` of each other, at `max` at the latest. */
+  /** Warm-up per point: ends when two successive repeats are within `within` of each other, after at most `max`. */
   warmup: { min: number; max: number; within: number };
   /** Path prefix of the operator trace; null runs without a profiler. */
   profilePrefix: string | null;
-  /** Which of the runtime's graph optimisations are on; all unless told. */
+  /** Which of the runtime's graph optimisations are on; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
 /** Progress of the workload process. `begin` and `point` come from benchmarks only. */
 export type WorkloadProgress =
   | { type: 'phase'; phase: 'load' | 'warmup' | 'timed' }
-  /** What runs from here on: whoever outlives the process knows what it died of. */
+  /** The current work: if the process dies, this is the cause. */
   | { type: 'begin'; point: string }
   | { type: 'iteration'; point: string | null; iteration: number; warmup: boolean; e2eMs: number }
   | { type: 'point'; point: string; outcome: PointOutcome; text: string | null };
@@ -45,6 +45,6 @@ export interface WorkloadResult {
   tracePath: string | null;
   /** Over all points. */
   warmupIterations: number;
-  /** Whether the last two warm-up repeats of every point were as near each other as the plan wants. */
+  /** Whether the last two warm-up repeats of every point were within the tolerance of the plan. */
   stable: boolean;
 }

@@ -1,7 +1,7 @@
 import type { WorkloadPoint } from './plan.js';
 
 /**
- * Warm-up goes from small to large, so that what a point needs beyond all before it shows in the process's memory.
+ * Warm-up goes from small to large, so that a point's additional need shows in the process's memory.
  * The cache (batch × context) weighs first, then the prompt's activations.
  */
 export function bySize<P extends Pick<WorkloadPoint, 'batchSize' | 'inputLen' | 'outputLen'>>(
@@ -13,8 +13,8 @@ export function bySize<P extends Pick<WorkloadPoint, 'batchSize' | 'inputLen' | 
 }
 
 /**
- * Order of the timed repeats: round by round over the points that still want one, each round beginning one point
- * further, so that every point takes every place and drift of the machine hits all alike.
+ * Order of the timed repeats: rounds over the remaining points, each round starting one point later, so that every point
+ * takes every position and drift of the machine affects all equally.
  * @param from rotation of the first round, e.g. the launch
  */
 export function* interleaved<P extends Pick<WorkloadPoint, 'repeats'>>(

@@ -3,7 +3,7 @@ import process from 'node:process';
 
 export interface ProcessMemory {
   rssBytes: number;
-  /** The kernel's own high-water mark; null where it keeps none for us to read. */
+  /** The kernel's own high-water mark; null where it is not readable. */
   peakRssBytes: number | null;
   source: string;
 }
@@ -26,8 +26,8 @@ export function processMemory(): ProcessMemory {
 }
 
 /**
- * Sets the kernel's high-water mark to what is resident now (proc_pid_clear_refs(5): write 5).
- * @returns false where the kernel has no such file or does not let us
+ * Sets the kernel's high-water mark to the current resident set (proc_pid_clear_refs(5): write 5).
+ * @returns false where the file does not exist or is not writable
  */
 export function resetPeak(): boolean {
   try {

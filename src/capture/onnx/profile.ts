@@ -33,11 +33,11 @@ export type ProfileProgress = {
 export interface ProfiledExecution {
   executionId: 'clean' | 'profiled';
   recordPath: string;
-  /** Bytes of it that the run around this command has too (passOnRecord). */
+  /** Bytes of it that the surrounding run also has (passOnRecord). */
   passedOn?: number;
   /** Launches in order; the last one may have failed. */
   runs: WorkloadRun[];
-  /** Timed repeats completed, those of a launch that failed later included. */
+  /** Timed repeats completed, including those of a launch that failed later. */
   timedRepeats: number;
   start_ns: number;
   end_ns: number;
@@ -48,20 +48,20 @@ export interface ProfileCapture {
   /** Null when the run was stopped or failed before it. */
   profiled: ProfiledExecution | null;
   outputLen: number;
-  /** Output length of the profiled execution, shorter than asked for when the trace would grow too large. */
+  /** Output length of the profiled execution, shorter than requested when the trace would grow too large. */
   profiledOutputLen: number;
   stopped: boolean;
-  /** What ended the capture early; executions hold what was recorded until then. */
+  /** What stopped the capture early; executions hold what was recorded until then. */
   failure: unknown;
 }
 
-/** Timed repeats under the profiler: attribution needs shares, not intervals. */
+/** Timed repeats under the profiler: attribution needs proportions, not intervals. */
 const profiledRepeats = 2;
-/** The runtime writes about 900 bytes an operator; this keeps the trace near 100 MB. */
+/** The runtime writes about 900 bytes per operator; this limits the trace to about 100 MB. */
 const maxTraceOperators = 120_000;
 
 /**
- * Clean launches first, with no profiler on, then one launch under the runtime's operator trace: timing is taken from
+ * Clean launches first, without a profiler, then one launch under the runtime's operator trace: timing is taken from
  * the clean execution, attribution from the profiled one. Never throws for a workload that failed or was stopped.
  */
 export async function captureProfile(options: ProfileOptions): Promise<ProfileCapture> {
@@ -156,12 +156,12 @@ async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launc
 
 function profiledOutputLen({ model, outputLen }: ProfileOptions): number {
   const layers = Number(model.config['num_hidden_layers'] ?? model.config['n_layer'] ?? 12);
-  // Seen: 12 operators a layer and 11 outside in the models the engine writes; exports have more.
+  // The engine's generated models have 12 operators per layer and 11 outside; exports have more.
   const perStep = 14 * layers + 12;
   return Math.min(outputLen, Math.max(2, Math.floor(maxTraceOperators / perStep / (profiledRepeats + 1))));
 }
 
-/** One line for the issues of a session that ended early. */
+/** One line for the issues of a session that stopped early. */
 export function failureText(failure: unknown): string {
-  return `The run ended early: ${messageOf(failure)}`;
+  return `The run stopped early: ${messageOf(failure)}`;
 }

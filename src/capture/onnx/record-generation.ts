@@ -2,7 +2,7 @@ import type { RecordWriter } from '../record-writer.js';
 import type { Generation } from './generate.js';
 import type { WorkloadPoint } from './plan.js';
 
-/** Lines of one generation, its stages first. Called after it: nothing is written inside a timed region. */
+/** Lines of one generation, its stages first. Called afterwards: nothing is written inside a timed region. */
 export function recordGeneration(
   record: RecordWriter,
   { launch, point }: { launch: number; point: WorkloadPoint },

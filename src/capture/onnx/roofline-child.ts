@@ -12,21 +12,21 @@ import { InferscopeError } from '../../model/errors.js';
 import { serveEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 
-/** Measures this machine's roofs through ONNX Runtime, in a process of its own, as the workload runs. */
+/** Measures this machine's roofs through ONNX Runtime, in its own process, like the workload. */
 
 serveEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(measure);
 
 const mebibyte = 2 ** 20;
-/** Working sets from inside the caches to far past most of them. */
+/** Working sets from inside the caches to far beyond most caches. */
 const sizes = [4, 8, 16, 32, 64, 128, 256, 512, 1024].map((size) => size * mebibyte);
-/** Where the curve ends on machines whose caches are small. */
+/** End of the curve on machines with small caches. */
 const usualLargest = 256 * mebibyte;
 
-/** Weights of a small model, and a batch that shows what sharing them gains. */
+/** Weights of a small model, and a batch that shows the gain of sharing them. */
 const streamBytes = 96 * mebibyte;
 const streamBatch = 8;
 
-/** Square sizes for the library's best rate, a flat one for prefill's own shape. */
+/** Square sizes for the library's best rate, a flat one for the shape of prefill. */
 const gemms: [number, number, number][] = [
   [512, 512, 512],
   [1024, 1024, 1024],
@@ -77,6 +77,6 @@ function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'stopped while measuring the roofline',
     why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; the measurement takes about twenty seconds and is then cached.',
+    fix: 'Run it again; the measurement takes about 20 s and is then cached.',
   });
 }

@@ -6,7 +6,7 @@ export interface RooflinePlan {
   scratch: string;
   /** Largest working set to measure, bytes. */
   maxBytes: number;
-  /** The curve goes to past twice this, so that its end is DRAM; null when unknown. */
+  /** The curve extends beyond twice this size, so that it ends in DRAM; null when unknown. */
   lastLevelCacheBytes: number | null;
 }
 
@@ -14,7 +14,7 @@ export interface RooflineMeasurements {
   compute: Measurement[];
   /** Read kernels at each working-set size. */
   reads: Measurement[];
-  /** Linear layers in each format and batch size that a decode step may have. */
+  /** Linear layers in each format and batch size of decode steps. */
   streams: WeightStream[];
 }
 

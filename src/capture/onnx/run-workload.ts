@@ -6,14 +6,14 @@ import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
 export interface WorkloadRun extends WorkloadResult {
   pid: number;
   host: HostRecording;
-  /** What ended it before its time; what it recorded until then is in the record file. */
+  /** What stopped it early; its records until then are in the record file. */
   failure: unknown;
 }
 
 /**
- * Runs one launch of the workload in a process of its own and samples the host beside it, from before the model is
- * loaded until the process has ended.
- * A process that failed or died is told in `failure` (the engine's own error, E_WORKLOAD_FAILED, E_OUT_OF_MEMORY).
+ * Runs one launch of the workload in its own process and samples the host, from before the model is
+ * loaded until the process has exited.
+ * A process that failed or died is reported in `failure` (the engine's own error, E_WORKLOAD_FAILED, E_OUT_OF_MEMORY).
  */
 export async function runWorkload(
   plan: WorkloadPlan,
@@ -39,7 +39,7 @@ export async function runWorkload(
     const result = await engine.result;
     return { ...result, pid: engine.pid, host: sampler.stop(), failure: null };
   } catch (failure) {
-    // The memory curve of a process that died is what one wants to see.
+    // Keep the memory curve of a process that died: it is the evidence.
     const nothing = { stopped: false, tracePath: null, warmupIterations: 0, stable: false };
     return { ...nothing, pid: engine.pid, host: sampler.stop(), failure };
   }

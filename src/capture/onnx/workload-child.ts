@@ -72,7 +72,7 @@ function wholeStage(t_ns: number) {
   };
 }
 
-/** @param seenBytes a high-water mark that was reset since */
+/** @param seenBytes a high-water mark from before a reset */
 function memoryPoint(record: RecordWriter, point: 'baseline' | 'post_warmup' | 'peak', seenBytes = 0): void {
   const { rssBytes, peakRssBytes, source } = processMemory();
   const isPeak = point === 'peak' && peakRssBytes !== null;

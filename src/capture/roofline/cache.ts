@@ -11,10 +11,10 @@ export interface CachedGpuRoofline {
   ageS: number;
 }
 
-/** Raise it when what is measured changes: cached rooflines are then measured anew. */
+/** Increase it when the measurement changes: cached rooflines become invalid. */
 const measurementVersion = 2;
 
-/** What of a machine's GPUs the key is made of. */
+/** The properties of a machine's GPUs that form the key. */
 export type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
   devices: Pick<Gpus['devices'][number], 'name' | 'memoryTotalBytes' | 'powerLimitW' | 'migDevices'>[];
 };
@@ -22,7 +22,7 @@ export type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
 const digest = (facts: unknown) =>
   createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12);
 
-/** Names, sizes, power limits and partitions of the GPUs, and the driver: what moves a roof. No serial number. */
+/** Names, sizes, power limits and partitions of the GPUs, and the driver: everything that affects a roof. No serial number. */
 export function gpuMachineKey({ source, driverVersion, devices }: MachineFacts): string {
   return digest([
     measurementVersion,
@@ -75,11 +75,11 @@ export function readGpuRoofline(
 }
 
 /**
- * The newest roofline that was measured on this machine as it is now (GPUs, driver, power limits), through whichever
- * PyTorch; for commands that made a session here and attach it (artifact kind `roofline-gpu`). Nothing is measured, no
+ * The newest roofline that matches this machine's current state (GPUs, driver, power limits), through any
+ * PyTorch; for commands that create a session here and attach it (artifact kind `roofline-gpu`). Nothing is measured, no
  * Python is started; opening the driver takes milliseconds.
  * @param cacheDir homeFolders().cache
- * @param gpus already open; undefined opens and closes them, null is a machine without
+ * @param gpus already open; undefined opens and closes them, null: no GPUs
  */
 export async function cachedGpuRoofline(
   cacheDir: string,
@@ -89,7 +89,7 @@ export async function cachedGpuRoofline(
   const folder = rooflineFolder(cacheDir);
   const names = await readdir(folder).catch(() => []);
   if (names.length === 0) return null;
-  // An import asks here too, mostly of an empty folder: what asks the driver takes a tenth of a second to load.
+  // Imports call this too, usually with an empty folder; loading the driver code takes 0.1 s.
   const opened = gpus ? null : (await (await import('../telemetry-gpus.js')).openGpus()).gpus;
   const machine = gpus ?? opened;
   if (!machine) return null;
@@ -100,7 +100,7 @@ export async function cachedGpuRoofline(
   return found.filter((one) => one !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
 }
 
-/** Measured beside another process or under heat: good for this look, not for next week's. */
+/** Measured next to another process or while throttled: used now, but not cached for long. */
 const doubtfulForS = 600;
 const doubtfulCodes = new Set(['gpu_shared', 'under_sheet', 'not_measured']);
 
@@ -108,7 +108,7 @@ export function isDoubtful({ issues }: GpuRoofline): boolean {
   return issues.some(({ code, severity }) => doubtfulCodes.has(code) && severity !== 'info');
 }
 
-/** An entry that cannot be read or is of another form is no entry. */
+/** An unreadable entry or one of another format is ignored. */
 async function readEntry(path: string): Promise<CachedGpuRoofline | null> {
   try {
     const parsed = JSON.parse(await readFile(path, 'utf8')) as { data?: unknown };

@@ -23,7 +23,7 @@ export function conditionsWithin(
   const bits = values('throttle_bits').reduce((all, value) => all | value, 0);
   return {
     sm_clock_mhz: meanOrNull(values('sm_clock_mhz')),
-    // NVML's power_w is the mean of the last second on Ampere and newer: of this case only where it lasted that long.
+    // NVML's power_w is the mean of the last second on Ampere and newer: it belongs to this case only if the case lasted that long.
     power_w:
       meanOrNull(values('power_instant_w')) ?? (toNs - fromNs > 1e9 ? meanOrNull(values('power_w')) : null),
     throttled_by: throttleReasonNames(bits & limitingBits),
@@ -35,7 +35,7 @@ function meanOrNull(values: number[]): number | null {
 }
 
 /**
- * Index of the driver (as `nvidia-smi` counts) of PyTorch's GPU `index`: CUDA_VISIBLE_DEVICES chooses and reorders by
+ * Index of the driver (as `nvidia-smi` counts) of PyTorch's GPU `index`: CUDA_VISIBLE_DEVICES selects and reorders by
  * number or by UUID.
  */
 export function driverIndex(

@@ -8,16 +8,16 @@ export interface Gemm {
   k: number;
 }
 
-/** What a device can take: sizes are chosen so that the whole search stays within its time. */
+/** Limits of a device: sizes are chosen so that the whole search fits in its time. */
 export interface GemmLimits {
-  /** FLOP/s to expect by dtype: the data sheet's, or a guess; only sizes are chosen by it. */
+  /** Expected FLOP/s by dtype (data sheet or a guess); used only to choose sizes. */
   expected: (dtype: PeakDType) => number;
   /** Bytes that the matrices of one multiplication may take. */
   maxBytes: number;
   smCount: number | null;
 }
 
-/** One run shorter than this measures the launch, one longer than that leaves too few runs. */
+/** A shorter run would measure the launch; a longer one leaves too few runs. */
 const shortestS = 10e-6;
 const longestS = 30e-3;
 
@@ -28,7 +28,7 @@ const flat = [
   { m: 8192, n: 28672, k: 8192 },
 ];
 
-/** Bytes an element of the inputs and of the output takes; float8 and int8 products are written wider. */
+/** Bytes per element of the inputs and of the output; float8 and int8 products are written wider. */
 const elementBytes: Partial<Record<PeakDType, [input: number, output: number]>> = {
   float32: [4, 4],
   tfloat32: [4, 4],
@@ -75,7 +75,7 @@ const tile = { m: 128, n: 256 };
 const step = 256;
 
 /**
- * Second round: the neighbours of the fastest. Half-way to the next power of two on both sides, half and twice the
+ * Second round: the neighbours of the fastest: half-way to the next power of two on both sides, half and twice the
  * depth, and the height at which the tiles fill whole waves of the SMs (the last wave of another height is part empty).
  */
 export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {

@@ -3,12 +3,12 @@ import type { KernelCase, KernelOrder, ProbeName } from '../../model/kernels.js'
 import { coarseGemms, gemmCase, type GemmLimits } from './gemm-search.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** What is known of a device before anything runs on it. */
+/** Facts about a device before anything runs on it. */
 export interface PlannedDevice {
   /** cuda:0, or cpu. */
   device: string;
   name: string;
-  /** "9.0"; null where no driver tells: everything is tried then. */
+  /** "9.0"; null if no driver reports it: then everything is tried. */
   computeCapability: string | null;
   memoryBytes: number | null;
   smCount: number | null;
@@ -17,8 +17,8 @@ export interface PlannedDevice {
 const MiB = 2 ** 20;
 
 /**
- * Compute capability from which tensor cores take a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
- * the order in which they are measured. What a framework does not offer, the case says itself.
+ * Compute capability from which tensor cores support a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
+ * the order in which they are measured. A case reports a dtype that the framework lacks.
  */
 const since: [dtype: PeakDType, capability: number][] = [
   ['float32', 0],
@@ -30,13 +30,13 @@ const since: [dtype: PeakDType, capability: number][] = [
 ];
 
 export function gemmDtypes({ device, computeCapability }: PlannedDevice): PeakDType[] {
-  // On the CPU it is a check of the way only: its roofs come from the embedded engine.
+  // On the CPU this only tests the code path: its roofs come from the embedded engine.
   if (device === 'cpu') return ['float32'];
   const capability = computeCapability === null ? Infinity : Number(computeCapability);
   return since.filter(([, first]) => capability >= first).map(([dtype]) => dtype);
 }
 
-/** Of a GPU that no sheet is known of; sizes are chosen by it, nothing else. */
+/** For a GPU without a known data sheet; used only to choose sizes. */
 const guessedFlops = { cpu: 50e9, vector: 20e12, tensor: 150e12 };
 
 export function gemmLimits(device: PlannedDevice): GemmLimits {
@@ -62,7 +62,7 @@ function probe(
   dtype = 'float32',
 ): KernelCase {
   const name = [kernel, ...Object.entries(params).map(([key, value]) => `${key}${value}`)].join('-');
-  // The additions of a triad are no FLOPs here: its rate is a bandwidth.
+  // The additions of a triad do not count as FLOPs here: its rate is a bandwidth.
   return { case: name, kernel, backend: null, dtype, params, flops: 0, bytes };
 }
 
@@ -70,7 +70,7 @@ function probe(
 export const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
 export type Pattern = keyof typeof arraysMoved;
 
-/** Beyond four times any last-level cache of today (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
+/** More than four times today's largest last-level cache (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
 const arrayBytes = [1024 * MiB, 2048 * MiB];
 const cpuArrayBytes = [128 * MiB];
 
@@ -84,7 +84,7 @@ export function bandwidthCases(device: PlannedDevice): KernelCase[] {
   );
 }
 
-/** Sizes that one or the other L2 holds (4 MiB to 126 MiB), and some beyond what the L1s hold together. */
+/** Sizes that one or the other L2 holds (4 MiB to 126 MiB), and some larger than all L1s together. */
 const l2Bytes = [4, 8, 16, 24, 32, 40, 48, 64].map((size) => size * MiB);
 const linkBytes = 256 * MiB;
 
@@ -105,7 +105,7 @@ export function otherProbes(device: PlannedDevice): KernelCase[] {
   ];
 }
 
-/** From what only latency decides to what only the links do. */
+/** From latency-bound to bandwidth-bound sizes. */
 const messageBytes = [1024, 64 * 1024, MiB, 16 * MiB, 128 * MiB, 512 * MiB, 1024 * MiB];
 
 export function collectiveCases(ranks: number, device: PlannedDevice): KernelCase[] {
@@ -115,7 +115,7 @@ export function collectiveCases(ranks: number, device: PlannedDevice): KernelCas
     .map((bytes) => probe('all-reduce', { bytes, ranks }, bytes, 'bfloat16'));
 }
 
-/** First round: everything but the neighbours of the fastest GEMMs, which only its result names. */
+/** First round: everything but the neighbours of the fastest GEMMs, which depend on its result. */
 export function firstCases(device: PlannedDevice): KernelCase[] {
   const limits = gemmLimits(device);
   return [

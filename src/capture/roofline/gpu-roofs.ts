@@ -23,7 +23,7 @@ import type { PlannedDevice } from './gpu-plan.js';
 import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** What the driver and the framework say of the GPU, besides its plan. */
+/** Facts from driver and framework about the GPU, in addition to its plan. */
 export interface GpuFacts extends PlannedDevice {
   index: number;
   l2Bytes: number | null;
@@ -53,7 +53,7 @@ function shareOf(value: number, sheet: Figure): Figure {
   return sheet.value === null ? sheet : figure(value / sheet.value, 'ratio', `measured / ${sheet.source}`);
 }
 
-/** Roofs of one GPU from its measured cases; what is missing was not measured. Rates are those of the median run. */
+/** Roofs of one GPU from its measured cases; missing ones were not measured. Rates are those of the median run. */
 export function gpuRoofsOf(
   facts: GpuFacts,
   scope: MeasuredGpu['scope'],
@@ -110,11 +110,11 @@ export function gpuRoofsOf(
   };
 }
 
-/** The largest L1 of an SM yet (Hopper, Blackwell). */
+/** The largest L1 per SM so far (Hopper, Blackwell). */
 const l1BytesPerSm = 256 * 2 ** 10;
 
 /**
- * An array that the L1s of all SMs hold together is partly read from there: an H200 reads 24 MiB at 12 TB/s, 32 MiB at
+ * An array that fits the combined L1s of all SMs is partly read from them: an H200 reads 24 MiB at 12 TB/s, 32 MiB at
  * 8.8. Larger ones that still fit the L2 count, where there are any; else all that fit it.
  */
 function l2Reads(

@@ -4,14 +4,14 @@ import type { MicrobenchmarkLine } from '../../model/record.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
 import { formatPercent } from '../../vocabulary/format.js';
 
-/** A GPU of the same name this much slower than the first is not like it (cooling, power limit, a fault). */
+/** A GPU of the same name this much slower than the first differs from it (cooling, power limit, a fault). */
 const outlierShare = 0.95;
-/** Above this the data sheet's figure or our counting is wrong; below that something else was running, or a limit is. */
+/** Above the upper limit the data sheet or our counting is wrong; below the lower one another process or a limit interfered. */
 const aboveSheet = 1.02;
 const farBelowSheet = 0.4;
 const wideSpread = 0.05;
 
-/** What makes measured roofs doubtful, said of the figures that stand in the result. */
+/** Reasons to doubt measured roofs, for the figures in the result. */
 export function roofIssues(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
   return [...throttling(gpu), ...plausibility(gpu), ...spread(gpu), ...unmeasured(gpu, lines)];
 }
@@ -25,7 +25,7 @@ function results(gpu: MeasuredGpu) {
   ];
 }
 
-/** A power cap is how large GEMMs run on every data-centre GPU; heat and slowdowns are faults of this machine. */
+/** A power cap is normal for large GEMMs on data-centre GPUs; thermal and hardware slowdowns are faults of this machine. */
 function throttling(gpu: MeasuredGpu): Issue[] {
   const held = results(gpu).filter((one) => one.throttled_by.length > 0);
   const reasons = [...new Set(held.flatMap((one) => one.throttled_by))];
@@ -37,7 +37,7 @@ function throttling(gpu: MeasuredGpu): Issue[] {
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are what it sustains, not what its highest clock would give.`,
+      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
       count: mine.length,
     };
   });
@@ -50,8 +50,8 @@ function plausibility(gpu: MeasuredGpu): Issue[] {
     const percent = formatPercent(share);
     const text =
       share > aboveSheet
-        ? `${place(gpu)}: ${what} measured ${percent} of the data sheet: its figure or our counting is wrong here.`
-        : `${place(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel; inferscope roofline --fresh on an idle machine tells.`;
+        ? `${place(gpu)}: ${what} measured ${percent} of the data sheet: either the data sheet or the FLOP count is wrong here.`
+        : `${place(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel. Check with inferscope roofline --fresh on an idle machine.`;
     return [{ code: share > aboveSheet ? 'over_sheet' : 'under_sheet', severity: 'warning', text }];
   });
 }
@@ -64,13 +64,13 @@ function spread(gpu: MeasuredGpu): Issue[] {
     {
       code: 'wide_spread',
       severity: 'warning',
-      text: `${place(gpu)}: runs of one operation differ much (standard deviation: ${each}).`,
+      text: `${place(gpu)}: runs of one operation vary strongly (standard deviation: ${each}).`,
       count: wide.length,
     },
   ];
 }
 
-/** By kernel and dtype where nothing of it was measured, in the words of its first case. */
+/** Kernel and dtype combinations without a measurement, with the message of the first case. */
 function unmeasured(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
   const groups = new Map<string, MicrobenchmarkLine[]>();
   for (const line of lines) {
@@ -90,7 +90,7 @@ function unmeasured(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Iss
   });
 }
 
-/** GPUs of one name beside each other: one that is slower than the fastest is named. */
+/** Compares GPUs of one name: those slower than the fastest are reported. */
 export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
   const first = gpus.find((gpu) => gpu.scope === 'full');
   if (!first) return [];
@@ -108,17 +108,17 @@ export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
         .map(({ what, share }): Issue => ({
           code: 'gpus_differ',
           severity: 'warning',
-          text: `${place(gpu)} reaches ${formatPercent(share)} of cuda:${first.index} in ${what}: cooling, power limits or a fault make GPUs of one name differ.`,
+          text: `${place(gpu)} reaches ${formatPercent(share)} of cuda:${first.index} in ${what}: cooling, power limits or a fault can cause differences between GPUs of one name.`,
         }));
     });
 }
 
-/** After this a driver, a cable or the air may be another; the key covers driver and PyTorch. */
+/** After this time a cable or the cooling may have changed; the key covers driver and PyTorch. */
 const staleAfterS = 30 * 24 * 3600;
 
-/** What a reader of a cached roofline must know besides its own issues. */
+/** Issues of a cached roofline in addition to its own. */
 export function cachedIssues({ issues }: GpuRoofline, cached: boolean, ageS: number): Issue[] {
   if (!cached || ageS <= staleAfterS) return issues;
-  const text = `The GPUs were measured ${Math.round(ageS / 86_400)} days ago; inferscope roofline --fresh measures them again.`;
+  const text = `The GPUs were measured ${Math.round(ageS / 86_400)} days ago; inferscope roofline --fresh repeats the measurement.`;
   return [...issues, { code: 'roofline_old', severity: 'info', text }];
 }

@@ -34,13 +34,13 @@ export interface GpuRooflineOptions {
   python: string | null;
   cacheDir: string;
   fresh: boolean;
-  /** Folder that keeps record files when they are wanted afterwards; null removes them. */
+  /** Folder to store record files in; null removes them. */
   scratch: string | null;
   signal: AbortSignal;
   onProgress: (progress: { done: number; total: number; label: string }) => void;
 }
 
-/** What a session keeps of a measurement. */
+/** The part of a measurement that a session stores. */
 export interface RooflineRecording {
   captures: KernelCapture[];
   telemetry: Row<'telemetry'>[];
@@ -51,7 +51,7 @@ export type MeasuredGpuRoofline = CachedGpuRoofline & { recording: RooflineRecor
 
 /**
  * Roofs of every GPU that PyTorch sees, and of the links between them; cached by GPUs, driver and PyTorch. The first GPU
- * of each name is measured as a whole, the others where they can be compared with it.
+ * of each name is measured fully, the others only where they are compared with it.
  * @throws E_ENGINE_MISSING (no Python with torch, no GPU in it), E_INTERRUPTED, E_WORKLOAD_FAILED (nothing was measured)
  */
 export async function gpuRoofline(options: GpuRooflineOptions): Promise<MeasuredGpuRoofline> {
@@ -110,8 +110,8 @@ async function measureAll(
       (round, cases) => runRound(rounds, plan, round, cases),
       options.signal,
     );
-    const told = recording.captures.findLast((capture) => capture.order.device === plan.device)?.device;
-    const gpu = gpuRoofsOf(factsOf(plan, index, told ?? null, gpus), 'full', lines, conditions(index));
+    const reported = recording.captures.findLast((capture) => capture.order.device === plan.device)?.device;
+    const gpu = gpuRoofsOf(factsOf(plan, index, reported ?? null, gpus), 'full', lines, conditions(index));
     measured.push(gpu);
     issues.push(...roofIssues(gpu, lines));
     const alike = planned.filter((one, at) => at > index && one.name === plan.name);
@@ -149,7 +149,7 @@ interface Rounds {
   options: GpuRooflineOptions;
 }
 
-/** One order in one process of its own. */
+/** One order in its own process. */
 async function runRound(
   { scratch, recording, options }: Rounds,
   { device }: PlannedDevice,
@@ -160,7 +160,7 @@ async function runRound(
   const folder = join(scratch, executionId);
   await mkdir(folder, { recursive: true });
   const capture = await measureCases(rooflineOrder(executionId, device, cases), {
-    // The Python that was found is asked no second time.
+    // The interpreter is not probed twice.
     runner: await torchRunner({ python: options.python, device }),
     recordPath: join(folder, 'record.jsonl'),
     scratch: folder,
@@ -194,14 +194,14 @@ function driverDevice(index: number, gpus: Gpus | null) {
   return gpus?.devices[driverIndex(index, uuids)] ?? null;
 }
 
-function factsOf(plan: PlannedDevice, index: number, told: KernelDevice | null, gpus: Gpus | null) {
+function factsOf(plan: PlannedDevice, index: number, reported: KernelDevice | null, gpus: Gpus | null) {
   return {
     ...plan,
     index,
-    computeCapability: told?.compute_capability ?? plan.computeCapability,
-    smCount: told?.sm_count ?? plan.smCount,
-    memoryBytes: told?.memory_bytes ?? plan.memoryBytes,
-    l2Bytes: told?.l2_bytes ?? null,
+    computeCapability: reported?.compute_capability ?? plan.computeCapability,
+    smCount: reported?.sm_count ?? plan.smCount,
+    memoryBytes: reported?.memory_bytes ?? plan.memoryBytes,
+    l2Bytes: reported?.l2_bytes ?? null,
     powerLimitW: driverDevice(index, gpus)?.powerLimitW ?? null,
     pciId: pciIdOf(driverDevice(index, gpus)?.pciBusId ?? null),
   };
@@ -217,7 +217,7 @@ function conditionsOf(recording: RooflineRecording, gpus: Gpus | null) {
       });
 }
 
-/** NCCL does not run between instances of a GPU, nor is a link between GPUs of different names one of a group. */
+/** NCCL does not run between instances of a GPU, and links between GPUs of different names do not form a group. */
 async function allReduce(
   rounds: Rounds,
   planned: PlannedDevice[],
@@ -241,7 +241,7 @@ function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording
   if (signal.aborted) {
     throw new InferscopeError('E_INTERRUPTED', {
       what: 'stopped before a roof was measured',
-      why: 'There is nothing to show or to keep yet.',
+      why: 'There are no results yet.',
       fix: 'Run it again: inferscope roofline',
     });
   }
@@ -254,15 +254,15 @@ function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording
     why:
       failure instanceof Error
         ? failure.message
-        : 'Every case failed; inferscope doctor tells driver and torch apart.',
-    fix: 'inferscope kernels gemm --device cuda   shows what a single operation says; --device cpu measures the CPU.',
+        : 'All cases failed; inferscope doctor checks driver and torch.',
+    fix: 'inferscope kernels gemm --device cuda   shows the error of a single operation; --device cpu measures the CPU.',
   });
 }
 
-/** What the host's sampler cannot read does not concern a GPU. */
+/** Issues of the host sampler do not concern a GPU. */
 const ofHost = new Set(['clock_nominal', 'clock_unreadable']);
 
-/** Who else was there is what the first capture saw: later ones also see our own processes on the other GPUs. */
+/** Other processes are taken from the first capture: later ones also see our own processes on the other GPUs. */
 function captureIssues({ issues }: KernelCapture, first: boolean): Issue[] {
   return issues.filter(({ code }) => !ofHost.has(code) && (first || code !== 'gpu_shared'));
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type MicrobenchmarkLine, microbenchmarkLineSchema } from '../../model/record.js';
 import { median } from '../../model/statistics.js';
 
-/** The `microbenchmark` lines of a record file; a line cut off by a killed process is left out. */
+/** The `microbenchmark` lines of a record file; a line truncated by a killed process is skipped. */
 export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkLine[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text
@@ -23,7 +23,7 @@ export function medianNs({ outcome, samples_ns: samples }: MicrobenchmarkLine): 
   return median(samples);
 }
 
-/** Operations or bytes a second of the median run; null when it was not measured. */
+/** Operations or bytes per second of the median run; null when it was not measured. */
 export function rateOf(line: MicrobenchmarkLine): number | null {
   const ns = medianNs(line);
   return ns === null || ns <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / ns) * 1e9;

@@ -16,7 +16,7 @@ const plan: PlannedDevice = {
 const facts = { ...plan, index: 0, l2Bytes: null, powerLimitW: 700, pciId: null };
 const noSensors = () => ({ sm_clock_mhz: null, power_w: null, throttled_by: [] });
 
-/** A device whose GEMMs are fastest at a side of 6144, which only the second round tries; it has no float8. */
+/** A device with the fastest GEMMs at a side of 6144, which only the second round tries; it has no float8. */
 function lineOf(one: KernelCase): MicrobenchmarkLine {
   if (one.dtype === 'float8') return unmeasuredLine(one, 'unsupported', 'this torch has no float8 here');
   if (one.flops === 0) return measuredLine(one, [(one.bytes / 4e12) * 1e9]);

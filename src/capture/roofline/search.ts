@@ -6,12 +6,12 @@ import { type Gemm, gemmCase, neighbourGemms } from './gemm-search.js';
 import { fastest } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** Runs cases in one process and gives their lines, whatever became of them. */
+/** Runs cases in one process and returns their lines, with any outcome. */
 export type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;
 
 /**
  * All measurements of one device: everything once in a first round, then the neighbours of each dtype's fastest GEMM.
- * A round that was stopped ends the search with what there is.
+ * A stopped round ends the search with the results so far.
  */
 export async function searchRoofs(
   device: PlannedDevice,
@@ -24,7 +24,7 @@ export async function searchRoofs(
   return [...first, ...(await run('refined', second))];
 }
 
-/** Neighbours of each dtype's fastest GEMM; dtypes of which nothing was measured have none. */
+/** Neighbours of each dtype's fastest GEMM; dtypes without a measurement have none. */
 export function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]): KernelCase[] {
   const limits = gemmLimits(device);
   const gemms = first.filter((line) => line.kernel === 'gemm');
@@ -38,7 +38,7 @@ function gemmOf({ dtype, params }: MicrobenchmarkLine): Gemm {
   return { dtype: dtype as PeakDType, m: params['m']!, n: params['n']!, k: params['k']! };
 }
 
-/** What shows whether another GPU of the same name is as fast: the fastest GEMM of each dtype, copy and read. */
+/** Cases to compare GPUs of the same name: the fastest GEMM of each dtype, copy and read. */
 export function comparisonCases(
   lines: readonly MicrobenchmarkLine[],
   compute: readonly GpuComputePeak[],

@@ -5,19 +5,19 @@ import { processTree } from '../process-tree.js';
 
 /** nsys, nsys-launcher, nsys-ui, … */
 const ofProfilers = /^nsys/;
-/** They wait for what they started, and pass no signal on. */
+/** They wait for their children, and do not forward signals. */
 const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
 
 export interface ProgramProcesses {
   /** All of the program, parents first. */
   all: number[];
-  /** Those that only shells started, and these: what they have started is theirs to end. */
+  /** Processes started only by shells, and the shells; they must stop their own children. */
   first: number[];
 }
 
 /**
- * Processes of the program that runs below a profiler: the tree of the profiler without itself and its helpers. Empty
- * before the program was started, after it has ended, and where there is no /proc.
+ * Processes of the program that runs below a profiler: the tree of the profiler without the profiler and its helpers. Empty
+ * before the program has started, after it has exited, and where there is no /proc.
  * @param profiler process that was started, which may be a script around the profiler
  */
 export function belowProfiler(profiler: number): ProgramProcesses {
@@ -35,7 +35,7 @@ export function belowProfiler(profiler: number): ProgramProcesses {
   return { all, first: all.filter((pid) => !startedByOthers.has(pid)) };
 }
 
-/** Null of a process that has ended, or is another user's. */
+/** Null for a process that has exited or belongs to another user. */
 function executable(pid: number): string | null {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`));

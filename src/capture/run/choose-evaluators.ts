@@ -3,21 +3,21 @@ import { InferscopeError } from '../../model/errors.js';
 import { findNsys } from '../tools/nsight.js';
 import { type Evaluator, evaluators } from './run-options.js';
 
-/** @throws E_USAGE for a word that is no evaluator */
+/** @throws E_USAGE for an unknown evaluator */
 export function parseEvaluators(words: readonly string[]): Evaluator[] {
   const found = words.flatMap((word) => word.split(',')).filter(Boolean);
   for (const word of found) {
     if ((evaluators as readonly string[]).includes(word)) continue;
     throw new InferscopeError('E_USAGE', {
-      what: `there is no evaluator "${word}"`,
+      what: `unknown evaluator "${word}"`,
       why: `Evaluators are ${evaluators.join(', ')}.`,
-      fix: 'Type for example: inferscope run --evaluator nsys,ncu -- python script.py',
+      fix: 'Example: inferscope run --evaluator nsys,ncu -- python script.py',
     });
   }
   return [...new Set(found)] as Evaluator[];
 }
 
-/** Without `--evaluator`: nsys where it is installed, else torch for a Python program, else none. */
+/** Default without `--evaluator`: nsys if installed, else torch for a Python program, else none. */
 export async function defaultEvaluators(
   command: readonly string[],
 ): Promise<{ evaluators: Evaluator[]; because: string }> {
@@ -30,7 +30,7 @@ export async function defaultEvaluators(
 }
 
 /**
- * python, python3.12, /x/bin/python; also behind env, uv run, torchrun and the like; and commands of ours whose engine
+ * python, python3.12, /x/bin/python; also after env, uv run, torchrun and similar; and inferscope commands with an engine that
  * runs in Python: inferscope bench … --engine transformers.
  */
 export function runsPython(command: readonly string[]): boolean {
@@ -43,9 +43,9 @@ export function runsPython(command: readonly string[]): boolean {
   );
 }
 
-/** --engine of a command of ours, '' without one; null for other programs. */
+/** --engine of an inferscope command, '' without one; null for other programs. */
 function ownEngine(command: readonly string[]): string | null {
-  // Behind node, npx or the like at most.
+  // Only node, npx or similar may precede it.
   const own = command
     .slice(0, 2)
     .some((word) => basename(word) === 'inferscope' || word.endsWith('dist/cli.js'));

@@ -1,6 +1,6 @@
 import { known, said, type Recogniser } from './recogniser.js';
 
-/** What docker says when the program runs in a container. */
+/** Docker's errors when the program runs in a container. */
 export const containerFailures: Recogniser[] = [
   {
     id: 'container_missing',
@@ -9,8 +9,8 @@ export const containerFailures: Recogniser[] = [
       known(
         'E_WORKLOAD_FAILED',
         `there is no container ${match?.[1] ?? ''}`.trim(),
-        'Docker knows none of this name or id.',
-        'Type: docker ps -a – and start one, or correct the name.',
+        'No container has this name or id.',
+        'Type: docker ps -a – then start one, or correct the name.',
       ),
   },
   {
@@ -20,7 +20,7 @@ export const containerFailures: Recogniser[] = [
       known(
         'E_WORKLOAD_FAILED',
         `the container ${match?.[1] ?? ''} is not running`.replace('  ', ' '),
-        'It exists but was stopped.',
+        'It is stopped.',
         `Type: docker start ${match?.[1] ?? 'NAME'}`,
       ),
   },
@@ -33,8 +33,8 @@ export const containerFailures: Recogniser[] = [
       known(
         'E_ENGINE_MISSING',
         `${match?.[1]} is not installed in the container`,
-        "The container's own PATH has no such program; the host's does not count there.",
-        `Use an image that holds it, or its path inside the container (docker exec NAME which ${match?.[1]}).`,
+        'The PATH of the container has no such program; the PATH of the host does not apply there.',
+        `Use an image that has it, or its path inside the container (docker exec NAME which ${match?.[1]}).`,
       ),
   },
   {
@@ -44,7 +44,7 @@ export const containerFailures: Recogniser[] = [
       known(
         'E_WORKLOAD_FAILED',
         `the container ${match?.[1] ?? ''} is paused`.replace('  ', ' '),
-        'Its processes are frozen, and nothing can be started in it.',
+        'Its processes are frozen and no new ones can start.',
         `Type: docker unpause ${match?.[1] ?? 'NAME'}`,
       ),
   },
@@ -54,9 +54,9 @@ export const containerFailures: Recogniser[] = [
     explain: () =>
       known(
         'E_TOOL_FAILED',
-        'Docker does not answer',
+        'Docker does not respond',
         'Its daemon is not running, or DOCKER_HOST names another one.',
-        'Type: sudo systemctl start docker – docker info says when it is up.',
+        'Type: sudo systemctl start docker – check with: docker info.',
       ),
   },
   {
@@ -65,8 +65,8 @@ export const containerFailures: Recogniser[] = [
     explain: () =>
       known(
         'E_PERMISSION',
-        'this user may not talk to Docker',
-        'The daemon socket refuses it.',
+        'this user has no access to Docker',
+        'The daemon socket denied access.',
         'Type: sudo usermod -aG docker $USER – log in again, or run with sudo.',
       ),
   },

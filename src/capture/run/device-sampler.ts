@@ -10,7 +10,7 @@ export interface DeviceRows {
   memory: Row<'memory'>[];
 }
 
-/** What a live view shows of one GPU. */
+/** Values of one GPU in a live view. */
 export interface DeviceNow {
   scope: string;
   device: GpuDevice;
@@ -19,13 +19,13 @@ export interface DeviceNow {
 }
 
 export interface DeviceSampler {
-  /** The rows since the last call, which are kept no longer: for recordings of any length. */
+  /** The rows since the last call, which are then released: for recordings of any length. */
   drain(): DeviceRows;
   /** The latest values, without reading anything. */
   latest(): DeviceNow[];
-  /** What taking a sample of all GPUs costs this process, microseconds. */
+  /** Cost of one sample of all GPUs for this process, microseconds. */
   costUs(): { mean: number; max: number };
-  /** Takes a last sample and gives the rows that were not drained; t_ns is CLOCK_MONOTONIC. */
+  /** Takes a last sample and returns the rows that were not drained; t_ns is CLOCK_MONOTONIC. */
   stop(): DeviceRows & { issues: Issue[] };
 }
 
@@ -54,16 +54,16 @@ const detailMetrics: [field: Exclude<keyof GpuDetails, 'processes' | 'pcieWindow
   ['powerLimitW', 'power_limit_enforced_w'],
 ];
 
-/** A counter: the differences between readings are all it is for, and reading it takes 3 ms. */
+/** A counter: only differences between readings matter, and each reading takes 3 ms. */
 const energyPeriodNs = 1e9;
 
-/** PCIe throughput takes 20 ms a direction, lists of processes walk all of them: never at the rate of samples. */
+/** PCIe throughput takes 20 ms per direction, and process lists are slow: never at the sampling rate. */
 const detailPeriodNs = 1e9;
 
 /**
- * Samples every GPU until stop(); the energy counter at begin and end, and once a second on another thread. The timer
+ * Samples every GPU until stop(); the energy counter at start and end, and once a second on another thread. The timer
  * does not keep this process alive.
- * @param hz 20 unless told
+ * @param hz default: 20
  * @param withDetails also PCIe and NVLink traffic, link width, fan, memory temperature, power limit and processes, once
  *   a second; and the size of memory and the highest clock, once
  */
@@ -111,11 +111,11 @@ export function startDeviceSampler(
       const sample = device.sample();
       latest[at]!.sample = sample;
       const t_ns = device.sampledNs ?? monotonicNs();
-      // AMD's tools answer once a second: the same reading again is no sample.
+      // AMD's tools update once per second: a repeated reading is not a sample.
       if (t_ns === lastNs[at]) return;
       lastNs[at] = t_ns;
       for (const [field, metric] of metrics) put(scope, t_ns, metric, sample[field]);
-      // An instance's memory is part of its GPU's: in the table `memory` it would count twice.
+      // An instance's memory is part of its GPU's: it would be counted twice in the table `memory`.
       if (instance) put(scope, t_ns, 'memory_used_bytes', sample.memoryUsedBytes);
       else if (sample.memoryUsedBytes !== null)
         used(device.index, t_ns, 'used', sample.memoryUsedBytes, null);
@@ -146,7 +146,7 @@ export function startDeviceSampler(
     reading = true;
     for (const [at, { scope, device, instance }] of sources.entries()) {
       const details = await device.details();
-      // After stop() nobody collects rows any more, and the library may be closed before the next device.
+      // After stop() rows are no longer collected, and the library may be closed before the next device.
       if (stopped) return;
       latest[at]!.details = details;
       const t_ns = monotonicNs();
@@ -195,7 +195,7 @@ export function startDeviceSampler(
       const issues: Issue[] = [];
       if (seconds > 1 && samples / seconds < hz / 2) {
         const rate = Number((samples / seconds).toFixed(1));
-        const text = said`GPUs were sampled ${rate} times a second instead of ${hz}: this machine was too busy.`;
+        const text = said`GPUs were sampled ${rate} times per second instead of ${hz}: this machine was too busy.`;
         issues.push({ code: 'telemetry_sparse', severity: 'warning', ...text });
       }
       const names = [['energyJ'], ...metrics, ...(withDetails ? detailMetrics : [])];
@@ -204,7 +204,7 @@ export function startDeviceSampler(
           names.some(([one]) => one === field),
         );
         if (fields.length === 0) continue;
-        const text = `${scope} does not tell ${fields.map(([field, code]) => `${field} (${code})`).join(', ')}.`;
+        const text = `${scope} does not report ${fields.map(([field, code]) => `${field} (${code})`).join(', ')}.`;
         issues.push({ code: 'telemetry_missing', severity: 'info', text, count: fields.length });
       }
       return { ...drain(), issues };

@@ -6,27 +6,27 @@ import type { FileKind } from './run-options.js';
 const wanted: Record<string, { kinds: FileKind[]; why: string; fix: string }> = {
   nsys: {
     kinds: ['nsys-rep'],
-    why: 'nsys ended without a report: its capture range never began, or the report could not be written.',
-    fix: 'Leave --capture-range out, and see what nsys said in',
+    why: 'nsys exited without a report: its capture range never started, or the report could not be written.',
+    fix: 'Leave out --capture-range, and check the nsys output in',
   },
   ncu: {
     kinds: ['ncu-rep'],
-    why: 'ncu ended without a report: no kernel matched its filters, or the program launched none on a GPU.',
-    fix: 'Leave --ncu-kernel and --ncu-nvtx out, and see what ncu said in',
+    why: 'ncu exited without a report: no kernel matched its filters, or the program launched none on a GPU.',
+    fix: 'Leave out --ncu-kernel and --ncu-nvtx, and check the ncu output in',
   },
   torch: {
     kinds: ['kineto'],
-    why: 'No Python process with torch in it wrote a trace: torch was not imported, Python ran with -I, -S or -E, or it was killed before its end.',
-    fix: 'Run it without those flags; what the program said is in',
+    why: 'No Python process with torch in it wrote a trace: torch was not imported, Python ran with -I, -S or -E, or it was killed before it exited.',
+    fix: 'Run it without those flags; the output of the program is in',
   },
   'gemm-log': {
     kinds: ['cublas-log', 'cublaslt-log'],
-    why: 'No process called cuBLAS or cuBLASLt: the program ran on the CPU, or with kernels of its own.',
-    fix: 'Check with --evaluator nsys which kernels run; what the program said is in',
+    why: 'No process called cuBLAS or cuBLASLt: the program ran on the CPU, or with its own kernels.',
+    fix: 'Check with --evaluator nsys which kernels run; the output of the program is in',
   },
 };
 
-/** A profiler that ended well and left nothing is a failure too. */
+/** A profiler that exits normally without output is also a failure. */
 export function emptyCapture(
   plan: Pick<PlannedExecution, 'execution_id'>,
   files: readonly { kind: FileKind }[],
@@ -35,19 +35,19 @@ export function emptyCapture(
   const expected = wanted[plan.execution_id];
   if (!expected || files.some(({ kind }) => expected.kinds.includes(kind))) return null;
   return new InferscopeError('E_NO_KERNELS', {
-    what: `the ${plan.execution_id} execution left nothing to read`,
+    what: `the ${plan.execution_id} execution produced no capture`,
     why: expected.why,
     fix: `${expected.fix} ${log}`,
   });
 }
 
-/** Words of frameworks that fall back to the CPU without failing. */
+/** Messages of frameworks that fall back to the CPU without failing. */
 const cpuFallback =
   /CUDA is not available[^\n]*|CUDA initialization: [^\n]*|User provided device_type of 'cuda', but CUDA is not available[^\n]*|Failed to create CUDAExecutionProvider[^\n]*|no usable GPU found[^\n]*/i;
 
 export function usesCpuByAccident(output: string): Issue | null {
   const said = cpuFallback.exec(output)?.[0];
   if (said === undefined) return null;
-  const text = `The program may have run on the CPU by accident: it said "${said.trim().slice(0, 200)}". inferscope doctor tells why the GPU is not used.`;
+  const text = `The program may have run on the CPU by accident. Its output: "${said.trim().slice(0, 200)}". inferscope doctor shows why the GPU is not used.`;
   return { code: 'cpu_by_accident', severity: 'warning', text };
 }

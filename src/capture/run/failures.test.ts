@@ -20,7 +20,7 @@ const ended = (change: Partial<Ended>): Ended => ({
 const nsys = { name: 'nsys', version: '2025.3.1.0', path: '/x/nsys' };
 const ncu = { name: 'ncu', version: '2025.3.1.0', path: '/x/ncu' };
 
-/** What the programs themselves printed: recorded here, in our captures, or quoted in the issue named beside it. */
+/** What the programs themselves printed: recorded here, in our captures, or quoted from the issue named next to it. */
 const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] = [
   [
     'command_missing',
@@ -46,7 +46,7 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
   [
     'timeout',
     'E_TIMEOUT',
-    /ncu did not end within 10 min.*--ncu-kernel/s,
+    /ncu did not finish within 10 min.*--ncu-kernel/s,
     { timedOut: true, timeoutMs: 600_000, tool: ncu },
   ],
   [
@@ -83,7 +83,7 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
     // huggingface/transformers#31367
     'model_gated',
     'E_MODEL_ACCESS',
-    /Mixtral-8x7B-Instruct-v0\.1 is gated.*not given access \(403\)/s,
+    /Mixtral-8x7B-Instruct-v0\.1 is gated.*has no access \(403\)/s,
     {
       output:
         'OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://huggingface.co/mistralai/Mixtral-8x7B-Instruct-v0.1.\n403 Client Error. (Request ID: Root=1-666818ee)',
@@ -284,8 +284,8 @@ describe('known failures', () => {
     )!;
     expect(failure.code).toBe('E_WORKLOAD_FAILED');
     expect(failure.parts).toMatchObject({
-      what: 'python3 ended with exit code 3',
-      why: 'Its last words: ValueError: heads must divide hidden',
+      what: 'python3 exited with code 3',
+      why: 'Last output: ValueError: heads must divide hidden',
     });
     expect(failure.parts.fix).toContain('stderr.log');
   });

@@ -6,7 +6,7 @@ import { withoutProfilerWords } from './profiler-words.js';
 import { programFailures } from './program-failures.js';
 import type { Ended, Recogniser } from './recogniser.js';
 
-/** In order, the first that matches explains: specific ones stand before those that many failures look like. */
+/** The first match wins: specific ones come before generic ones. */
 export const recognisers: Recogniser[] = [
   countersForbidden,
   ...modelFailures,
@@ -16,8 +16,8 @@ export const recognisers: Recogniser[] = [
 ];
 
 /**
- * Explains how an execution failed; null when it did not. A program that failed in a way of its own is
- * E_WORKLOAD_FAILED with its last words.
+ * Explains how an execution failed; null when it did not. An unrecognised failure is
+ * E_WORKLOAD_FAILED with the last line of its output.
  */
 export function recogniseFailure(ended: Ended): InferscopeError | null {
   const failed =
@@ -36,13 +36,13 @@ function ownFailure(ended: Ended): InferscopeError {
   const how = ended.startError
     ? `could not be started (${ended.startError})`
     : ended.signal
-      ? `was ended by ${ended.signal}`
-      : `ended with exit code ${ended.exit_code}`;
+      ? `was killed by ${ended.signal}`
+      : `exited with code ${ended.exit_code}`;
   const words = withoutProfilerWords(ended.tool?.name ?? null, ended.output);
   const last = words.trimEnd().split('\n').at(-1)?.trim() ?? '';
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `${ended.command[0]} ${how}`,
-    why: last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`,
-    fix: `Its whole output: ${ended.log}`,
+    why: last === '' ? 'It printed nothing.' : `Last output: ${last.slice(0, 300)}`,
+    fix: `Full output: ${ended.log}`,
   });
 }

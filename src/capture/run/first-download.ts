@@ -7,13 +7,13 @@ import type { Issue } from '../../model/document.js';
 const weightsBar =
   /([\w./-]+\.(?:safetensors|bin|gguf|pth?)):\s+\d+%\|[^\r\n]*?\s([\d.]+[kMGT]?)\/([\d.]+[kMGT]?)\s\[([\d:]+)<[^\r\n]*?B\/s\]/g;
 
-/** Whether the program fetched its model while it ran: what was measured then holds the download. */
+/** Whether the program downloaded its model during the run: the measurement then includes the download. */
 export function downloadedModel(output: string): Issue | null {
   const bar = [...output.matchAll(weightsBar)].at(-1);
   if (!bar) return null;
   const [, file, , size, took] = bar;
   const text =
     `The program downloaded its model while it was measured (${file}, ${size}B in ${took}). ` +
-    'Its total and loading time hold that; run it again and the model comes from the cache.';
+    'Total and loading time include the download; run it again to load the model from the cache.';
   return { code: 'first_download', severity: 'warning', text };
 }

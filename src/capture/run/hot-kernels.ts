@@ -2,13 +2,13 @@ import { runTool } from '../doctor/run-tool.js';
 import { functionName } from './ncu-arguments.js';
 import type { KernelChoice } from './run-options.js';
 
-/** Names taken of each stage: the tail behind them is short kernels, and every name costs seconds. */
+/** Kernel names per stage: the remaining kernels are short, and every name costs seconds. */
 const namesPerStage = 8;
 const statsMs = 10 * 60_000;
 
 /**
- * Hot kernels of each stage of an nsys report, by `nsys stats` (so that nothing has to be imported in between).
- * Null when it cannot tell: then ncu takes every name.
+ * Hot kernels of each stage of an nsys report, by `nsys stats` (without importing it).
+ * Null when unknown: then ncu profiles every name.
  */
 export async function hotKernels(nsysPath: string, report: string): Promise<KernelChoice | null> {
   const args = ['stats', '--report', 'nvtx_kern_sum', '--report', 'cuda_gpu_kern_sum', '--format', 'csv'];
@@ -17,8 +17,8 @@ export async function hotKernels(nsysPath: string, report: string): Promise<Kern
 }
 
 /**
- * @param stats CSV of nvtx_kern_sum and cuda_gpu_kern_sum. Ranges named inferscope:<kind>:… tell stages, of which
- * load and warmup are left out; without such ranges the hottest names of the whole run are taken.
+ * @param stats CSV of nvtx_kern_sum and cuda_gpu_kern_sum. Ranges named inferscope:<kind>:… mark stages;
+ * load and warmup are skipped; without such ranges the hottest names of the whole run are used.
  */
 export function chooseKernels(stats: string): KernelChoice | null {
   const stages = new Map<string, Map<string, number>>();
@@ -63,7 +63,7 @@ function hottest(times: Map<string, number>, count = namesPerStage): string[] {
     .map(([name]) => name);
 }
 
-/** One line of CSV with quoted fields; nsys puts no line breaks into them. */
+/** One line of CSV with quoted fields; nsys writes no line breaks in them. */
 function csvFields(line: string): string[] {
   return [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
     ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',

@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../../model/document.js';
 import type { Gpus } from '../telemetry-gpus.js';
 
-/** The driver frees a context some time after its process is gone. */
+/** The driver frees a context some time after its process has exited. */
 const waitMs = 10_000;
 const pollMs = 200;
-/** Other programs allocate a little now and then. */
+/** Tolerance for small allocations of other programs. */
 const toleranceBytes = 256 * 2 ** 20;
 
-/** Bytes in use by device; null where NVML does not tell. */
+/** Bytes in use by device; null where NVML does not report it. */
 export function deviceMemoryUsed({ devices }: Pick<Gpus, 'devices'>): (number | null)[] {
   return devices.map((device) => device.sample().memoryUsedBytes);
 }
 
-/** Waits until every GPU holds as much memory as before the first execution. @returns what is still held, if any */
+/** Waits until every GPU uses as little memory as before the first execution. @returns the memory still in use, if any */
 export async function deviceMemoryCleared(
   gpus: Pick<Gpus, 'devices'> | null,
   before: (number | null)[] | null,
@@ -28,7 +28,7 @@ export async function deviceMemoryCleared(
     if (held < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {
       const gib = (excess[held]! / 2 ** 30).toFixed(1);
-      const text = `GPU memory did not clear: gpu${held} holds ${gib} GiB more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      const text = `GPU memory did not clear: gpu${held} uses ${gib} GiB more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
       return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
     }
     await sleep(pollMs);

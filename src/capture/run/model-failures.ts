@@ -1,6 +1,6 @@
 import { known, line, said, type Recogniser } from './recogniser.js';
 
-/** GPU memory, GPUs that are not there, and the model hub. */
+/** GPU memory, missing GPUs, and the model hub. */
 export const modelFailures: Recogniser[] = [
   {
     id: 'out_of_memory',
@@ -21,10 +21,8 @@ export const modelFailures: Recogniser[] = [
       return known(
         'E_OUT_OF_MEMORY',
         'the program ran out of GPU memory',
-        figures.length > 0
-          ? `CUDA out of memory: ${figures.join(', ')}.`
-          : 'CUDA could not allocate what it asked for.',
-        'Lower --batch-size or the lengths, use a smaller dtype (float16, int8, int4) or model, or end other ' +
+        figures.length > 0 ? `CUDA out of memory: ${figures.join(', ')}.` : 'A CUDA allocation failed.',
+        'Lower --batch-size or the lengths, use a smaller dtype (float16, int8, int4) or model, or stop other ' +
           'programs on the GPU (nvidia-smi lists them).',
       );
     },
@@ -41,7 +39,7 @@ export const modelFailures: Recogniser[] = [
         'E_MODEL_ACCESS',
         `${name} is gated on the hub`,
         /403 Client Error|not in the authorized list/.test(ended.output)
-          ? 'Your token is valid, but its account was not given access (403).'
+          ? 'Your token is valid, but its account has no access (403).'
           : 'No valid token was sent (401).',
         `Ask for access at https://huggingface.co/${model ?? ''} and set HF_TOKEN (or type: hf auth login).\n` +
           'Without a download: --weights random runs the same architecture.',
@@ -58,7 +56,7 @@ export const modelFailures: Recogniser[] = [
       return known(
         'E_MODEL_ACCESS',
         `${model ?? 'the model'} was not found on the hub`,
-        'It does not exist, or it is private and no token that may see it was sent (401 and 404 look the same there).',
+        'It does not exist, or it is private and no token with access was sent (the hub answers 401 or 404 in both cases).',
         'Check the spelling (owner/name). For a private model set HF_TOKEN, or type: hf auth login',
       );
     },
@@ -71,7 +69,7 @@ export const modelFailures: Recogniser[] = [
         'E_MODEL_ACCESS',
         `the model hub answered ${match?.[1]}`,
         line(ended, match),
-        'Check the name of the model and HF_TOKEN (hf auth whoami tells whose it is).',
+        'Check the name of the model and HF_TOKEN (hf auth whoami shows the account).',
       ),
   },
   {
@@ -84,7 +82,7 @@ export const modelFailures: Recogniser[] = [
         'E_MODEL_ACCESS',
         'the model hub could not be reached',
         line(ended, match),
-        'Download the model where there is a network (hf download OWNER/NAME) and give the folder to --model,\n' +
+        'Download the model where there is a network (hf download OWNER/NAME) and pass the folder to --model,\n' +
           'or use --weights random, which downloads nothing.',
       ),
   },
@@ -96,9 +94,9 @@ export const modelFailures: Recogniser[] = [
     explain: (ended, match) =>
       known(
         'E_ENGINE_MISSING',
-        'the program found no GPU it can use',
+        'the program found no usable GPU',
         line(ended, match),
-        'Type: inferscope doctor – it tells driver, CUDA and torch apart; CUDA_VISIBLE_DEVICES may hide the GPU.',
+        'Type: inferscope doctor – it checks driver, CUDA and torch; CUDA_VISIBLE_DEVICES may hide the GPU.',
       ),
   },
 ];

@@ -1,9 +1,9 @@
 import type { NcuOptions, KernelChoice } from './run-options.js';
 
 /**
- * Arguments of `ncu` before the program. A replay costs seconds a kernel, so the kernels are bounded, the metrics
+ * Arguments of `ncu` before the program. A replay takes seconds per kernel, so the kernels are limited, but the metrics are
  * never: one launch (by default) of each kernel name and launch size (`--filter-mode per-launch-config`), among the
- * hot names where they are known. Clocks are left alone: they are the machine's, which others may share.
+ * hot names where they are known. Clocks are not locked, since others may share the machine.
  * @param report path without `.ncu-rep`
  */
 export function ncuArguments(report: string, options: NcuOptions, choice: KernelChoice | null): string[] {
@@ -32,7 +32,7 @@ export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): str
       ? `kernels that match ${options.kernel}`
       : choice && choice.names.length > 0
         ? `the ${choice.names.length} hottest kernel names (${choice.source})`
-        : 'all kernels (none was known to be hot: an nsys execution before it tells)';
+        : 'all kernels (hot kernels are unknown without an nsys execution before ncu)';
   const where = [
     ...(options.nvtx.length > 0 ? [`inside NVTX ranges ${options.nvtx.join(', ')}`] : []),
     ...(options.profilerApi ? ['between cudaProfilerStart and cudaProfilerStop'] : []),
@@ -41,19 +41,19 @@ export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): str
   return `ncu: ${launches} of each launch size of ${among}${range}; all metrics of --set ${options.set}; clocks not locked.`;
 }
 
-/** `(^|::)(a|b)$`: ncu's function names come with or without namespace, by version. */
+/** `(^|::)(a|b)$`: ncu's function names have a namespace or not, depending on the version. */
 function nameFilter(names: readonly string[]): string {
   return `(^|::)(${names.map((name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
 }
 
-/** `void at::native::elementwise_kernel<128, 4>(int, T2)` -> `elementwise_kernel`; names without any of it stay. */
+/** `void at::native::elementwise_kernel<128, 4>(int, T2)` -> `elementwise_kernel`; other names are unchanged. */
 export function functionName(kernel: string): string {
   const bare = withoutBrackets(kernel.replaceAll('(anonymous namespace)', '').replaceAll('<unnamed>', ''));
   const words = bare.trim().split(/\s+/);
   return words.at(-1)!.split('::').findLast(Boolean) ?? kernel;
 }
 
-/** Leaves out `<…>` at any depth, and everything from the first `(`. */
+/** Removes `<…>` at any depth, and everything from the first `(`. */
 function withoutBrackets(text: string): string {
   let depth = 0;
   let bare = '';

@@ -1,7 +1,7 @@
 import type { NsysOptions } from './run-options.js';
 
 /**
- * Arguments of `nsys` before the program; nsys takes none of them twice, so that the user's stand instead of ours. Graph
+ * Arguments of `nsys` before the program; nsys accepts none of them twice, so the user's replace ours. Graph
  * nodes are recorded one by one: by default a CUDA graph is one row and a decode stage looks empty. It costs: a step of
  * 1100 nodes took 3.84 ms instead of 2.96 on an H200 (--cuda-graph-trace=graph does not disturb it). CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
  * Children of the program are followed by nsys itself.
@@ -21,7 +21,7 @@ export function nsysArguments(report: string, { trace, captureRange, args }: Nsy
   return ['profile', ...own.filter((arg) => !given.has(optionOf(arg))), ...args];
 }
 
-/** `--sample=none` -> `--sample`; the short forms that nsys documents stand for the long ones. */
+/** `--sample=none` -> `--sample`; documented short forms map to the long ones. */
 function optionOf(arg: string): string {
   const [name] = arg.split('=', 1) as [string];
   return shortForms[name] ?? name;
@@ -42,7 +42,7 @@ function rangeArguments(range: NsysOptions['captureRange']): string[] {
   return ['--capture-range=nvtx', `--nvtx-capture=${range.name}@*`, end];
 }
 
-/** torch.cuda.nvtx pushes plain strings, which nsys takes for a capture range only when told so. */
+/** torch.cuda.nvtx pushes plain strings, which nsys accepts as a capture range only with this setting. */
 export function nsysEnvironment({ captureRange }: NsysOptions): Record<string, string> {
   return captureRange?.kind === 'nvtx' ? { NSYS_NVTX_PROFILER_REGISTER_ONLY: '0' } : {};
 }

@@ -24,11 +24,11 @@ export interface PlannedExecution {
   execution_id: string;
   purpose: Execution['purpose'];
   tool: { name: string; version: string | null; path: string } | null;
-  /** Which files of its folder are kept, and as what. */
+  /** The files of its folder to store, and their kinds. */
   kinds: readonly [RegExp, FileKind][];
-  /** Time for SIGINT and SIGTERM to work after a timeout: profilers write their report then. */
+  /** Grace period for SIGINT and SIGTERM after a timeout, in which profilers write their report. */
   graceMs: number;
-  /** @param earlier executions that are done: ncu takes the hot kernels of the nsys one */
+  /** @param earlier finished executions: ncu uses the hot kernels of the nsys one */
   prepare(folder: string, earlier: readonly RunExecution[]): Promise<PreparedExecution>;
 }
 
@@ -40,10 +40,10 @@ const ownFiles: [RegExp, FileKind][] = [
 const programGraceMs = 10_000;
 const profilerGraceMs = 60_000;
 
-/** @throws E_TOOL_MISSING when a profiler that was asked for is not here, or its part in Python is not */
+/** @throws E_TOOL_MISSING when a requested profiler, or its Python part, is missing */
 export async function planExecutions(options: RunOptions): Promise<PlannedExecution[]> {
   const planned: PlannedExecution[] = [];
-  // Clean first, ncu behind nsys: it profiles what nsys found to be hot.
+  // Clean first, ncu after nsys: it profiles the kernels that nsys found to be hot.
   for (const evaluator of ['none', 'nsys', 'torch', 'ncu'] as const) {
     if (!options.evaluators.includes(evaluator)) continue;
     planned.push(await plans[evaluator](options));
@@ -115,7 +115,7 @@ async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
   return hotKernels(path, report.path);
 }
 
-/** Its sitecustomize.py runs first in every Python process below: the torch probe, and marks in vLLM's workers. */
+/** Its sitecustomize.py runs first in every Python process below: the torch probe, and the marks in vLLM's workers. */
 function withProbe(evaluator: string): Record<string, string> {
   return {
     PYTHONPATH: [probeFolder(), process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
@@ -131,7 +131,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
     throw new InferscopeError('E_TOOL_MISSING', {
       what: 'the Python probe of inferscope is not in this installation',
       why: `${probe} has no sitecustomize.py, which --evaluator torch puts into the program.`,
-      fix: 'Install inferscope again, whole.',
+      fix: 'Reinstall inferscope.',
     });
   }
   return {
@@ -152,7 +152,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
   };
 }
 
-/** What the flags do not reach: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
+/** Options without a flag: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
 function ownTorchOptions(): Record<string, unknown> {
   const text = process.env['INFERSCOPE_TORCH_OPTIONS'];
   if (!text) return {};
@@ -160,16 +160,16 @@ function ownTorchOptions(): Record<string, unknown> {
     const options: unknown = JSON.parse(text);
     if (typeof options === 'object' && options !== null) return { ...options };
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new InferscopeError('E_USAGE', {
-    what: 'INFERSCOPE_TORCH_OPTIONS is no JSON object',
+    what: 'INFERSCOPE_TORCH_OPTIONS is not a JSON object',
     why: `It is ${text.slice(0, 200)}`,
-    fix: `Type for example: INFERSCOPE_TORCH_OPTIONS='{"max_seconds":600}' inferscope run --evaluator torch -- …`,
+    fix: `Example: INFERSCOPE_TORCH_OPTIONS='{"max_seconds":600}' inferscope run --evaluator torch -- …`,
   });
 }
 
-/** Logging every call is slow, so this execution is timed by nobody. One file a process: %i is the pid. */
+/** Logging every call is slow, so this execution is not timed. One file per process: %i is the pid. */
 function planGemmLog(): PlannedExecution {
   return {
     execution_id: 'gemm-log',

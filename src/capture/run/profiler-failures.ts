@@ -2,7 +2,7 @@ import { importerFailure, importerMissing } from '../tools/nsys.js';
 import { engineProcesses, ownProcess } from './unseen-kernels.js';
 import { known, said, type Recognised, type Recogniser } from './recogniser.js';
 
-/** Stands before all others: the program mostly goes on without its profiler. */
+/** Comes before all others: the program usually continues without its profiler. */
 export const countersForbidden: Recogniser = {
   id: 'counters_forbidden',
   anyExit: true,
@@ -10,7 +10,7 @@ export const countersForbidden: Recogniser = {
   explain: () =>
     known(
       'E_NCU_PERMISSION',
-      "ncu may not read this GPU's counters (ERR_NVGPUCTRPERM)",
+      'ncu has no permission to read the counters of this GPU (ERR_NVGPUCTRPERM)',
       'The driver restricts performance counters to administrators (NVreg_RestrictProfilingToAdminUsers=1).',
       'Run with sudo (in a container: --cap-add=SYS_ADMIN), or ask an administrator for the line ' +
         '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d and a reload of the driver.\n' +
@@ -18,7 +18,7 @@ export const countersForbidden: Recogniser = {
     ),
 };
 
-/** What nsys and ncu say when they could not record; the program itself may have ended well. */
+/** Messages of nsys and ncu when they could not record; the program itself may have succeeded. */
 export const profilerFailures: Recogniser[] = [
   {
     id: 'importer_missing',
@@ -36,13 +36,13 @@ export const profilerFailures: Recogniser[] = [
     explain: ({ output }) => {
       const own = engineProcesses(output);
       if (own.length > 0) {
-        const why = `No kernel matched its filters, or ncu did not see those of vLLM's own process (${own.join(', ')}), which is forked unless told otherwise.`;
+        const why = `No kernel matched its filters, or ncu did not see the kernels of vLLM's engine process (${own.join(', ')}), which is forked by default.`;
         return noKernels('ncu profiled no kernel', why, ownProcess);
       }
       return noKernels(
         'ncu profiled no kernel',
         'No kernel matched its filters, or the program launched none.',
-        '--ncu-kernel and --ncu-nvtx narrow it; leave them out to see all. Names: inferscope sql "select short_name from kernels"',
+        'Leave out --ncu-kernel and --ncu-nvtx to profile all kernels. Names: inferscope sql "select short_name from kernels"',
       );
     },
   },
@@ -53,8 +53,8 @@ export const profilerFailures: Recogniser[] = [
     explain: () =>
       noKernels(
         'nsys recorded no CUDA kernel',
-        'The program launched none, did so in a process nsys could not follow (another container, a server already up), or in CUDA graphs traced as a whole.',
-        'Profile the process that computes (start the server under run), and check that it uses the GPU: inferscope doctor',
+        'The program launched none, launched them in a process that nsys could not trace (another container, a running server), or in CUDA graphs traced as a whole.',
+        'Profile the process that uses the GPU (start the server under run), and check that it uses the GPU: inferscope doctor',
       ),
   },
   {
@@ -65,9 +65,9 @@ export const profilerFailures: Recogniser[] = [
       /No reports were generated|Capture range was not (?:triggered|started)/i.exec(output),
     explain: () =>
       noKernels(
-        'nsys made no report',
-        'Its capture range never began: the program did not call cudaProfilerStart or push that NVTX range.',
-        'Leave --capture-range out to record the whole run.',
+        'nsys wrote no report',
+        'Its capture range never started: the program did not call cudaProfilerStart or push that NVTX range.',
+        'Leave out --capture-range to record the whole run.',
       ),
   },
 ];

@@ -1,16 +1,16 @@
 /**
- * nsys, ncu and torch's profiler write their own messages and progress bars to the program's output. They stay in the kept log; the
- * terminal shows the program's own output. Only whole messages as the profilers print them are taken out, so that no
+ * nsys, ncu and torch's profiler write their own messages and progress bars to the program's output. They stay in the stored log; the
+ * terminal shows the program's own output. Only complete messages as the profilers print them are removed, so that no
  * line of the program is lost.
  */
 interface Message {
-  /** Where one may begin, anywhere in a line: a program that streams tokens is interrupted in the middle of it. */
+  /** Start of a message, anywhere in a line: it can interrupt a program that streams tokens. */
   start: string;
-  /** The whole message, sticky. */
+  /** The complete message, sticky. */
   whole: RegExp;
-  /** What must follow it: a program may print the same words. */
+  /** Required continuation, since a program may print the same words. */
   next?: string;
-  /** Behind `start`: with this and no match the text is the program's own. A line end unless told. */
+  /** End after `start`: if reached without a match, the text belongs to the program. Default: a line end. */
   over?: RegExp;
 }
 
@@ -38,7 +38,7 @@ const ncuMessages: Message[] = [
   },
 ];
 
-/** As libkineto of torch 2.11 and 2.13 prints where there is no GPU, and when it begins and ends; its other errors are shown. */
+/** As libkineto of torch 2.11 and 2.13 prints where there is no GPU, and when it starts and stops; its other errors are shown. */
 const torchMessages: Message[] = [
   {
     start: 'ERROR:20',
@@ -53,17 +53,17 @@ const torchMessages: Message[] = [
 
 const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessages, torch: torchMessages };
 
-/** A message that is not whole after this many characters is none. */
+/** Maximum length of a message. */
 const longest = 16 * 1024;
 
 export interface ProgramWords {
-  /** @returns what of it the program wrote; the beginning of a possible message waits for its rest */
+  /** @returns the program's own part; the start of a possible message is held until it is complete */
   take(chunk: Buffer): Buffer;
-  /** What was still waiting. */
+  /** The held text. */
   end(): Buffer;
 }
 
-/** Takes a profiler's messages out of a stream, byte by byte; null where there is no profiler that talks. */
+/** Removes a profiler's messages from a stream; null if no profiler prints any. */
 export function programWords(tool: string | null): ProgramWords | null {
   const known = tool === null ? undefined : messages[tool];
   if (!known) return null;
@@ -106,7 +106,7 @@ export function withoutProfilerWords(tool: string | null, text: string): string 
   return Buffer.concat([words.take(Buffer.from(text)), words.end()]).toString();
 }
 
-/** First place where a message begins, or where the text's end may be the beginning of one. */
+/** First position where a message starts, or where the end of the text may start one. */
 function earliest(
   text: string,
   known: readonly Message[],
@@ -128,7 +128,7 @@ function earliest(
   return { at, message };
 }
 
-/** Of the message that `text` begins with: 0 when it is none, null when only the next bytes tell. */
+/** Of the message that `text` begins with: 0 when it is not one, null when more bytes are needed. */
 function lengthOf({ start, whole, next, over }: Message, text: string, final: boolean): number | null {
   whole.lastIndex = 0;
   const found = whole.exec(text)?.[0];

@@ -1,15 +1,15 @@
 import { known, line, said, type Recogniser } from './recogniser.js';
 
-/** A path is looked for where it says, a plain name on PATH. */
+/** A path is used as it is, a plain name is searched on PATH. */
 const whereMissing = (program: string): [why: string, fix: string] =>
   program.includes('/')
-    ? ['There is no such file.', 'Check the path, seen from the folder in which inferscope was typed.']
+    ? ['There is no such file.', 'Check the path, relative to the current folder.']
     : [
-        'It is no file here and not on PATH.',
+        'It is neither a file here nor on PATH.',
         `Check the spelling, or give its path: inferscope run -- ./${program}`,
       ];
 
-/** How the program itself may fail, whatever it computes. */
+/** General failures of the program. */
 export const programFailures: Recogniser[] = [
   {
     id: 'command_missing',
@@ -27,9 +27,9 @@ export const programFailures: Recogniser[] = [
     explain: ({ command }) =>
       known(
         'E_PERMISSION',
-        `the program ${command[0]} may not be run`,
-        'The file is not executable for this user, or lies on a file system mounted noexec.',
-        `Type: chmod +x ${command[0]} – or put its interpreter in front, e.g. python ${command[0]}`,
+        `the program ${command[0]} cannot be executed`,
+        'The file is not executable for this user, or is on a file system mounted noexec.',
+        `Type: chmod +x ${command[0]} – or run it with its interpreter, e.g. python ${command[0]}`,
       ),
   },
   {
@@ -51,15 +51,15 @@ export const programFailures: Recogniser[] = [
       tool?.name === 'ncu'
         ? known(
             'E_TIMEOUT',
-            `ncu did not end within ${seconds(timeoutMs)}`,
-            'It replays every kernel up to 40 times; what it profiled until then is kept if it could write it.',
-            'Bound it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
+            `ncu did not finish within ${seconds(timeoutMs)}`,
+            'It replays every kernel up to 40 times; kernels profiled until then are saved if ncu could write them.',
+            'Limit it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
           )
         : known(
             'E_TIMEOUT',
-            `the ${execution_id} execution did not end within ${seconds(timeoutMs)}`,
-            'It was stopped; what it had written until then is kept. A first run may be downloading its model.',
-            'Raise --timeout (e.g. --timeout 30m), or run the program once alone so that its model is there.',
+            `the ${execution_id} execution did not finish within ${seconds(timeoutMs)}`,
+            'It was stopped; its output until then was saved. A first run may be downloading its model.',
+            'Raise --timeout (e.g. --timeout 30m), or run the program once by itself to download its model.',
           ),
   },
   {
@@ -82,7 +82,7 @@ export const programFailures: Recogniser[] = [
       known(
         'E_ENGINE_MISSING',
         `Python has no module ${match?.[1]}`,
-        `${ended.command[0]} runs another Python than the one it is installed in, or it is not installed.`,
+        `${ended.command[0]} is another Python than the one it is installed in, or it is not installed.`,
         `Type: ${/python/.test(ended.command[0] ?? '') ? ended.command[0] : 'python3'} -m pip install ${match?.[1]?.split('.')[0]} – or activate its virtual environment first.`,
       ),
   },
@@ -92,7 +92,7 @@ export const programFailures: Recogniser[] = [
     explain: (_, match) =>
       known(
         'E_WORKLOAD_FAILED',
-        `Python found no script ${match?.[1]}`,
+        `Python did not find the script ${match?.[1]}`,
         'The path is relative to the folder you are in.',
         'Check the path of the script after --.',
       ),
@@ -105,7 +105,7 @@ export const programFailures: Recogniser[] = [
         'E_WORKLOAD_FAILED',
         'the engine answered with invalid JSON',
         line(ended, match),
-        `Its whole output is in ${ended.log}; look there for an error before this one.`,
+        `Check the full output for an earlier error: ${ended.log}`,
       ),
   },
   {
@@ -114,7 +114,7 @@ export const programFailures: Recogniser[] = [
     explain: (ended, match) =>
       known(
         'E_PERMISSION',
-        'the program was refused a file or device',
+        'the program was denied access to a file or device',
         line(ended, match),
         'Check who owns it (ls -l); GPUs are /dev/nvidia* and /dev/kfd.',
       ),
@@ -126,7 +126,7 @@ export const programFailures: Recogniser[] = [
       known(
         'E_WORKLOAD_FAILED',
         'the program was killed (SIGKILL)',
-        'Mostly the kernel does that when main memory runs out (dmesg shows "Out of memory"), or a job scheduler.',
+        'Usually by the kernel when main memory runs out (dmesg shows "Out of memory"), or by a job scheduler.',
         'Lower the batch size, load the weights with less host memory, or raise the memory limit of the job or container.',
       ),
   },

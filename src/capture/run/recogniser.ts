@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorParts } from '../../model/errors.js';
 
-/** What is known of an execution when it has ended. */
+/** Facts about an execution after it has exited. */
 export interface Ended {
   execution_id: string;
   command: readonly string[];
@@ -9,7 +9,7 @@ export interface Ended {
   startError: string | null;
   timedOut: boolean;
   timeoutMs: number | null;
-  /** The last of stdout and stderr, secrets replaced; profilers write there too. */
+  /** The end of stdout and stderr, secrets replaced; profilers write there too. */
   output: string;
   tool: { name: string; version: string | null; path: string } | null;
   /** Free text of the program's log file, for messages. */
@@ -21,22 +21,22 @@ export interface Recognised {
   parts: ErrorParts;
 }
 
-/** One known failure: what its output looks like, and what to say. */
+/** One known failure: its output pattern and its message. */
 export interface Recogniser {
   id: string;
-  /** Also where the program ended well. */
+  /** Also when the program succeeded. */
   anyExit?: boolean;
   matches: (ended: Ended) => RegExpExecArray | boolean | null;
   explain: (ended: Ended, match: RegExpExecArray | null) => Recognised;
 }
 
-/** Recognises by what was said. */
+/** Matches by output. */
 export const said = (pattern: RegExp) => (ended: Ended) => pattern.exec(ended.output);
 export const known = (code: ErrorCode, what: string, why: string, fix: string): Recognised => ({
   code,
   parts: { what, why, fix },
 });
-/** The whole line around a match, for quoting. */
+/** The line around a match, for quoting. */
 export function line(ended: Ended, match: RegExpExecArray | null): string {
   if (!match) return '';
   const start = ended.output.lastIndexOf('\n', match.index) + 1;

@@ -58,12 +58,12 @@ test('arguments, output, exit code and record of a real program', async () => {
   expect(live.read()?.toString()).toBe(read(clean!.files, 'stdout'));
   expect(read(clean!.files, 'stderr')).toBe('to stderr\n');
   expect(read(clean!.files, 'record')).toBe('{}\n');
-  expect(clean!.failure?.parts.why).toBe('Its last words: to stderr');
+  expect(clean!.failure?.parts.why).toBe('Last output: to stderr');
   expect(clean!.end_ns).toBeGreaterThan(clean!.start_ns);
   expect(clean!.telemetry.length).toBeGreaterThan(0);
 });
 
-test('a program is told which evaluator is around it; what a trace lacks is an issue, without secrets', async () => {
+test('a program gets the name of the evaluator around it; what a trace lacks is an issue, without secrets', async () => {
   vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', '{"max_seconds":600,"shapes":false}');
   const script =
     'echo $INFERSCOPE_EVALUATOR; test -z "$INFERSCOPE_TORCH_TRACE" && exit; echo $INFERSCOPE_TORCH_OPTIONS;' +

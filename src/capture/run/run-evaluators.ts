@@ -18,9 +18,9 @@ import { runProgram, type ProgramEnd } from './run-program.js';
 import { engineProcesses } from './unseen-kernels.js';
 
 /**
- * Runs the command once for each evaluator, one after the other, and keeps what each left behind. Never throws for a
- * program that failed or was stopped: its execution has a `failure`, and the others run all the same.
- * @throws E_TOOL_MISSING before anything is run, when a profiler that was asked for is not here
+ * Runs the command once for each evaluator, in sequence, and stores the files of each. Never throws for a
+ * program that failed or was stopped: its execution has a `failure`, and the others still run.
+ * @throws E_TOOL_MISSING before anything is run, when a requested profiler is missing
  */
 export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const planned = await planExecutions(options);
@@ -41,7 +41,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
       const execution = await execute(plan, capture.executions, gpus, options);
       capture.executions.push(execution);
       options.onProgress({ type: 'end', execution });
-      // A program that is not there will not be there the next time.
+      // A missing program will be missing next time, too.
       if (execution.exit_code === null && execution.signal === null && !execution.timedOut) break;
     }
   } finally {
@@ -92,7 +92,7 @@ async function execute(
   const files = await keptFiles(folder, plan.kinds);
   const log = await logOf(paths);
   const ended = endedFacts(plan, end, options, log);
-  // Stopped by Ctrl-C is no failure of the program.
+  // Being stopped by Ctrl-C is not a failure of the program.
   const failure = options.signal.aborted ? null : (recogniseFailure(ended) ?? emptyCapture(plan, files, log));
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
   for (const issue of [usesCpuByAccident(ended.output), downloadedModel(ended.output)])
@@ -142,13 +142,13 @@ function endedFacts(plan: PlannedExecution, end: ProgramEnd, options: RunOptions
   };
 }
 
-/** Of the two logs the one that says something; they become artifacts of the session under these names. */
+/** Those of the two logs with content; they become artifacts of the session under these names. */
 async function logOf(paths: { stdout: string; stderr: string }): Promise<string> {
   const errors = await stat(paths.stderr).catch(() => null);
   return basename(errors && errors.size > 0 ? paths.stderr : paths.stdout);
 }
 
-/** What lies in an execution's folder and has content, by the kinds its tool writes. */
+/** Non-empty files in an execution's folder, by the kinds its tool writes. */
 async function keptFiles(
   folder: string,
   kinds: readonly [RegExp, FileKind][],
@@ -162,7 +162,7 @@ async function keptFiles(
   return files;
 }
 
-/** What the probe says that a trace lacks (inferscope_after_import.py); one line each, from whatever process. */
+/** The probe's notes about missing parts of a trace (inferscope_after_import.py); one line each, from whatever process. */
 async function probeNotes(folder: string, secrets: readonly string[]): Promise<Issue[]> {
   const text = await readFile(join(folder, 'notes.txt'), 'utf8').catch(() => '');
   const lines = [...new Set(text.split('\n').filter(Boolean))];

@@ -8,7 +8,7 @@ import type { GpuFacts } from '../telemetry-gpus.js';
 export interface KernelChoice {
   /** Function names without namespace, template arguments and parameters, hottest first. */
   names: string[];
-  /** What the choice rests on, e.g. `the nsys execution of this run: prefill and decode`. */
+  /** Basis of the choice, e.g. `the nsys execution of this run: prefill and decode`. */
   source: string;
 }
 
@@ -16,19 +16,19 @@ export const evaluators = ['nsys', 'ncu', 'torch', 'none'] as const;
 export type Evaluator = (typeof evaluators)[number];
 
 export interface NsysOptions {
-  /** What is traced beside CUDA and NVTX, e.g. cublas, cudnn, osrt. */
+  /** Traces in addition to CUDA and NVTX, e.g. cublas, cudnn, osrt. */
   trace: string[];
-  /** Collect between cudaProfilerStart and cudaProfilerStop, or inside one NVTX range; null: from start to end. */
+  /** Collect between cudaProfilerStart and cudaProfilerStop, or inside one NVTX range; null: the whole run. */
   captureRange: { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
-  /** Passed on to `nsys profile` as they are. */
+  /** Passed to `nsys profile` unchanged. */
   args: string[];
 }
 
 export interface NcuOptions {
   set: 'full' | 'basic' | 'detailed' | 'roofline';
-  /** Launches profiled of each kernel and launch size. */
+  /** Profiled launches per kernel and launch size. */
   launchCount: number;
-  /** Names of kernels, as ncu's regular expression; null: the hot ones, where they are known. */
+  /** Names of kernels, as ncu's regular expression; null: the hot ones, if known. */
   kernel: string | null;
   /** ncu's NVTX filters, e.g. `decode/`. */
   nvtx: string[];
@@ -53,16 +53,16 @@ export interface RunOptions {
   nsys: NsysOptions;
   ncu: NcuOptions;
   torch: TorchOptions;
-  /** For each execution; null: none. */
+  /** Per execution; null: no limit. */
   timeoutMs: number | null;
-  /** A folder for what the executions write; one folder each is made in it. */
+  /** Folder for the files of the executions; each gets a subfolder. */
   scratch: string;
-  /** Values replaced in the kept logs, messages and commands. */
+  /** Values replaced in the stored logs, messages and commands. */
   secrets: string[];
   /** Where the program's stdout and stderr go while it runs; null: nowhere. */
   stdout: NodeJS.WritableStream | null;
   stderr: NodeJS.WritableStream | null;
-  /** First Ctrl-C: the program gets SIGINT (the signal's `reason` where it names another), and is waited for. */
+  /** First Ctrl-C: the program gets SIGINT (or the signal that `reason` names), and is waited for. */
   signal: AbortSignal;
   /** Second Ctrl-C: the program and its children are killed. */
   kill: AbortSignal;
@@ -83,7 +83,7 @@ export interface RunExecution {
   purpose: Execution['purpose'];
   /** The program's command line, redacted; the profiler's own part is in `tool`. */
   command: string[];
-  /** Of the program, or of the profiler around it, which passes it on. Null when a signal ended it. */
+  /** Of the program, or of the profiler that forwards it. Null when killed by a signal. */
   exit_code: number | null;
   signal: string | null;
   /** CLOCK_MONOTONIC, ns. */
@@ -91,9 +91,9 @@ export interface RunExecution {
   end_ns: number;
   /** command: the profiler's command line in front of the program's. */
   tool: { name: string; version: string | null; command: string[] } | null;
-  /** How the profiling was bounded, one sentence; null when it was not. */
+  /** How the profiling was limited, one sentence; null when it was not. */
   bounds: string | null;
-  /** Those that exist and are not empty. */
+  /** The existing non-empty ones. */
   files: { path: string; kind: FileKind }[];
   telemetry: Row<'telemetry'>[];
   memory: Row<'memory'>[];
@@ -101,7 +101,7 @@ export interface RunExecution {
   /** Of vLLM, as its log names them, e.g. "EngineCore pid=2524". */
   engineProcesses: string[];
   timedOut: boolean;
-  /** Why this execution is of less use than it should be; what it left behind is in `files` all the same. */
+  /** Why this execution is incomplete; its output is still in `files`. */
   failure: InferscopeError | null;
 }
 
@@ -110,6 +110,6 @@ export interface RunCapture {
   issues: Issue[];
   /** As the driver names the GPUs of this machine. */
   facts: GpuFacts;
-  /** Ctrl-C ended it before the last execution did. */
+  /** Ctrl-C stopped it before the last execution finished. */
   stopped: boolean;
 }

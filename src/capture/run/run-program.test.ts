@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'inferscope-program-'));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const onLinux = test.skipIf(process.platform !== 'linux');
 
-/** A shell that tells of a signal that it gets, as nsys ends its recording at one, around a shell that ends by itself. */
+/** A shell that reports a received signal, as nsys stops recording at one, around a shell that ends by itself. */
 const inner = 'trap "echo program interrupted; exit 5" INT; echo ready; while :; do sleep 0.05; done';
 const outer = `trap 'echo recording ended; exit 3' INT TERM; sh -c '${inner}'; echo its exit code: $?`;
 

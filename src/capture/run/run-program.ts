@@ -16,12 +16,12 @@ export interface ProgramOptions {
   stderrPath: string;
   stdout: NodeJS.WritableStream | null;
   stderr: NodeJS.WritableStream | null;
-  /** Values replaced in the kept copies of stdout and stderr. */
+  /** Values replaced in the stored copies of stdout and stderr. */
   secrets: string[];
-  /** The profiler around the program, whose own messages are not shown; null: none. */
+  /** The profiler around the program, with its own messages hidden; null: none. */
   tool: string | null;
   timeoutMs: number | null;
-  /** After a timeout: how long the program may take over each of SIGINT and SIGTERM before the next signal. */
+  /** After a timeout: grace period after each of SIGINT and SIGTERM before the next signal. */
   graceMs: number;
   signal: AbortSignal;
   kill: AbortSignal;
@@ -31,7 +31,7 @@ export interface ProgramOptions {
 
 export interface ProgramEnd {
   exit_code: number | null;
-  /** That ended it, e.g. SIGKILL. */
+  /** Signal that killed it, e.g. SIGKILL. */
   signal: string | null;
   timedOut: boolean;
   /** ENOENT, EACCES, … when it could not be started. */
@@ -44,24 +44,24 @@ export interface ProgramEnd {
 }
 
 /**
- * nsys ends its recording at a signal, before the processes below it have handed over their kernels: of `vllm serve`
- * not one was left (2025.3.2 on an H200), and all when the program's first process alone was interrupted. So signals go
- * there, and nsys runs in a session of its own, which a terminal's Ctrl-C does not reach.
+ * nsys stops recording at a signal, before the processes below it have flushed their kernels: with `vllm serve`
+ * all were lost (2025.3.2 on an H200), and none when only the program's first process was interrupted. So signals go
+ * there, and nsys runs in its own session, which a terminal's Ctrl-C does not reach.
  */
 const recordsToTheEnd = 'nsys';
 const stops: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 const programPollMs = 200;
 /**
- * Time for the first process of a program to end the others. vLLM's front end ends its engine core by SIGTERM, which kills
- * one that is ending already: its kernels, handed over last, are lost with it (seen: SIGINT to all processes at once).
+ * Time for the first process of a program to stop the others. vLLM's front end stops its engine core by SIGTERM, which kills
+ * one that is already exiting: its kernels, flushed last, are lost (observed with SIGINT to all processes at once).
  */
 const forwardingMs = 30_000;
 
-/** A background process may hold the pipes open after the program is gone. */
+/** A background process may keep the pipes open after the program has exited. */
 const pipeGraceMs = 2_000;
 
 /**
- * Runs a program with this process's stdin, shows its output while it runs and keeps a copy of it. Never throws.
+ * Runs a program with this process's stdin, shows its output live and stores a copy. Never throws.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const { file, args, env, signal, kill } = options;
@@ -79,7 +79,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
   const signalProgram = (name: NodeJS.Signals, whom: 'first' | 'all'): void => {
     const program = child.pid === undefined ? [] : belowProfiler(child.pid)[whom];
-    // Not started yet, or ended: then the profiler writes its report and ends by itself.
+    // Not started yet, or exited: then the profiler writes its report and exits by itself.
     if (program.length === 0) later(programPollMs, () => signalProgram(name, whom));
     else signalEach(program, name);
   };
@@ -96,7 +96,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   if (options.timeoutMs !== null) {
     later(options.timeoutMs, () => {
       timedOut = true;
-      // SIGINT first: Python and profilers write what they have.
+      // SIGINT first: Python and profilers then write their data.
       const steps: (() => void)[] = apart
         ? [
             () => signalProgram('SIGINT', 'first'),
@@ -135,14 +135,14 @@ function signalOf(reason: unknown): NodeJS.Signals {
 
 /**
  * A terminal sends Ctrl-C to the whole foreground group, so the program has it already: a second SIGINT would cut its
- * clean-up short. A signal sent to this process alone is passed on.
+ * clean-up short. A signal sent only to this process is forwarded.
  */
 function passOn(child: ChildProcess, name: NodeJS.Signals): void {
   const fromTerminal = name === 'SIGINT' && process.stdin.isTTY === true;
   if (!fromTerminal) child.kill(name);
 }
 
-/** A profiler may not pass a signal on, so the program below it gets it too. */
+/** A profiler may not forward a signal, so the program below it gets it too. */
 function signalTree(child: ChildProcess, name: NodeJS.Signals): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   signalEach(descendants(child.pid), name);
@@ -153,7 +153,7 @@ function signalEach(pids: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // It ended since the list was made.
+      // It exited since the list was made.
     }
   }
 }

@@ -5,18 +5,18 @@ import { redactText } from '../../model/redaction.js';
 import { programWords } from './profiler-words.js';
 
 const tailLength = 64 * 1024;
-/** A line without an end is cut here; a secret in two parts would then survive, so the cut is far from any line. */
+/** Maximum line length; a secret split by a cut would survive, so the limit is far above normal lines. */
 const longestLine = 256 * 1024;
 
 export interface TeedOutput {
-  /** Waits for the stream's end, at most `graceMs`. @returns the end of what was written, secrets replaced */
+  /** Waits for the stream's end, at most `graceMs`. @returns the end of the output, secrets replaced */
   end(graceMs: number): Promise<string>;
 }
 
 /**
- * Shows a program's output as it comes and writes a copy without secrets to `path`. The messages of the profiler
- * `tool` around it are in the copy only; the program's own bytes are untouched. When the viewer is
- * slow the program waits, as it would without us; when the viewer is gone the copy goes on.
+ * Shows a program's output live and writes a copy without secrets to `path`. The messages of the profiler
+ * `tool` around it are in the copy only; the program's own bytes are unchanged. When the viewer is
+ * slow the program waits, as without inferscope; when the viewer is gone the copy continues.
  */
 export function teeOutput(
   source: Readable,
@@ -33,7 +33,7 @@ export function teeOutput(
   let diskFailure = false;
   file.on('error', () => {
     diskFailure = true;
-    // Nothing drains a file that failed: the program must not wait for it.
+    // A failed file is never drained: the program must not wait for it.
     source.resume();
   });
 

@@ -33,14 +33,14 @@ test("vLLM's log names the processes that compute", () => {
 test('a GPU that filled while nsys saw no kernel: who computed, and both ways out', () => {
   const error = unseenKernels(recorded)!;
   expect(error.code).toBe('E_NO_KERNELS');
-  expect(error.parts.what).toBe('nsys recorded no kernel of the program, which used gpu0');
+  expect(error.parts.what).toBe('nsys recorded no kernels, but the program used gpu0');
   expect(error.parts.why).toContain('gpu0 rose by 42.0 GiB and it was busy up to 36 %');
   expect(error.parts.why).toContain('EngineCore pid=2524, Worker_TP0 pid=2530');
   expect(error.parts.fix).toContain('VLLM_WORKER_MULTIPROC_METHOD=spawn');
   expect(error.parts.fix).toContain('VLLM_ENABLE_V1_MULTIPROCESSING=0');
 });
 
-test('any other program is told of forks, containers and servers', () => {
+test('for other programs, forks, containers and servers are named', () => {
   const error = unseenKernels({ ...recorded, engineProcesses: [] })!;
   expect(`${error.parts.why} ${error.parts.fix}`).not.toMatch(/vllm/i);
   expect(error.parts.why).toContain('forked');

@@ -26,7 +26,7 @@ test('a folder is one sweep’s at a time; what a killed one left is taken over'
   await once(other.stdout, 'data');
   writeFileSync(lock, String(other.pid));
   expect(() => claimFolder(folder)).toThrow(
-    new RegExp(`another sweep runs in .* \\(process ${other.pid}\\)`),
+    new RegExp(`another sweep is running in .* \\(process ${other.pid}\\)`),
   );
   other.kill('SIGKILL');
   await once(other, 'exit');

@@ -6,9 +6,9 @@ import { InferscopeError, systemErrorCode } from '../../model/errors.js';
 import { hasWord } from './running.js';
 
 /**
- * Makes a folder of results this sweep's own until it ends: two sweeps of one folder would measure each other, and write
- * the same files. What a killed sweep left is taken over.
- * @returns gives the folder back
+ * Locks a results folder for this sweep: two sweeps in one folder would disturb each other, and write
+ * the same files. The lock of a killed sweep is taken over.
+ * @returns releases the folder
  * @throws E_USAGE when another sweep of this machine runs there
  */
 export function claimFolder(folder: string): () => void {
@@ -24,16 +24,16 @@ export function claimFolder(folder: string): () => void {
     const owner = ownerOf(path);
     if (owner !== null && owner !== process.pid && hasWord(owner, 'sweep')) {
       throw new InferscopeError('E_USAGE', {
-        what: `another sweep runs in ${folder} (process ${owner})`,
-        why: 'Two at once would measure each other.',
-        fix: `Wait until it ends, or end it: kill ${owner}. On GPUs of its own a sweep may run beside it, into another folder: --output <folder>`,
+        what: `another sweep is running in ${folder} (process ${owner})`,
+        why: 'Two sweeps at once would disturb each other.',
+        fix: `Wait until it finishes, or stop it: kill ${owner}. A sweep on other GPUs can run at the same time with another folder: --output <folder>`,
       });
     }
     rmSync(path, { force: true });
   }
 }
 
-/** Null for a lock that is gone, or that nobody wrote his number into yet. */
+/** Null for a lock that is gone or still empty. */
 function ownerOf(path: string): number | null {
   try {
     const pid = Number(readFileSync(path, 'utf8'));

@@ -6,7 +6,7 @@ const count = z.number().int().positive();
 const sizes = z.union([count, z.array(count).min(1)]);
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
-/** An entry of `models:`; every combination of its lists is a run. */
+/** An entry of `models:`; every combination of its lists is one run. */
 export const modelEntrySchema = z.strictObject({
   model_id: z.string().min(1),
   input_lengths: sizes,
@@ -28,7 +28,7 @@ export const modelEntrySchema = z.strictObject({
   max_model_len: count.nullish(),
 });
 
-/** What an entry means where it says nothing; `inferscope memory` has the same, so they are not typed again. */
+/** Defaults of an entry, equal to those of `inferscope memory`. */
 export const entryDefaults = {
   dtype: 'float16',
   tensor_parallel_size: 1,
@@ -38,7 +38,7 @@ export const entryDefaults = {
 /** The file of `sweep --config`: models to profile the memory of, or a command over a grid. */
 export const sweepConfigSchema = z.strictObject({
   models: z.array(modelEntrySchema).min(1).optional(),
-  /** container: each entry names its own. */
+  /** container: each entry names its container. */
   mode: z.enum(['host', 'container', 'url']).optional(),
   engine: z.enum(memoryEngines).optional(),
   engine_args: z.array(z.string()).optional(),
@@ -57,10 +57,10 @@ export const sweepConfigSchema = z.strictObject({
 export type SweepConfig = z.infer<typeof sweepConfigSchema>;
 export type ModelEntry = z.infer<typeof modelEntrySchema>;
 
-/** What all runs of a memory sweep share. */
+/** Settings shared by all runs of a memory sweep. */
 export interface MemoryTargets {
   mode: 'host' | 'container' | 'url';
-  /** For entries that name none. */
+  /** For entries without one. */
   container: string | null;
   url: string | null;
   engine: string | null;

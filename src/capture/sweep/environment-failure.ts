@@ -4,7 +4,7 @@ import { ownWords, valueOf } from './plan-grid.js';
 
 type Configured = Pick<SweepRun, 'arguments' | 'parameters'>;
 
-/** Parameters that never choose the engine, the tool or the place of a run. */
+/** Parameters that never select the engine, the tool or the place of a run. */
 const sizes: ReadonlySet<string> = new Set([
   'batch_size',
   'input_length',
@@ -20,13 +20,13 @@ const always = (): boolean => true;
 const inContainer = (other: Configured): boolean =>
   valueOf(ownWords(other.arguments), '--container') !== null;
 
-/** The runs of a sweep have all in common but their parameters. */
+/** The runs of a sweep differ only in their parameters. */
 function differsInSizes(other: Configured, failed: Configured): boolean {
   const names = new Set([...Object.keys(other.parameters), ...Object.keys(failed.parameters)]);
   return [...names].every((name) => sizes.has(name) || other.parameters[name] === failed.parameters[name]);
 }
 
-/** Codes of what surrounds the runs, and which other runs would meet the same. */
+/** Codes of environment failures, and the other runs that they would affect. */
 const meets: Partial<Record<ErrorCode, (other: Configured, failed: Configured) => boolean>> = {
   E_HOME_UNWRITABLE: always,
   E_DOCKER: inContainer,
@@ -36,16 +36,16 @@ const meets: Partial<Record<ErrorCode, (other: Configured, failed: Configured) =
   E_NCU_PERMISSION: differsInSizes,
 };
 
-/** What keeps runs of a sweep from being begun. */
+/** Reasons not to start runs of a sweep. */
 export interface Obstacle {
   failure: SweepFailure;
   blocks: (other: Configured) => boolean;
 }
 
-/** Too little disk keeps every run from being begun. */
+/** Too little disk prevents all runs. */
 export const diskObstacle = (failure: SweepFailure): Obstacle => ({ failure, blocks: always });
 
-/** Of a run that failed by its environment; null where only its own configuration is known to fail. */
+/** For a run that failed because of its environment; null if only its own configuration is known to fail. */
 export function obstacleOf(run: Configured & Pick<SweepRun, 'failure'>): Obstacle | null {
   const { failure } = run;
   const meet = failure === null ? undefined : meets[failure.code as ErrorCode];

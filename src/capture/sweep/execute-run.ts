@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { runProgram, type ProgramEnd } from '../run/run-program.js';
 
-/** How long a run may take to keep what it has after Ctrl-C or its timeout, before it is ended the hard way. */
+/** Time for a run to save its results after Ctrl-C or its timeout, before it is killed. */
 const graceMs = 20_000;
 
 export interface RunRequest {
-  /** What stands behind `inferscope`. */
+  /** Arguments after `inferscope`. */
   arguments: readonly string[];
-  /** Folder and beginning of the names of its stdout and stderr. */
+  /** Folder and file name prefix of its stdout and stderr. */
   logs: { folder: string; name: string };
   timeoutMs: number | null;
   secrets: string[];
@@ -23,10 +23,10 @@ export interface RunEnd extends ProgramEnd {
   stderrPath: string;
 }
 
-/** Carries one run out and tells how it ended; never rejects. The only place that knows where runs execute. */
+/** Executes one run and returns how it ended; never rejects. The only place that knows where runs execute. */
 export type ExecuteRun = (request: RunRequest) => Promise<RunEnd>;
 
-/** As a process of its own on this machine: its crash, its memory and its GPU context end with it. */
+/** Runs in its own process on this machine: a crash, its memory and its GPU context end with it. */
 export const executeHere: ExecuteRun = async (request) => {
   const { folder, name } = request.logs;
   mkdirSync(folder, { recursive: true });

@@ -15,27 +15,27 @@ import type { ModelEntry } from './config.js';
 export type Expected = SweepRun['expected'];
 type Parameters = SweepRun['parameters'];
 
-/** Where a run's engine computes. */
+/** Device of a run's engine. */
 export interface RunPlace {
-  /** Null: a server that runs already, and may be on another machine. */
+  /** Null: a running server, perhaps on another machine. */
   engine: MemoryEngine | null;
   /** For messages and rules of thumb. */
   device: 'gpu' | 'cpu';
-  /** Bytes of each device that the engine would use; empty: not known. */
+  /** Bytes of each device that the engine would use; empty: unknown. */
   capacities: readonly number[];
 }
 
-/** What is known of this machine, and of what ran on it before. */
+/** Facts about this machine and its earlier runs. */
 export interface Known {
   placeOf: (run: SweepRun) => Promise<RunPlace>;
-  /** config.json of a model; throws where it is not known without a download. */
+  /** config.json of a model; throws where it is unknown without a download. */
   configOf: (model: string) => Promise<Record<string, unknown>>;
-  /** Seconds that runs took before, by key. */
+  /** Seconds of earlier runs, by key. */
   before: ReadonlyMap<string, number>;
 }
 
 /**
- * Rules of thumb, for a sweep that never ran here: start-up of the engine with its imports (and vLLM's graphs), weights
+ * Rules of thumb, for a sweep that never ran here: startup of the engine with its imports (and vLLM's graphs), weights
  * read at 1 GB/s, 5.5 repeats of decode at half of a usual device's bandwidth, a step of at least 20 ms in Python.
  */
 const startUpS: Record<MemoryEngine, number> = { onnx: 3, transformers: 30, vllm: 90 };
@@ -45,8 +45,8 @@ const decodeBytesPerS = { gpu: 5e11, cpu: 1e10 } as const;
 const leastStepS = { gpu: 0.02, cpu: 0.001 } as const;
 
 /**
- * Time and memory of each run before it is begun. Never throws: what cannot be known says why.
- * @returns what makes the memory of a model doubtful
+ * Time and memory of each run before it starts. Never throws: unknown values have a reason.
+ * @returns reasons to doubt the memory of a model
  */
 export async function expectRuns(
   runs: readonly SweepRun[],
@@ -59,7 +59,7 @@ export async function expectRuns(
     const place = await known.placeOf(run);
     const model = run.parameters['model_id'];
     if (typeof model !== 'string') {
-      const why = 'Only memory sweeps say what they need.';
+      const why = 'Only memory sweeps have a memory estimate.';
       run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
       continue;
     }
@@ -115,7 +115,7 @@ function expectRun(
     const storage = storageOf(p, engine === 'onnx');
     const time = timeOf(run, place, known, { architecture, storage });
     if (engine === null)
-      return { ...unknown('The server runs already: what it reserves was decided at its start.'), ...time };
+      return { ...unknown('The server is already running: its memory was reserved at its start.'), ...time };
     const ranks = Number(p['tensor_parallel_size'] ?? 1);
     const capacity = capacities.length >= ranks ? Math.min(...capacities) : null;
     const estimate = estimateMemory(architecture, {
@@ -137,10 +137,10 @@ function expectRun(
       capacity_bytes: estimate.capacityBytes,
       fits: short ? false : estimate.fits,
       why: short
-        ? `It needs ${ranks} GPUs; ${capacities.length} can be seen here.`
+        ? `It needs ${ranks} GPUs; ${capacities.length} are visible here.`
         : estimate.fits === null
-          ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is not known here: no GPU can be seen.`
-          : `inferscope estimate, ${engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
+          ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is unknown: no GPU is visible.`
+          : `inferscope estimate, ${engine}: the most used of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
     };
   } catch (error) {
     return { ...unknown(messageOf(error)), ...timeOf(run, place, known, null) };
@@ -175,23 +175,23 @@ function timeOf(
   model: { architecture: Architecture; storage: Storage } | null,
 ): Pick<Expected, 'seconds' | 'basis'> {
   const took = before.get(run.key);
-  if (took !== undefined) return { seconds: took, basis: 'this command took so long before' };
+  if (took !== undefined) return { seconds: took, basis: 'duration of an earlier run of this command' };
   const startUp = engine === null ? 0 : startUpS[engine];
-  if (!model) return { seconds: startUp, basis: 'rule of thumb: start-up of the engine alone' };
+  if (!model) return { seconds: startUp, basis: 'rule of thumb: startup of the engine only' };
   const bytes = weightBytes(model.architecture, model.storage).total;
   const step = Math.max(leastStepS[device], bytes / decodeBytesPerS[device]);
   const decode = repeats * Number(run.parameters['output_length']) * step;
   if (engine === null)
-    return { seconds: decode, basis: 'rule of thumb: decode at half of a usual bandwidth' };
+    return { seconds: decode, basis: 'rule of thumb: decode at half of a typical bandwidth' };
   return {
     seconds: startUp + bytes / readBytesPerS + decode,
-    basis: 'rule of thumb: start-up, reading the weights, decode at half of a usual bandwidth',
+    basis: 'rule of thumb: startup, reading the weights, decode at half of a typical bandwidth',
   };
 }
 
 /**
- * Seconds left: what the plan expects of the runs ahead, corrected by how far it was off so far. The run that is going on
- * has only its own time to use up: one that takes longer makes the others no shorter.
+ * Seconds left: the plan's estimate for the remaining runs, corrected by its error so far. The current run
+ * uses only its own time: one that takes longer does not shorten the others.
  */
 export function secondsLeft(
   runs: readonly SweepRun[],

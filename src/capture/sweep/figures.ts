@@ -44,7 +44,7 @@ export function profileFigures(profile: MemoryProfile): Figures {
 
 type Reader = (data: never) => Figures;
 
-/** What the documents of the commands that a sweep may drive come to, by the name of their schema. */
+/** Figures of the documents of commands that a sweep can run, by schema name. */
 const readers: Record<string, Reader> = {
   bench: ({ variants }: BenchResult) =>
     variants.flatMap(({ label, points }) =>
@@ -113,7 +113,7 @@ const readers: Record<string, Reader> = {
     })),
 };
 
-/** A document that a run printed: its session, and its main figures; none for documents that have no table here. */
+/** Session and main figures of a document that a run printed; no figures for documents without a table here. */
 export function documentFigures(document: Document<unknown>): {
   session_id: string | null;
   figures: Figures;

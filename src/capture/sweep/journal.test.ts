@@ -56,7 +56,7 @@ test('a journal is read as it was written, and no half of one is ever there', ()
   writeFileSync(join(folder, 'sweep-20261121-134502.csv'), '');
   writeFileSync(join(folder, 'sweep-20261122-000000.json'), '{');
   expect(journalsIn(folder).map((path) => path.slice(-15))).toEqual(['122-000000.json', '121-134502.json']);
-  expect(() => readJournal(join(folder, 'sweep-20261122-000000.json'))).toThrow(/is no journal of a sweep/);
+  expect(() => readJournal(join(folder, 'sweep-20261122-000000.json'))).toThrow(/is not a sweep journal/);
   expect(journalsIn(join(folder, 'nowhere'))).toEqual([]);
   expect(existsSync(`${journal.path}.tmp`)).toBe(false);
 });
@@ -93,7 +93,7 @@ test('resume repeats what the machine broke, not what the configuration broke', 
     expect(isLeft({ outcome, failure: null })).toBe(true);
 });
 
-test('a sweep whose run goes on alone is not begun again', () => {
+test('a sweep with a run that continues on its own is not started again', () => {
   const journal = journalOf('/results', [1]);
   const [run] = journal.sweep.runs as [SweepRun];
   journal.sweep.process = { host: hostname(), pid: 2 ** 30 };
@@ -102,7 +102,7 @@ test('a sweep whose run goes on alone is not begun again', () => {
   // This very process stands for the run: its command line has this word.
   run.pid = process.pid;
   run.arguments = [process.argv[1]!];
-  expect(() => refuseRunning(journal)).toThrow(/run 1 of .* is still going on/);
+  expect(() => refuseRunning(journal)).toThrow(/run 1 of .* is still running/);
   journal.sweep.process.host = 'elsewhere';
   expect(() => refuseRunning(journal)).not.toThrow();
 });

@@ -24,7 +24,7 @@ import { hasWord, processOf } from './running.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
 
-/** A sweep as it lies on disk: every change is written whole, so that a crash leaves the state before or after it. */
+/** A sweep on disk: every change is written atomically, so that a crash leaves the state before or after it. */
 export interface Journal {
   path: string;
   /** Folder of the results: paths in the sweep are relative to it. */
@@ -35,8 +35,8 @@ export interface Journal {
 export const journalPath = (folder: string, stamp: string): string => join(folder, `sweep-${stamp}.json`);
 
 /**
- * Replaces the journal in one step; what is named is on the disk when this returns. Its commands are whole, so it is the
- * user's alone.
+ * Replaces the journal atomically and durably. It contains complete commands, so it is readable only by
+ * the user.
  */
 export function writeJournal({ path, sweep }: Journal): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -51,7 +51,7 @@ export function writeJournal({ path, sweep }: Journal): void {
   renameSync(temporary, path);
 }
 
-/** @throws E_RECORD_FILE for a file that is no journal, E_CONFIG_FILE where it cannot be read */
+/** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE where it cannot be read */
 export function readJournal(path: string): Journal {
   let parsed: unknown;
   try {
@@ -71,9 +71,9 @@ export function readJournal(path: string): Journal {
 
 function unreadable(path: string, why: string): InferscopeError {
   return new InferscopeError('E_RECORD_FILE', {
-    what: `${path} is no journal of a sweep`,
+    what: `${path} is not a sweep journal`,
     why,
-    fix: 'Give the sweep-<stamp>.json that lies beside the results, or begin anew: inferscope sweep --config …',
+    fix: 'Give the sweep-<stamp>.json next to the results, or start a new sweep: inferscope sweep --config …',
   });
 }
 
@@ -92,7 +92,7 @@ export function journalsIn(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** Repeated by `--resume`: what was not finished, and what the machine, not the configuration, made fail. */
+/** Repeated by `--resume`: unfinished runs, and runs that failed because of the machine. */
 export function isLeft({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure'>): boolean {
   if (outcome === 'failed' || outcome === 'timed_out' || outcome === 'partial')
     return failure?.infrastructure === true;
@@ -108,8 +108,8 @@ export interface Merged {
 }
 
 /**
- * The runs of a sweep that is continued with a plan: what has the same command keeps its number, file and result, and
- * the rest is added behind.
+ * The runs of a sweep that is continued with a plan: runs with the same command keep their number, file and result, and
+ * the rest is appended.
  */
 export function mergePlan(
   { sweep, folder }: Pick<Journal, 'sweep' | 'folder'>,
@@ -137,7 +137,7 @@ export function mergePlan(
 }
 
 /**
- * Refuses a sweep that somebody else is running, or whose last run goes on without it (the sweep was killed, the run
+ * Refuses a sweep that another process is running, or with a last run that still continues (the sweep was killed, the run
  * was not).
  * @throws E_USAGE
  */
@@ -147,15 +147,15 @@ export function refuseRunning({ path, sweep }: Journal): void {
   const inUse = (what: string, pid: number) =>
     new InferscopeError('E_USAGE', {
       what,
-      why: 'Two runs at once would measure each other.',
-      fix: `Wait until it ends, or end it: kill ${pid}`,
+      why: 'Two runs at once would disturb each other.',
+      fix: `Wait until it finishes, or stop it: kill ${pid}`,
     });
   if (owner.pid !== process.pid && sweep.status === 'running' && hasWord(owner.pid, 'sweep'))
-    throw inUse(`the sweep ${path} runs already (process ${owner.pid})`, owner.pid);
+    throw inUse(`the sweep ${path} is already running (process ${owner.pid})`, owner.pid);
   for (const { pid, number, outcome, arguments: words } of sweep.runs) {
     if (pid === null && outcome !== 'running') continue;
     const found = pid !== null && hasWord(pid, words.at(-1) ?? '') ? pid : processOf(words);
-    if (found !== null) throw inUse(`run ${number} of ${path} is still going on (process ${found})`, found);
+    if (found !== null) throw inUse(`run ${number} of ${path} is still running (process ${found})`, found);
   }
 }
 

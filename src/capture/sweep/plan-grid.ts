@@ -8,15 +8,15 @@ export interface GridAxis {
   values: readonly (string | number | boolean)[];
 }
 
-/** Commands that write several files into a folder: each run gets its own, so that none overwrites another's. */
+/** Commands that write several files into a folder: each run gets its own folder. */
 const writesFolder = (command: readonly string[]): boolean =>
   command[0] === 'kernels' ||
   (command[0] === 'bench' && ['latency', 'throughput', 'sequence', 'suite'].includes(command[1] ?? ''));
 
 /**
  * A command over a grid, the last axis running fastest. `{name}` inside the command is replaced by the axis' value;
- * other axes are added as `--name value`, in front of a program's own command line behind `--`.
- * @throws E_USAGE for axes that contradict the command, and for more runs than a sweep takes
+ * other axes are added as `--name value`, before a program's own command line after `--`.
+ * @throws E_USAGE for axes that contradict the command, and for too many runs
  */
 export function planGrid(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
   const words = command[0] === 'inferscope' ? command.slice(1) : [...command];
@@ -59,7 +59,7 @@ function placeOf(words: readonly string[]): PlannedRun['writes'] {
   return writesFolder(words) ? 'folder' : null;
 }
 
-/** What a command gives a flag, as `--flag value` or `--flag=value`; null where it does not. */
+/** Value of a flag in a command, as `--flag value` or `--flag=value`; null where it does not. */
 export function valueOf(words: readonly string[], flag: string): string | null {
   const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
   const word = words[at];
@@ -67,7 +67,7 @@ export function valueOf(words: readonly string[], flag: string): string | null {
   return word === flag ? (words[at + 1] ?? null) : word.slice(flag.length + 1);
 }
 
-/** Words of inferscope itself, without a program behind `--`. */
+/** inferscope's own arguments, without a program after `--`. */
 export const ownWords = (words: readonly string[]): readonly string[] =>
   words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
 
@@ -79,13 +79,13 @@ function refuseContradictions(words: readonly string[], axes: readonly GridAxis[
   for (const [index, { name }] of axes.entries()) {
     if (axes.findIndex((one) => one.name === name) !== index)
       throw contradiction(
-        `--grid ${name} was given twice`,
+        `--grid ${name} is given twice`,
         `Write all its values at once: --grid ${name}=1,8`,
       );
     const flag = ownWords(words).find((word) => word === `--${name}` || word.startsWith(`--${name}=`));
     if (flag !== undefined && !words.some((word) => word.includes(`{${name}}`)))
       throw contradiction(
-        `${flag} stands in the command and in the grid`,
+        `${flag} is in the command and in the grid`,
         `Remove it from the command, or write --${name} {${name}} there.`,
       );
   }
@@ -101,9 +101,9 @@ export function parseAxis(text: string): GridAxis {
   const values = (list ?? '').split(/\s*,\s*|\s+/).filter((part) => part !== '');
   if (name === undefined || values.length === 0)
     throw new InferscopeError('E_USAGE', {
-      what: `--grid ${text} cannot be read`,
-      why: 'It is a name, = and values with commas between them.',
-      fix: 'Type for example: --grid batch-size=1,8,32',
+      what: `--grid ${text} is invalid`,
+      why: 'The format is NAME=VALUE,VALUE,….',
+      fix: 'Example: --grid batch-size=1,8,32',
     });
   return {
     name,

@@ -3,7 +3,7 @@ import { checkGrid } from '../../model/grid.js';
 import { entryDefaults, type MemoryTargets, type ModelEntry } from './config.js';
 import { modelSlug, variedOf, type PlannedRun, type SweepPlan } from './plan.js';
 
-/** Keys of an entry that reach `inferscope memory` as a flag of the same name. */
+/** Keys of an entry that become a flag of `inferscope memory` with the same name. */
 const passedOn = [
   'dtype',
   'tensor_parallel_size',
@@ -20,7 +20,7 @@ const passedOn = [
 ] as const;
 
 const listOf = <T>(one: T | readonly T[]): readonly T[] => (Array.isArray(one) ? (one as T[]) : [one as T]);
-/** `--batch-size 8` of batch_size: 8; nothing of what is not given. */
+/** `--batch-size 8` of batch_size: 8; empty for missing values. */
 const flags = (given: Record<string, string | number | null | undefined>): string[] =>
   Object.entries(given).flatMap(([key, value]) =>
     value === null || value === undefined ? [] : [`--${key.replaceAll('_', '-')}`, String(value)],
@@ -28,8 +28,8 @@ const flags = (given: Record<string, string | number | null | undefined>): strin
 
 /**
  * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
- * that what does not fit comes late.
- * @param where says where the entry stands in its file, for messages
+ * that configurations that do not fit come late.
+ * @param where position of the entry in its file, for messages
  * @throws E_USAGE, E_CONFIG_FILE (by `refuse`) for an entry without container in container mode
  */
 export function planMemory(
@@ -43,7 +43,7 @@ export function planMemory(
       throw refuse(
         index,
         `${entry.model_id} has no container_name`,
-        'In container mode each entry names the container that is up: container_name: vllm-1',
+        'In container mode each entry names a running container: container_name: vllm-1',
       );
     return runsOf(entry, container, targets);
   });
@@ -120,7 +120,7 @@ function targetFlags(targets: MemoryTargets, container: string | null): string[]
 function usage(_: number, what: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what,
-    why: 'With --container every model runs in a container that is up already.',
+    why: 'With --container every model runs in a running container.',
     fix: fix.replace('container_name: vllm-1', '--container vllm-1'),
   });
 }

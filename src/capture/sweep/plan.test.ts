@@ -112,10 +112,10 @@ test('a grid fills placeholders, adds the other axes as flags, and gives each ru
 });
 
 test.each([
-  [['batch-size=1,8', 'batch-size=2'], /was given twice/],
-  [['model=Y'], /--model stands in the command and in the grid/],
-  [['batch-size'], /cannot be read/],
-  [['batch-size='], /cannot be read/],
+  [['batch-size=1,8', 'batch-size=2'], /is given twice/],
+  [['model=Y'], /--model is in the command and in the grid/],
+  [['batch-size'], /is invalid/],
+  [['batch-size='], /is invalid/],
 ])('axes %j are refused', (axes, message) => {
   expect(() => planGrid(['bench', 'latency', '--model', 'X'], axes.map(parseAxis))).toThrow(message);
 });

@@ -3,15 +3,15 @@ import { basename, dirname } from 'node:path';
 import type { SweepRun, SweepValue } from '../../model/documents/sweep.js';
 import { profileName } from '../../model/result-names.js';
 
-/** One run before anything is known of it. */
+/** One planned run. */
 export interface PlannedRun {
-  /** What stands behind `inferscope`, without the place of its results. */
+  /** Arguments after `inferscope`, without the output path. */
   arguments: string[];
   label: string;
   /** As typed; null where the command names none. */
   model: string | null;
   parameters: Record<string, SweepValue>;
-  /** The flag and kind of place that the command writes to; null where it writes none. */
+  /** The flag and kind of the command's output path; null if it writes none. */
   writes: 'profile' | 'folder' | null;
 }
 
@@ -22,7 +22,7 @@ export interface SweepPlan {
   varied: string[];
 }
 
-/** Of the configuration alone: the same command has the same key in every sweep. */
+/** Key of the configuration alone: the same command has the same key in every sweep. */
 export function runKey(args: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(args)).digest('hex').slice(0, 16);
 }
@@ -33,7 +33,7 @@ export function variedOf(runs: readonly Pick<PlannedRun, 'parameters'>[]): strin
   return names.filter((name) => new Set(runs.map(({ parameters }) => parameters[name] ?? null)).size > 1);
 }
 
-/** The part of a model's name that a file may have: `meta-llama/Llama-2-7b` → `llama-2-7b`. */
+/** The part of a model's name used in file names: `meta-llama/Llama-2-7b` → `llama-2-7b`. */
 export function modelSlug(model: string): string {
   const trimmed = model.replace(/\/+$/, '');
   const file = /^config\.json$/i.test(basename(trimmed)) ? dirname(trimmed) : trimmed.replace(/\.gguf$/i, '');
@@ -44,7 +44,7 @@ export function modelSlug(model: string): string {
   return slug.slice(0, 80) || 'model';
 }
 
-/** Each configuration once, where it stands first. */
+/** Each configuration once, at its first position. */
 export function withoutRepeats(plan: SweepPlan): SweepPlan {
   const seen = new Set<string>();
   const runs = plan.runs.filter((run) => {
@@ -56,10 +56,10 @@ export function withoutRepeats(plan: SweepPlan): SweepPlan {
 
 const threeDigits = (number: number): string => String(number).padStart(3, '0');
 
-/** Stands in a profile's name until its run begins, whose time is its stamp. */
+/** Placeholder in a profile's name until its run starts and sets the time stamp. */
 export const unstamped = '<stamp>';
 
-/** Where a run's results go below the sweep's folder. */
+/** Path of a run's results below the sweep's folder. */
 export function outputOf(run: PlannedRun, number: number, stamp: string): string | null {
   if (run.writes === null) return null;
   return run.writes === 'profile'
@@ -72,7 +72,7 @@ export function stampedOutput({ output }: Pick<SweepRun, 'output'>, stamp: strin
   return output?.includes(unstamped) ? output.replace(unstamped, stamp) : null;
 }
 
-/** Names the profile of a run that begins, in its command too, whose last word is the place. */
+/** Sets the profile path of a starting run, also in its command, where it is the last argument. */
 export function stampRun(run: Pick<SweepRun, 'output' | 'arguments'>, stamp: string): void {
   const output = stampedOutput(run, stamp);
   if (output === null) return;
@@ -80,7 +80,7 @@ export function stampRun(run: Pick<SweepRun, 'output' | 'arguments'>, stamp: str
   run.arguments.push(run.arguments.pop()!.replace(unstamped, stamp));
 }
 
-/** A run that was not begun. */
+/** A run that was not started. */
 export function pendingRun(
   run: PlannedRun,
   { number, stamp, folder }: { number: number; stamp: string; folder: string },

@@ -6,7 +6,7 @@ import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js'
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
-/** Bytes a user may still write below a folder, which need not exist yet; null where the system does not tell. */
+/** Bytes that a user can still write below a folder, which need not exist yet; null if unknown. */
 export function freeDiskBytes(folder: string): number | null {
   let place = folder;
   while (!existsSync(place) && dirname(place) !== place) place = dirname(place);
@@ -18,7 +18,7 @@ export function freeDiskBytes(folder: string): number | null {
   }
 }
 
-/** Why a run may not begin: too little disk in one of the folders it writes to. */
+/** Why a run cannot start: too little disk in one of its output folders. */
 export function diskFailure(folders: readonly string[], leastBytes: number): SweepFailure | null {
   for (const folder of folders) {
     const free = freeDiskBytes(folder);
@@ -26,20 +26,20 @@ export function diskFailure(folders: readonly string[], leastBytes: number): Swe
     return {
       code: 'E_DISK_FULL',
       what: `too little free disk at ${folder}`,
-      why: `${formatBytes(free)} are free; ${formatBytes(leastBytes)} are kept free for results, logs and sessions (--min-free-disk).`,
-      fix: 'Free space there.',
+      why: `${formatBytes(free)} are free; ${formatBytes(leastBytes)} must stay free for results, logs and sessions (--min-free-disk).`,
+      fix: 'Free some space there.',
       infrastructure: true,
     };
   }
   return null;
 }
 
-/** Watches that the memory of every GPU returns to what it was before the sweep. */
+/** Checks that the memory of every GPU returns to its level before the sweep. */
 export interface GpuWatch {
-  /** Of each GPU in all; empty without one. */
+  /** Total memory of each GPU; empty without GPUs. */
   capacities: number[];
   name: string | null;
-  /** Waits for the memory of the run before. @returns what is still held */
+  /** Waits until the memory of the previous run is freed. @returns the memory still in use */
   cleared(signal: AbortSignal): Promise<Issue | null>;
   close(): void;
 }

@@ -13,10 +13,10 @@ export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | '
 };
 
 /**
- * What a run came to, by its exit, the document on its stdout and its profile.
+ * Outcome of a run, from its exit, the document on its stdout and its profile.
  * @param profilePath where a memory run writes; null for other commands
- * @param profile what it wrote there
- * @param stopped whether the sweep itself was interrupted meanwhile
+ * @param profile content of that file
+ * @param stopped whether the sweep itself was interrupted
  */
 export function readOutcome(
   end: RunEnd,
@@ -61,9 +61,9 @@ function timeout(ms: number, kept: boolean): SweepFailure {
     code: 'E_TIMEOUT',
     what: `it took longer than ${Math.round(ms / 1000)} s`,
     why: kept
-      ? 'It was ended; what it had measured is kept.'
-      : 'It was ended before it had measured anything.',
-    fix: 'Allow more time (--timeout 2h), or use shorter lengths. A first download of weights counts too.',
+      ? 'It was stopped; its measurements were saved.'
+      : 'It was stopped before it had measured anything.',
+    fix: 'Allow more time (--timeout 2h), or use shorter lengths. A first download of weights counts as well.',
     infrastructure: false,
   };
 }
@@ -75,33 +75,34 @@ function failureOf(
   profile: MemoryProfile | null,
 ): SweepFailure {
   const words = `${end.stdoutTail}\n${end.stderrTail}`;
-  const told = printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
-  const said = told ?? spokenError(end.stderrTail);
+  const reported =
+    printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
+  const said = reported ?? spokenError(end.stderrTail);
   if (said) {
     const { code, what, why, fix } = said;
     return { code, what, why, fix, infrastructure: infrastructureFault(code, words) !== null };
   }
   const [issue] = profile?.metadata.issues ?? [];
   const how = end.signal
-    ? `ended by ${end.signal}${end.signal === 'SIGKILL' ? ', as the kernel does when memory runs out' : ''}`
+    ? `killed by ${end.signal}${end.signal === 'SIGKILL' ? ', as the kernel does when memory runs out' : ''}`
     : end.startError
       ? `could not be started (${end.startError})`
       : end.exit_code === 0
         ? profile
           ? 'ended early'
           : `wrote no profile to ${profilePath}`
-        : `ended with exit code ${end.exit_code}`;
+        : `exited with code ${end.exit_code}`;
   const last = words.trim().split('\n').at(-1)?.trim() ?? '';
   return {
     code: 'E_WORKLOAD_FAILED',
     what: `the run ${how}`,
-    why: issue?.text ?? (last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`),
-    fix: `Its whole output: ${basename(end.stderrPath)}`,
+    why: issue?.text ?? (last === '' ? 'It printed nothing.' : `Last output: ${last.slice(0, 300)}`),
+    fix: `Full output: ${basename(end.stderrPath)}`,
     infrastructure: infrastructureFault(null, words) !== null,
   };
 }
 
-/** `error: what (E_CODE)` and two indented lines, as every command of inferscope ends. */
+/** `error: what (E_CODE)` and two indented lines, the format of every inferscope error. */
 function spokenError(text: string): Omit<SweepFailure, 'infrastructure'> | null {
   const found = [...text.matchAll(/^error: (.*) \((E_[A-Z_]+)\)\n((?: {2}.*(?:\n|$))*)/gm)].at(-1);
   if (!found) return null;
@@ -121,7 +122,7 @@ function readText(path: string): string {
   }
 }
 
-/** The document a command printed with --json; a program under `run` may have written before it. */
+/** The document a command printed with --json; a program under `run` may have printed before it. */
 function documentOf(text: string): Document<unknown> | null {
   for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('\n{', at) + 1 || -1) {
     try {
@@ -130,13 +131,13 @@ function documentOf(text: string): Document<unknown> | null {
         return parsed as Document<unknown>;
       return null;
     } catch {
-      // Not the last thing on stdout.
+      // Not the last output on stdout.
     }
   }
   return null;
 }
 
-/** A whole profile, or null. */
+/** A complete profile, or null. */
 export function readProfile(path: string): MemoryProfile | null {
   try {
     return memoryProfileSchema.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;

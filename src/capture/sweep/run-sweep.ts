@@ -11,13 +11,13 @@ import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
 import { profileFigures } from './figures.js';
 
-/** Between two tries of the same run: a driver or a daemon that comes back needs a moment. */
+/** Pause between two tries of the same run: a driver or daemon needs time to recover. */
 const retryPauseMs = 1_000;
 
 export interface SweepControl {
   execute: ExecuteRun;
   gpus: GpuWatch;
-  /** Folders that must have room: results, sessions. */
+  /** Folders that need free space: results, sessions. */
   folders: readonly string[];
   secrets: string[];
   signal: AbortSignal;
@@ -26,9 +26,9 @@ export interface SweepControl {
 }
 
 /**
- * Carries out what is left of a sweep, one run after the other; the journal holds every change as soon as it happens.
- * Never throws for a run that failed: the others run all the same, but those that its environment would make fail too.
- * @returns the first failure of the environment that kept runs from being begun
+ * Executes the remaining runs of a sweep in sequence; every change is written to the journal immediately.
+ * Never throws for a run that failed: the others still run, except those that its environment would also make fail.
+ * @returns the first environment failure that prevented runs
  */
 export async function runSweep(journal: Journal, control: SweepControl): Promise<SweepFailure | null> {
   const { sweep } = journal;
@@ -52,7 +52,7 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
   return obstacles[0]?.failure ?? null;
 }
 
-/** A sweep that was killed left its last run to finish alone: its profile is as good as any other. */
+/** The last run of a killed sweep finished on its own: its profile is valid. */
 function adoptFinished({ sweep, folder }: Journal): void {
   for (const run of sweep.runs) {
     if (run.outcome !== 'running') continue;
@@ -72,7 +72,7 @@ function adoptFinished({ sweep, folder }: Journal): void {
   }
 }
 
-/** @returns what keeps other runs from being begun too */
+/** @returns the reason that also prevents other runs */
 async function carryOut(run: SweepRun, journal: Journal, control: SweepControl): Promise<Obstacle | null> {
   const { sweep } = journal;
   Object.assign(run, { attempts: 0, failure: null, issues: [] });
@@ -107,7 +107,7 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
   return obstacle;
 }
 
-/** A profile is named by when its run begins; a name that is taken waits for the next second. */
+/** A profile is named by the start time of its run; if the name is taken, wait for the next second. */
 async function nameProfile(run: SweepRun, folder: string): Promise<void> {
   for (;;) {
     const stamp = stampOf(new Date());
@@ -132,7 +132,7 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
     log: `sweep-${sweep.stamp}/${logs.name}.stderr.log`,
   });
   control.onRun({ type: 'start', run });
-  // Before it is started: a sweep that is killed now must find it again.
+  // Written before the start: a sweep killed now must find the run again.
   writeJournal(journal);
   const timeoutMs = sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
   const end = await control.execute({
@@ -150,9 +150,9 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
   run.duration_s = (Date.now() - started) / 1000;
   const profilePath = run.output?.endsWith('.json') ? join(folder, run.output) : null;
   const written = profilePath === null ? null : readProfile(profilePath);
-  // A file of an earlier try is no result of this one.
+  // A file of an earlier try is not a result of this one.
   const profile = written && Date.parse(written.metadata.timestamp) >= started - 1000 ? written : null;
-  // An engine may have a dtype of its own where none was asked for: the embedded one computes in float32.
+  // Without a requested dtype an engine uses its own: the embedded one computes in float32.
   if (profile?.model_info.dtype && !run.arguments.includes('--dtype'))
     run.parameters['dtype'] = profile.model_info.dtype;
   return readOutcome(end, { profilePath, profile, timeoutMs, stopped: control.signal.aborted });

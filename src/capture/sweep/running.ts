@@ -19,15 +19,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether a live process has this word on its command line; a process id alone may have been given anew. */
+/** Whether a live process has this word on its command line; a process id alone may have been reused. */
 export function hasWord(pid: number, word: string): boolean {
   if (!isAlive(pid)) return false;
   return wordsOf(pid)?.includes(word) ?? process.platform !== 'linux';
 }
 
 /**
- * The process whose command line ends with these words: the run of a sweep that was killed before it could note whom it
- * had started. Null without /proc.
+ * The process with a command line that ends with these words: the run of a sweep that was killed before it could record the
+ * process id. Null without /proc.
  */
 export function processOf(words: readonly string[]): number | null {
   const end = words.join('\0');

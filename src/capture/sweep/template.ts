@@ -1,4 +1,4 @@
-/** What `sweep --init` writes: every key, with what it means and its default. */
+/** The file that `sweep --init` writes: every key with its meaning and default. */
 export const sweepTemplate = `# inferscope sweep --config models.yaml
 #
 # Memory and latency of every combination of the lists below, each in a process of its own:

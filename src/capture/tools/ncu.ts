@@ -25,7 +25,7 @@ export async function requireNcu(purpose: string): Promise<ToolFacts> {
 }
 
 /**
- * Prints a report's pages as CSV: `raw` holds every metric of every kernel, `details` the sections with NVIDIA's own
+ * Prints a report's pages as CSV: `raw` has every metric of every kernel, `details` the sections with NVIDIA's own
  * rules. Units are as ncu scales them (`--print-units base` would round).
  * @param folder an existing folder to write into
  * @throws E_TOOL_MISSING, E_TOOL_FAILED
@@ -36,7 +36,7 @@ export async function exportNcuReport(
 ): Promise<{ raw: string; details: string | null }> {
   const ncu = await requireNcu(`read ${basename(report)}`);
   const raw = await printPage(ncu, report, 'raw', folder);
-  // Nothing of A3 is in this page alone: its failure costs the rules' words, not the import.
+  // No metric is only in this page: its failure costs the rule texts, not the import.
   const details = await printPage(ncu, report, 'details', folder).catch(() => null);
   return { raw, details };
 }
@@ -66,8 +66,8 @@ function printFailure(report: string, ncu: ToolFacts, said: string, cause: unkno
     'E_TOOL_FAILED',
     {
       what: `ncu could not print ${basename(report)}`,
-      why: `ncu ${ncu.version ?? ''} said: ${line.trim()}. A report of a newer ncu, or one cut off, is refused.`,
-      fix: `Try it by hand: ncu -i ${basename(report)} --csv --page raw`,
+      why: `ncu ${ncu.version ?? ''} reported: ${line.trim()}. The report may come from a newer ncu, or be cut off.`,
+      fix: `Run it by hand: ncu -i ${basename(report)} --csv --page raw`,
     },
     { cause },
   );

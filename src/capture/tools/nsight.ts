@@ -13,7 +13,7 @@ export function findNsys(timeoutMs: number): Promise<ToolFacts | null> {
       '/opt/nvidia/nsight-systems/*/target-linux-*/nsys',
       '/usr/local/cuda*/bin/nsys',
       '/usr/lib/nsight-systems/bin/nsys',
-      // Nsight Compute brings one along; seen in NVIDIA's containers without Nsight Systems.
+      // Nsight Compute includes one, e.g. in NVIDIA's containers without Nsight Systems.
       '/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys',
     ],
     ...versionOf,

@@ -16,7 +16,7 @@ test('the version stands before the raw recording; the command line does not cou
   expect(reportVersion('/no/such/report.nsys-rep')).toBeNull();
 });
 
-test('a report newer than nsys is told with both versions', () => {
+test('a report newer than nsys is refused with both versions', () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-'));
   const report = join(folder, 'r.nsys-rep');
   writeFileSync(report, tail);

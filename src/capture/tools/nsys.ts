@@ -6,7 +6,7 @@ import type { ToolFacts } from '../doctor/facts.js';
 import { findNsys } from './nsight.js';
 import { reportVersion } from './report-version.js';
 
-/** An export of gigabytes takes minutes; one that hangs ends. */
+/** An export of gigabytes takes minutes; a hanging one is killed. */
 const exportMs = 30 * 60_000;
 const versionMs = 10_000;
 
@@ -24,7 +24,7 @@ export async function requireNsys(purpose: string): Promise<ToolFacts> {
 }
 
 /**
- * Exports a report to what importers read: a folder of Parquet files, or SQLite where this nsys has no such export.
+ * Exports a report to an importable format: a folder of Parquet files, or SQLite if this nsys lacks that export.
  * @param folder an existing folder to write into
  * @returns the path of `<report>.parquetdir` or `<report>.sqlite`
  * @throws E_TOOL_MISSING, E_TOOL_VERSION, E_TOOL_FAILED
@@ -38,7 +38,7 @@ export async function exportNsysReport(report: string, folder: string): Promise<
     const args = ['export', '--type', type, '--output', output, '--force-overwrite=true', report];
     run = await runTool(nsys.path, args, { timeoutMs: exportMs });
     if (run.ok && written(output)) return output;
-    // Only "I know no such type" is a reason to try another one; a cut-off report fails for both.
+    // Only an unknown type is a reason to try another one; a truncated report fails for both.
     if (!/parquetdir|invalid|unrecognized|unknown|possible values/i.test(`${run.stdout}${run.stderr}`)) break;
   }
   throw exportFailure(report, nsys, run!);
@@ -48,7 +48,7 @@ function written(path: string): boolean {
   return existsSync(path) && (!path.endsWith('.parquetdir') || readdirSync(path).length > 0);
 }
 
-/** What a failed `nsys export` or `nsys profile` import step says, in three parts. */
+/** Explains a failed `nsys export` or `nsys profile` import step. */
 export function exportFailure(
   report: string,
   nsys: Pick<ToolFacts, 'version' | 'path'>,
@@ -59,16 +59,16 @@ export function exportFailure(
   if (wrote && nsys.version && newer(wrote, nsys.version)) {
     return new InferscopeError('E_TOOL_VERSION', {
       what: `nsys ${nsys.version} cannot read ${name}`,
-      why: `The report was written by nsys ${wrote}; an older nsys refuses it.`,
-      fix: `Install Nsight Systems ${wrote} or newer, or export it there: nsys export --type sqlite ${name}`,
+      why: `The report was written by nsys ${wrote}; an older nsys cannot read it.`,
+      fix: `Install Nsight Systems ${wrote} or newer, or export it on that machine: nsys export --type sqlite ${name}`,
     });
   }
   if (importerMissing(`${run.stdout}\n${run.stderr}`)) return importerFailure(nsys);
   const said = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : telling(run);
   return new InferscopeError('E_TOOL_FAILED', {
     what: `nsys could not export ${name}`,
-    why: `nsys ${nsys.version ?? ''} said: ${said || failureLine({ ...run })}`.replace('  ', ' '),
-    fix: `Try it by hand: nsys export --type sqlite ${name}\nA report that was cut off while written cannot be mended; record it again.`,
+    why: `nsys ${nsys.version ?? ''} reported: ${said || failureLine({ ...run })}`.replace('  ', ' '),
+    fix: `Run it by hand: nsys export --type sqlite ${name}\nA truncated report cannot be repaired; record it again.`,
   });
 }
 
@@ -80,14 +80,14 @@ function telling(run: Pick<ToolRun, 'stdout' | 'stderr'>): string {
   return lines.find((line) => /error|fail|exception|unable/i.test(line)) ?? lines.at(-1) ?? '';
 }
 
-/** Seen with nsys 2025.3.1 on a machine without libdw: profiling works, but no report comes out of it. */
+/** Seen with nsys 2025.3.1 on a machine without libdw: profiling works, but writes no report. */
 export function importerMissing(text: string): boolean {
   return /Unable to retrieve the importer version|skipping importation of the QDSTRM file/.test(text);
 }
 
 export function importerFailure(nsys: Pick<ToolFacts, 'version' | 'path'>): InferscopeError {
   return new InferscopeError('E_TOOL_FAILED', {
-    what: 'nsys recorded the program but could not make a report of it',
+    what: 'nsys recorded the program but could not create a report',
     why:
       `Its importer did not start ("Unable to retrieve the importer version"): a library it needs is missing, ` +
       `mostly libdw. (${nsys.path})`,
@@ -95,7 +95,7 @@ export function importerFailure(nsys: Pick<ToolFacts, 'version' | 'path'>): Infe
   });
 }
 
-/** 2025.6.1 is newer than 2025.5.2.121. Fields that only one of them has do not decide. */
+/** 2025.6.1 is newer than 2025.5.2.121. Fields that only one of them has are ignored. */
 export function newer(a: string, b: string): boolean {
   const [left, right] = [a, b].map((version) => version.split('.').map(Number)) as [number[], number[]];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {

@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /**
- * Version of the nsys that wrote a report, e.g. "2025.3.1.0": it stands as text in the file's last records (seen in
- * reports of 2025.3). Null when it is not there: the head only has a build number.
+ * Version of the nsys that wrote a report, e.g. "2025.3.1.0": it is stored as text in the file's last records (in
+ * reports of 2025.3). Null when absent: the header has only a build number.
  */
 export function reportVersion(report: string): string | null {
   let file: number;
@@ -22,7 +22,7 @@ export function reportVersion(report: string): string | null {
 }
 
 export function versionIn(tail: string): string | null {
-  // Behind the name of the raw recording stands the command line, which may hold anything.
+  // After the name of the raw recording comes the command line, which may contain anything.
   const end = tail.lastIndexOf('.qdstrm');
   const known = end < 0 ? tail : tail.slice(0, end);
   return [...known.matchAll(/(?<![\d.])(20\d\d\.\d{1,2}\.\d{1,2}\.\d{1,4})(?![\d.])/g)].at(-1)?.[1] ?? null;
