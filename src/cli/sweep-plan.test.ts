@@ -169,7 +169,11 @@ test('memory of a run is estimated from its dimensions, and runs that do not fit
   // 6 738 415 616 parameters in 2 bytes, and 640 tokens of 32 layers × 2 × 4096 × 2 bytes, are 13.8 GB.
   expect(small!.memory_bytes!).toBeGreaterThan(13.8e9);
   expect(small!.memory_bytes!).toBeLessThan(16e9);
-  expect(small).toMatchObject({ fits: true, seconds: 41, basis: 'duration of an earlier run of this command' });
+  expect(small).toMatchObject({
+    fits: true,
+    seconds: 41,
+    basis: 'duration of an earlier run of this command',
+  });
   // 64 sequences have 21.5 GB of KV cache in addition to the weights.
   expect(large).toMatchObject({ fits: false });
   expect(large!.memory_bytes! - small!.memory_bytes!).toBeGreaterThan(63 * 640 * 32 * 2 * 4096 * 2);
