@@ -29,17 +29,17 @@ const partPrefix = '.inferscope-part';
 export interface ExportOptions {
   /** File to write; <id>.inferscope.tar.gz in the current folder by default. */
   output?: string;
-  /** Takes derived/ (reports, caches) along. */
+  /** Includes derived/ (reports, caches). */
   derived?: boolean;
   overwrite?: boolean;
-  /** Takes the profilers' own files along, which may hold the program's whole environment. */
+  /** Includes the profilers' raw files, which may contain the program's whole environment. */
   raw?: boolean;
 }
 
 /**
  * Artifacts that hold more than was asked for, kept as their profiler wrote them: an nsys report stores every
  * environment variable of the program it profiled, tokens too; the others have names of ranges, file paths and
- * arguments as the program gave them. They stay on this machine unless told otherwise. Tables and logs are redacted.
+ * arguments as the program gave them. They stay on this machine unless --raw is given. Tables and logs are redacted.
  */
 const rawReportKinds = new Set([
   'nsys-rep',
@@ -113,9 +113,9 @@ export async function exportSession(
 
 function exists(path: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `${path} exists already`,
-    why: 'An export does not replace a file unless told to.',
-    fix: 'Give another path with --output, or add --overwrite.',
+    what: `${path} already exists`,
+    why: 'An export does not overwrite a file.',
+    fix: 'Choose another path with --output, or add --overwrite.',
   });
 }
 

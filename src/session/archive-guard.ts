@@ -54,16 +54,16 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
 
   function limitOf(path: string): number {
     if (path === manifestName) return manifestLimitBytes;
-    if (!expected) throw refuse('it does not begin with its manifest', `The first file is ${path}.`);
+    if (!expected) throw refuse('its manifest is not the first file', `The first file is ${path}.`);
     if (path === manifestHashName) return 1024;
     if (path === userFileName) return userLimitBytes;
     if (path.startsWith('derived/')) {
       if (++derived.files > derivedLimitFiles)
-        throw refuse('it holds too many files', `More than ${derivedLimitFiles} in derived/.`);
+        throw refuse('it has too many files', `More than ${derivedLimitFiles} in derived/.`);
       return derivedLimitBytes - derived.bytes;
     }
     const announced = expected.get(path);
-    if (!announced) throw refuse(`it holds a file that its manifest does not list`, `The file is ${path}.`);
+    if (!announced) throw refuse(`it has a file that its manifest does not list`, `The file is ${path}.`);
     return announced.bytes;
   }
 
@@ -71,31 +71,28 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
     admit({ path, type, size }) {
       if (type === 'Directory') {
         throw refuse(
-          'it holds folders as entries of their own, as tar packs them',
-          'An archive of a session is files only, the manifest first, so that nothing is written unchecked.',
+          'it has folder entries, as written by tar',
+          'A session archive has only files, the manifest first, so that every file is checked.',
         );
       }
       const [top, ...rest] = path.split('/');
       const safe = rest.length > 0 && rest.every((part) => part !== '' && part !== '.' && part !== '..');
       if (!top || !sessionIdPattern.test(top) || !safe || path.includes('\\') || path.includes('\0')) {
-        throw refuse('an entry leads outside of the session', `The entry is ${JSON.stringify(path)}.`);
+        throw refuse('an entry has a path outside of the session', `The entry is ${JSON.stringify(path)}.`);
       }
       if (type !== 'File' && type !== 'OldFile') {
-        throw refuse(
-          `it holds a ${type}, and a session consists of files`,
-          `The entry is ${JSON.stringify(path)}.`,
-        );
+        throw refuse(`it has a ${type}; only files are allowed`, `The entry is ${JSON.stringify(path)}.`);
       }
       id ??= top;
       const inside = rest.join('/');
-      if (top !== id) throw refuse('it holds more than one session', `${id} and ${top}.`);
-      if (seen.has(inside)) throw refuse('a file is in it twice', `The file is ${inside}.`);
+      if (top !== id) throw refuse('it has more than one session', `${id} and ${top}.`);
+      if (seen.has(inside)) throw refuse('it has a duplicate file', `The file is ${inside}.`);
       seen.add(inside);
       const limit = limitOf(inside);
       if (size > limit) {
         throw refuse(
-          `${inside} is larger than announced`,
-          `It has ${formatBytes(size)}, at most ${formatBytes(limit)} are expected.`,
+          `${inside} is larger than stated in the manifest`,
+          `It has ${formatBytes(size)}, expected at most ${formatBytes(limit)}.`,
         );
       }
       if (inside.startsWith('derived/')) derived.bytes += size;

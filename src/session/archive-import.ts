@@ -78,8 +78,8 @@ function requireFile(archive: string): void {
   if (found?.isFile()) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
     what: `${archive} is not a file`,
-    why: found ? 'It is a folder or something else that is not a file.' : 'There is nothing of this name.',
-    fix: 'Give a file that inferscope session export wrote.',
+    why: found ? 'It is a folder or something else that is not a file.' : 'It does not exist.',
+    fix: 'Give a file written by inferscope session export.',
   });
 }
 
@@ -144,7 +144,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
         if (paddingBytes > paddingLimitBytes)
           failure ??= refusedArchive(
             archive,
-            'it goes on after its end',
+            'it has data after its end',
             `More than ${formatBytes(paddingLimitBytes)} follow the last file.`,
           );
         if (failure !== null) throw failure;
@@ -204,7 +204,7 @@ function readable(archive: string, error: unknown): unknown {
   const cutOff = code === 'Z_BUF_ERROR' || /[Tt]runcated|unexpected end/.test(messageOf(error));
   return refusedArchive(
     archive,
-    cutOff ? 'it ends too early' : 'it is damaged, or not a session archive at all',
+    cutOff ? 'it is truncated' : 'it is damaged, or not a session archive at all',
     `Reading it stopped with: ${messageOf(error)}.`,
     error,
   );
@@ -234,7 +234,7 @@ function requireSame(id: string, imported: ManifestFile, home: Home): void {
   const kept = readManifest(join(home.sessions, id), id);
   if (kept.sha256 === imported.sha256 || isSameWithoutRaw(kept, imported)) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
-    what: `another session ${id} is kept here already`,
+    what: `another session ${id} already exists`,
     why: `Its content differs from the archive's (manifest ${kept.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,
     fix: `To replace it: inferscope session export ${id}, session delete ${id}, then import again.`,
   });

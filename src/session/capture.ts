@@ -137,8 +137,8 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
   const twice = summary.captures.find(({ capture_id }) => known.has(capture_id));
   if (twice) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${old.id} has a capture ${twice.capture_id} already`,
-      why: 'A capture is never replaced: what was kept stays as it is.',
+      what: `session ${old.id} already has a capture ${twice.capture_id}`,
+      why: 'Captures are never replaced.',
       fix: 'Give the new capture another id.',
     });
   }
@@ -146,7 +146,7 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
   const taken = written.artifacts.find(({ path }) => paths.has(path));
   if (taken) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${old.id} has a file ${taken.path} already`,
+      what: `session ${old.id} already has a file ${taken.path}`,
       why: 'Another process added it while this capture was being written.',
       fix: 'Add the capture again.',
     });

@@ -43,7 +43,7 @@ function nameStillFree(name: string | null, home: Home): { name: string | null; 
     checkNewName(name, home);
     return { name, issue: null };
   } catch {
-    const text = `The name ${name} was taken by another session while this one ran; it is kept without a name.`;
+    const text = `The name ${name} was taken by another session during the run; this session has no name.`;
     return { name: null, issue: { code: 'name_taken', severity: 'warning', text } };
   }
 }
@@ -59,11 +59,11 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
   const createdAt = session.createdAt ?? new Date();
   removeStaleFolders(home);
   const temporary = await createTemporaryFolder(home).catch((error: unknown) => {
-    throw asStorageFailure(error, { path: home.sessions, doing: 'begin a session', home: true });
+    throw asStorageFailure(error, { path: home.sessions, doing: 'start a session', home: true });
   });
   const files = await openSessionFiles(temporary.path).catch(async (error: unknown) => {
     await remove(temporary.path);
-    throw asStorageFailure(error, { path: temporary.path, doing: 'begin a session', home: true });
+    throw asStorageFailure(error, { path: temporary.path, doing: 'start a session', home: true });
   });
 
   let used = false;
@@ -96,7 +96,7 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
       }
     } catch (error) {
       await abandon();
-      throw asStorageFailure(error, { path: home.sessions, doing: 'keep the session', home: true });
+      throw asStorageFailure(error, { path: home.sessions, doing: 'save the session', home: true });
     }
   }
 

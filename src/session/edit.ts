@@ -56,7 +56,7 @@ function checkTag(tag: string): void {
   if (/^[^\s,-][^\s,]{0,63}$/.test(tag)) return;
   throw new InferscopeError('E_USAGE', {
     what: `"${tag}" cannot be a tag`,
-    why: 'Tags have 1 to 64 characters without spaces and commas and do not begin with a dash.',
+    why: 'Tags have 1 to 64 characters without spaces or commas and do not start with a dash.',
     fix: 'For example: inferscope session tag @last baseline h100',
   });
 }

@@ -154,7 +154,7 @@ function parseMessage(line: string): SqlMessage | null {
 function tooSlow(seconds: number): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
     what: `sql: the query was stopped after ${seconds} s`,
-    why: 'That is its time limit.',
+    why: 'It reached its time limit.',
     fix: `Aggregate or filter more, or raise it: --timeout-s ${seconds * 10}`,
   });
 }
@@ -164,7 +164,7 @@ function tooMuchMemory(
   { memoryLimitBytes }: Pick<SqlLimits, 'memoryLimitBytes'>,
 ): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
-    what: 'sql: the query needs more memory than it may have',
+    what: 'sql: the query exceeded its memory limit',
     why: `${why}; the limit is ${formatBytes(memoryLimitBytes)} and what Node and DuckDB need around it.`,
     fix: `Select fewer columns, aggregate before joining, or raise it: --memory-limit ${formatBytes(4 * memoryLimitBytes).replace(' ', '')}`,
   });
@@ -173,17 +173,17 @@ function tooMuchMemory(
 function tooLarge(): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
     what: `sql: the result is larger than ${formatBytes(maxResultBytes)}`,
-    why: 'That much text is not printed.',
+    why: 'Larger results are not printed.',
     fix: 'Select fewer columns or rows; the Parquet files themselves are in the session folder (inferscope session show).',
   });
 }
 
 function endedEarly(talk: string, signal: NodeJS.Signals | null): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
-    what: `sql: the process that ran the query ended early${signal ? ` (${signal})` : ''}`,
+    what: `sql: the query process exited early${signal ? ` (${signal})` : ''}`,
     why:
       talk.trim().split('\n').slice(-3).join('\n') ||
-      'The system ended it, most likely for the memory it took.',
+      'The system killed it, probably because of its memory use.',
     fix: 'Select fewer columns, aggregate before joining, or lower --memory-limit so that DuckDB spills earlier.',
   });
 }

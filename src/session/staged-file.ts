@@ -30,6 +30,6 @@ export function badValue(table: string, column: string, value: unknown): Infersc
   return new InferscopeError('E_TRACE_FILE', {
     what: `table ${table}: ${column} cannot hold ${String(value)}`,
     why: 'Times and counts are integers below 2^53, other numbers finite; capture ids are file names.',
-    fix: 'The file the row came from is damaged or in another unit; if it is whole, please report it with the file.',
+    fix: 'The file the row came from is damaged or in another unit; if the file is intact, please report it.',
   });
 }

@@ -85,7 +85,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
         context.fix ??
         (context.home
           ? 'Choose another folder: INFERSCOPE_HOME=/a/writable/folder inferscope …'
-          : 'Give a path in a folder that you may write to.'),
+          : 'Choose a path in a writable folder.'),
     },
     { cause: error },
   );
@@ -96,7 +96,7 @@ export function diskFull(context: StorageContext, cause?: unknown): InferscopeEr
   const free = freeBytes(context.path);
   const needed =
     context.neededBytes === undefined || context.neededBytes === null
-      ? 'How much more it needs is not known'
+      ? 'The required space is unknown'
       : `It needs ${formatBytes(context.neededBytes)}`;
   return new InferscopeError(
     'E_DISK_FULL',
@@ -105,7 +105,7 @@ export function diskFull(context: StorageContext, cause?: unknown): InferscopeEr
       why: `${needed}; ${free === null ? 'the free space could not be read' : `${formatBytes(free)} are free there`}.`,
       fix: context.home
         ? 'Free space (inferscope session list shows sizes, session delete removes one), or set INFERSCOPE_HOME to a larger disk.'
-        : 'Free space there, or give a path on a larger disk.',
+        : 'Free space there, or choose a path on a larger disk.',
     },
     { cause },
   );

@@ -85,7 +85,7 @@ export async function writeUser(folder: string, user: UserData): Promise<void> {
 }
 
 /**
- * Changes user.json. A damaged one is kept beside the new one, one of a newer major is refused.
+ * Changes user.json. A damaged file is saved next to the new one; a newer major version is rejected.
  * @throws E_SESSION_NEWER, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function changeUser(folder: string, change: (user: UserData) => UserData): Promise<UserData> {
