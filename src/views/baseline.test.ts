@@ -69,7 +69,7 @@ test('a check: finding, figures with their interval, why nothing is claimed; 80 
   expect(text).toMatch(/cpu model +A +–/);
 });
 
-test('a baseline that was set tells how many of its metrics can carry a claim', () => {
+test('baseline set reports how many of its metrics can be tested', () => {
   const metric = {
     unit: 'ms',
     better: 'lower' as const,

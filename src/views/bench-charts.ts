@@ -12,7 +12,7 @@ import {
   type TimedMetric,
 } from './bench-series.js';
 
-/** Knees and limits found, one mark a batch size; whose it is only where the lines differ. */
+/** Knees and limits found, one mark per batch size; named by line only where lines differ. */
 function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   const lines = batchLines(data);
   const found = lines.flatMap(({ name, variant, points }) => {
@@ -24,9 +24,9 @@ function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   });
   return batchSizes(lines).flatMap((size, x) => {
     const words = ['knee', 'out of memory'].flatMap((what) => {
-      const whose = found.filter((one) => one.size === size && one.what === what).map(({ name }) => name);
-      if (whose.length === 0) return [];
-      return [whose.length === lines.length ? what : `${what}: ${whose.join(', ')}`];
+      const names = found.filter((one) => one.size === size && one.what === what).map(({ name }) => name);
+      if (names.length === 0) return [];
+      return [names.length === lines.length ? what : `${what}: ${names.join(', ')}`];
     });
     return words.length > 0 ? [{ x, name: words.join('\n'), color: 'ink' as const }] : [];
   });

@@ -153,8 +153,8 @@ export function fitSections(data: BenchResult): Section[] {
 }
 
 /** "TTFT = 18.2 + 0.0121 × prompt tokens ms (error 1.3 %, R² 0.9998, n = 4)" */
-const fitText = (fit: BenchFit, whose: string): Text => [
-  `${whose}${fit.y} = `,
+const fitText = (fit: BenchFit, label: string): Text => [
+  `${label}${fit.y} = `,
   ...fit.coefficients.flatMap((coefficient, power): (string | { n: number; unit: string })[] => [
     power === 0 ? '' : coefficient < 0 ? ' − ' : ' + ',
     { n: power === 0 ? coefficient : Math.abs(coefficient), unit: '' },

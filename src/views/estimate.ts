@@ -153,7 +153,7 @@ function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: re
   };
 }
 
-/** GPUs that hold equally much stand in one column. */
+/** GPUs with equal memory share one column. */
 function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: string }[] {
   const groups = new Map<string, number[]>();
   for (const { gpu } of gpus) {

@@ -6,7 +6,7 @@ export function mainSeries({ timeline: { series } }: MemoryResult): MemorySeries
   return used.length > 0 ? used : series;
 }
 
-/** Devices whose allocator reported, as parts of charts; null is the host. */
+/** Devices with allocator reports, as parts of charts; null is the host. */
 export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[] =>
   [...new Set(allocator.map(({ gpu }) => gpu))].toSorted((a, b) => (a ?? -1) - (b ?? -1));
 

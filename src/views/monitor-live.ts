@@ -12,7 +12,7 @@ export interface LiveGpu {
   powerLimitW: number | null;
   smClockMhz: number | null;
   temperatureC: number | null;
-  /** What holds the clocks down, in words; empty when nothing does; null where nobody tells. */
+  /** Throttle reasons as text; empty without any; null if not reported. */
   limitedBy: readonly string[] | null;
   pcieTxMbPerS: number | null;
   pcieRxMbPerS: number | null;

@@ -94,7 +94,7 @@ it.each([
   expect(text.some((line) => line.includes('guidellm.tpot'))).toBe(level === 2);
 });
 
-it('draws the same values as Markdown and as a page, whose names cannot become mark-up', () => {
+it('draws the same values as Markdown and as a page, with names escaped', () => {
   const markdown = markdownView(view);
   expect(markdown).toContain('| ttft \\* | same definition | 41.0 ms | 88.0 ms | 10 |');
   expect(markdown).toContain('includes TTFT &lt;b&gt;');

@@ -29,7 +29,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
   const foreign = [...new Set(metrics.filter((one) => !one.defined_as_ours).map(({ name }) => name))];
-  // A log has nothing of ours and no requests: its own metrics are all that it tells.
+  // A log has only its own metrics.
   const comparable =
     foreign.length < new Set(metrics.map(({ name }) => name)).size ||
     captures.some(({ points }) => points.some(({ requests }) => requests !== null));

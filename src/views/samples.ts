@@ -39,7 +39,7 @@ export function samplesTable(
   };
 }
 
-/** What tells most about a doubtful run first; what these do not name follows. */
+/** The most important metrics for a doubtful run first; others follow. */
 const readingOrder = [
   'cores_busy',
   'utilization_percent',

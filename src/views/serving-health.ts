@@ -119,7 +119,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
       t: 'notes',
       level: 3,
       items: [
-        'Shorter, longer: requests whose output was shorter or longer than requested.',
+        'Shorter, longer: requests with shorter or longer output than requested.',
         'Chunks ≠ tokens: requests in which a chunk had several tokens, or an unknown number.',
       ],
     },

@@ -25,7 +25,7 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
         cells: [
           { code: session.id },
           [session.name ?? '', ...session.tags.map((tag) => `#${tag}`)].join(' ').trim(),
-          session.bytes === null ? { missing: 'not told' } : bytes(session.bytes),
+          session.bytes === null ? { missing: 'unknown' } : bytes(session.bytes),
           leadOf(session),
         ],
       })),

@@ -28,8 +28,8 @@ export function withoutAlike<T>(
   const [first] = things;
   if (first === undefined || things.length === 1) return { columns: [...columns], alike: [] };
   const same = ({ id, of }: ColumnOf<T>): boolean => {
-    const told = JSON.stringify(of(first));
-    return !kept.includes(id) && things.every((one) => JSON.stringify(of(one)) === told);
+    const value = JSON.stringify(of(first));
+    return !kept.includes(id) && things.every((one) => JSON.stringify(of(one)) === value);
   };
   const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
   const alike = columns.filter((column) => same(column) && !isMissing(column.of(first)));
