@@ -10,25 +10,25 @@ import { type ModelSettings, requireKey } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet } from './recorder.js';
 import type { Redactor } from './redactor.js';
-import { tellingNames } from './telling-names.js';
+import { programNames } from './telling-names.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
 export interface AskOptions {
   settings: ModelSettings;
   mode: AskMode;
   question: string;
-  /** Given with the question, [q0]; redacted here. */
+  /** Data sent with the question, [q0]; redacted here. */
   opening: unknown;
   tools: readonly AskTool[];
   context: ToolContext;
   redact: Redactor;
   signal: AbortSignal;
-  /** Instead of the default ones. */
+  /** Replaces the default tools. */
   limits?: Partial<AskLimits>;
   /** The conversation that is continued. */
   before?: { messages: ModelMessage[]; queries: RecordedQuery[] };
   onQuery?: (query: RecordedQuery) => void;
-  /** What whoever asked should know besides the answer. */
+  /** Notes for the user about the answer. */
   onNote?: (text: string) => void;
 }
 
@@ -43,7 +43,7 @@ const defaultSteps: Record<AskMode, number> = { question: 10, deeper: 30, narrat
 
 /**
  * Asks the model, which may call the read-only tools, and checks every number of its answer against what they returned.
- * @throws what modelFailure makes of whatever goes wrong; E_MODEL_ACCESS without a key
+ * @throws errors from modelFailure; E_MODEL_ACCESS without a key
  */
 export async function ask(options: AskOptions): Promise<Asked> {
   const { settings, mode, redact, signal, before } = options;
@@ -65,7 +65,7 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const result = await replies(options, user, record, steps, budget);
   const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
   const asked = [...(before?.queries ?? []), ...given, ...record.queries];
-  const names = (await Promise.all(options.context.sessions.map(tellingNames))).flat();
+  const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
   const known = evidenceOf(asked, question, [...new Set([...names, ...names.map(redact.text)])]);
   const whole = result.text.trim();
   const said = whole.slice(0, budget.limits.answerCharacters);
@@ -141,7 +141,7 @@ async function replies(
   } catch (error) {
     if (!(await refusesTools(error))) throw await modelFailure(error, settings, signal.aborted);
   }
-  onNote?.(`${settings.model} takes no tools: it answers from what came with the question, [q0], alone`);
+  onNote?.(`${settings.model} takes no tools: it answers only from the data sent with the question, [q0]`);
   try {
     return await generateText(request);
   } catch (error) {
@@ -162,7 +162,7 @@ function costOf(settings: ModelSettings, input: number | undefined, output: numb
       'no price is configured (input_usd_per_million, output_usd_per_million of ai: in inferscope.yaml)',
     );
   if (input === undefined || output === undefined)
-    return missing('no_usage', 'the server did not tell how many tokens it counted');
+    return missing('no_usage', 'the server did not report token counts');
   return figure(
     (input * priceIn + output * priceOut) / 1e6,
     'USD',

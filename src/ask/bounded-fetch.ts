@@ -51,7 +51,7 @@ function counted(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
 const tooLong = (bytes: number): InferscopeError =>
   new InferscopeError('E_SERVER_RESPONSE', {
     what: `a reply of the model's server is longer than ${bytes / 2 ** 20} MiB`,
-    why: 'No answer is that long, so the rest was not read.',
+    why: 'This is longer than any answer, so the rest was not read.',
     fix: 'Check the URL and the model (INFERSCOPE_AI_URL, ai: base_url); --model none answers from the session alone.',
   });
 
@@ -59,7 +59,7 @@ function redirected(from: URL, location: string | null): InferscopeError {
   const to = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : null;
   return new InferscopeError('E_SERVER_RESPONSE', {
     what: `${from.host} redirects to ${to ? to.host : 'no valid URL'}`,
-    why: 'Redirects are not followed: the key and the data are for the configured server. Nothing was sent to another one.',
+    why: 'Redirects are not followed: the key and the data are for the configured server. Nothing was sent to any other server.',
     fix: to
       ? `If you trust ${to.host}, configure the URL that it redirects to (${to.origin}${to.pathname}, without the last part): INFERSCOPE_AI_URL, or ai: base_url`
       : 'Check the URL (INFERSCOPE_AI_URL, ai: base_url).',

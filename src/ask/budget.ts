@@ -1,6 +1,6 @@
-/** Bounds of one question to a language model, whatever the server answers. */
+/** Limits of one question to a language model, independent of the server's replies. */
 export interface AskLimits {
-  /** Tool calls taken from one reply. */
+  /** Maximum tool calls per reply. */
   callsPerReply: number;
   callsAtOnce: number;
   /** Of one reply, decompressed. 128k tokens of text are about 0.5 MB. */
@@ -34,7 +34,7 @@ export class AskBudget {
     this.limits = { ...defaultAskLimits, ...limits };
   }
 
-  /** Which budget is used up, for a person; null while there is some of each. */
+  /** The used-up budget in words; null while all have some left. */
   usedUp(tokens: number): string | null {
     const { seconds, tokens: mostTokens, bytes } = this.limits;
     if (performance.now() - this.#started >= seconds * 1000) return `${seconds} s`;
@@ -43,7 +43,7 @@ export class AskBudget {
   }
 }
 
-/** Runs at most `most` of the tasks at a time; the others wait for their turn. */
+/** Runs at most `most` tasks concurrently. */
 export function atMost(most: number): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

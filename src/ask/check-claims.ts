@@ -4,29 +4,29 @@ import { anyWithin, firstFrom, stepsTaken, ValueIndex, type KnownValue } from '.
 import { valuesOf } from './values.js';
 import { numbersIn, type WrittenNumber } from './written-numbers.js';
 
-/** Ordinals, a pair, "1.0 of something": small whole numbers are counted by everybody. */
+/** Small whole numbers (ordinals, pairs) are not checked. */
 const trivial = new Set([0, 1, 2]);
-/** Beyond so many values of the cited queries any number is the ratio of some two of them. */
+/** With more values in the cited queries, any number equals the ratio of some pair. */
 const mostForPairs = 40;
-/** Where a number stands in for more digits than it shows: "about 3 ms". */
+/** Markers of rounded numbers: "about 3 ms". */
 const slack = 1.02;
-/** A number holds only where a random one of its size and digits would agree by chance less often than this. */
+/** A number is accepted only if a random one with the same size and digits would match less often than this. */
 const byChance = { cited: 0.9, elsewhere: 0.15 };
 /** Values this near to a number are looked at: between four fifths and five quarters of it. */
 const nearby = 1.25;
-/** Of fewer steps of its last digit in there nothing can be told: two digits of a percentage. */
+/** With fewer steps of its last digit in this range, chance cannot be estimated: two digits of a percentage. */
 const fewestSteps = 6;
-/** Whole numbers up to here agree with anything; the query that its sentence cites is asked for, and that is all. */
+/** Whole numbers up to this match anything, so only the cited query is required. */
 const smallCount = 100;
 
 export interface CheckedAnswer {
-  /** The answer with " (unverified)" behind every number that nothing returned, and " (no such query)" in citations of none. */
+  /** The answer with " (unverified)" after every number that no query returned, and " (no such query)" in invalid citations. */
   text: string;
   claims: Claim[];
 }
 
 /**
- * Whether a tool returned the numbers that an answer states. A number holds when it is one of the values of the queries
+ * Checks the numbers of an answer against those that tools returned. A number is accepted if it is one of the values of the queries
  * that its sentence cites, in its unit and to the digits shown, or the ratio, difference, sum or relative change of two of
  * them; without a citation, and for what is worked out, only where it would hardly agree by chance: with hundreds of values
  * some number fits anything. A value of no known unit answers for no unit. Numbers of the question itself are no claims.

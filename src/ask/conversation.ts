@@ -28,7 +28,7 @@ const conversationSchema = z.object({
   turns: z.array(turnSchema),
 });
 
-/** Whoever wrote the file, it brings no instructions of its own; the rest is checked before it is sent. */
+/** The file cannot contain instructions; the rest is checked before it is sent. */
 function isTurnsMessage(value: unknown): boolean {
   const role = (value as { role?: unknown } | null)?.role;
   return role === 'user' || role === 'assistant' || role === 'tool';
@@ -40,7 +40,7 @@ export type Turn = z.infer<typeof turnSchema>;
 export async function readConversation({ folder, sha256 }: Session): Promise<Turn[]> {
   try {
     const text = await readFile(join(folder, 'derived', conversationFile), 'utf8');
-    // derived/ may come from somebody else's archive.
+    // derived/ may come from another user's archive.
     const kept = conversationSchema.parse(JSON.parse(text));
     return kept.session_sha256 === sha256 ? kept.turns : [];
   } catch {
@@ -49,7 +49,7 @@ export async function readConversation({ folder, sha256 }: Session): Promise<Tur
 }
 
 /**
- * What a conversation is continued with. It is redacted again: what was allowed then may not be allowed now.
+ * The messages that continue a conversation, redacted again, because permissions may have changed.
  * @throws E_USAGE when there is none
  */
 export async function continued(session: Session, redact: Redactor) {
@@ -58,7 +58,7 @@ export async function continued(session: Session, redact: Redactor) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${session.id} has no conversation to continue`,
       why: 'No model has answered a question about it yet, or the session was changed since.',
-      fix: 'Leave --continue out to begin one.',
+      fix: 'Omit --continue to start one.',
     });
   }
   const { modelMessageSchema } = await import('ai');
@@ -68,7 +68,7 @@ export async function continued(session: Session, redact: Redactor) {
 }
 
 /**
- * Keeps a turn beside the session: as a conversation of its own, or behind the turns so far.
+ * Saves a turn in the session's folder: as a new conversation, or appended to the previous turns.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function keepTurn(session: Session, turn: Turn, continues: boolean): Promise<void> {
@@ -83,6 +83,6 @@ export async function keepTurn(session: Session, turn: Turn, continues: boolean)
     await rename(fresh, path);
   } catch (error) {
     await rm(fresh, { force: true });
-    throw asStorageFailure(error, { path: folder, doing: 'keep the conversation', home: true });
+    throw asStorageFailure(error, { path: folder, doing: 'save the conversation', home: true });
   }
 }

@@ -4,14 +4,14 @@ import { ValueIndex, type KnownValue } from './value-index.js';
 import { sqlUnits, withoutTexts } from './sql-units.js';
 import { valuesOf } from './values.js';
 
-/** Tools whose texts are ours, or the program's own; those of the others are names, and documentation. */
-const tellingTools = new Set(['findings', 'waterfall', 'comparison', 'program_output', 'model_arithmetic']);
+/** Tools that return our texts or the program's; other tools return names and documentation. */
+const textTools = new Set(['findings', 'waterfall', 'comparison', 'program_output', 'model_arithmetic']);
 
 /**
- * Numbers that may be stated: what the queries returned. A query that failed returned nothing (its message may quote the
- * query). What whoever asked wrote into the query comes back from no table: numbers of its own text are not counted, and a
- * query that calculates with one that nothing returned before is no evidence at all.
- * @param names texts that programs chose and that hold numbers; they are none of ours
+ * Numbers that an answer may state: those that queries returned. A failed query returned nothing (its message may quote the
+ * query). Constants in a query are not measurements: numbers of its own text do not count, and a query that computes with a
+ * number that was not returned before is not evidence.
+ * @param names texts chosen by programs that contain numbers; they do not count
  */
 export function evidenceOf(
   queries: readonly RecordedQuery[],
@@ -23,7 +23,7 @@ export function evidenceOf(
   for (const { id, tool, input, error, data } of queries) {
     if (error !== null) continue;
     if (tool !== 'sql') {
-      known.add(valuesOf(data, id, { texts: tellingTools.has(tool), names }));
+      known.add(valuesOf(data, id, { texts: textTools.has(tool), names }));
       continue;
     }
     // 2**30 and 10^6 are numbers of their own.
@@ -54,7 +54,7 @@ const number = String.raw`(?<![\w.$])(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)(?!
 const numbered = (text: string): number => Number(text.replaceAll('_', ''));
 
 /**
- * Numbers beside + − * /. floor(x / n) * n: n is a bucket's width and no part of the result. */
+ * Operands of + − * /. In floor(x / n) * n, n is a bucket width and not part of the result. */
 function calculatedWith(sql: string): number[] {
   const isSign = (operator: string, at: number): boolean =>
     operator === '-' &&

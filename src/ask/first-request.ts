@@ -12,7 +12,7 @@ export interface FirstRequest {
   body: Record<string, unknown>;
 }
 
-/** Ends the request where it would leave. */
+/** Aborts the request before it is sent. */
 class NotSent extends Error {}
 
 /** The first request exactly as `ask` would send it; nothing is sent. The key is in a header, which is not shown. */

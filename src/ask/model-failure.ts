@@ -24,8 +24,8 @@ export async function modelFailure(
   if (interrupted) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'interrupted before the answer was complete',
-      why: 'Nothing of it was kept in the session.',
-      fix: `Ask again, or leave the model out: ${without}`,
+      why: 'Nothing of it was saved in the session.',
+      fix: `Ask again, or use no model: ${without}`,
     });
   }
   if (isTimeout(last)) {
@@ -50,12 +50,12 @@ export async function modelFailure(
       what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
       why: `It said: ${said}`,
       fix: tooLong.test(said)
-        ? `The question comes with the findings of the session: take a model with a longer context than ${model} has; ${without}`
+        ? `The question comes with the findings of the session: use a model with a longer context than ${model}; ${without}`
         : status === 404
           ? `Check the URL ${baseUrl} and the model's name, ${model}; ${without}`
           : status === 429 || status >= 500
             ? `Try again later; ${without}`
-            : `Check the model's name, ${model}, and that it takes tools; ${without}`,
+            : `Check the model's name, ${model}, and that it supports tools; ${without}`,
     });
   }
   if (isNetwork(last)) return unreachable(host, baseUrl, last);
@@ -70,7 +70,7 @@ export async function modelFailure(
   );
 }
 
-/** Servers say that they, or their model, cannot do tools with a 4xx that names them. */
+/** Servers that do not support tools answer with a 4xx that mentions tools. */
 export async function refusesTools(error: unknown): Promise<boolean> {
   const { APICallError, RetryError } = await import('ai');
   const last = RetryError.isInstance(error) ? error.lastError : error;
@@ -118,9 +118,9 @@ function saidBy(body: string | undefined): string | null {
   if (!body) return null;
   try {
     const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
-    const told =
+    const stated =
       typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error;
-    const text = [told, message].find((one) => typeof one === 'string');
+    const text = [stated, message].find((one) => typeof one === 'string');
     if (typeof text === 'string') return text.slice(0, 400);
   } catch {
     // Not JSON: a proxy's page.

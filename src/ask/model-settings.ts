@@ -70,7 +70,7 @@ export function modelSettings(
   const baseUrlFrom = ownUrl ? 'environment' : (fileUrl?.from ?? 'default');
   const named = first('api_key_env')?.section.api_key_env;
   const apiKeyEnv = named ?? defaults[provider].apiKeyEnv;
-  // A checked-out project must not have the user's key for one provider sent to a server of its own choice.
+  // A checked-out project must not redirect the user's key for a provider to another server.
   const foreign = baseUrlFrom === 'project' && named === undefined && !isLoopback(baseUrl);
   return {
     provider,
@@ -86,7 +86,7 @@ export function modelSettings(
   };
 }
 
-/** Whether commands may ask of their own accord: not a server that only the project's file names. */
+/** Whether commands may query the model automatically: not if only the project's file names the server. */
 export function mayAskUnasked({ baseUrl, baseUrlFrom }: ModelSettings): boolean {
   return baseUrlFrom !== 'project' || isLoopback(baseUrl);
 }
@@ -111,8 +111,8 @@ function providerOf(text: string): AiProvider {
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
     what: `INFERSCOPE_AI_PROVIDER is "${text}"`,
-    why: `It is one of: ${aiProviders.join(', ')}.`,
-    fix: 'export INFERSCOPE_AI_PROVIDER=anthropic, or leave it out for an OpenAI-compatible server.',
+    why: `It must be one of: ${aiProviders.join(', ')}.`,
+    fix: 'export INFERSCOPE_AI_PROVIDER=anthropic, or unset it for an OpenAI-compatible server.',
   });
 }
 
@@ -121,7 +121,7 @@ function checkedUrl(text: string): string {
   if (url && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
   throw new InferscopeError('E_USAGE', {
     what: `the URL of the model's server is "${text}"`,
-    why: 'It must begin with http:// or https://.',
+    why: 'It must start with http:// or https://.',
     fix: 'export INFERSCOPE_AI_URL=http://127.0.0.1:8000/v1',
   });
 }

@@ -5,7 +5,7 @@ import type { Session } from '../session/open.js';
 import { briefFindings } from './tools/findings.js';
 import { briefStage } from './tools/waterfall.js';
 
-/** question: someone asked. deeper: with more steps, and the next capture. narrative: nobody asked, tell what matters. */
+/** question: asked by the user. deeper: more steps, and the next capture. narrative: automatic summary. */
 export type AskMode = 'question' | 'deeper' | 'narrative' | 'comparison';
 
 const rules = `You are the analyst inside inferscope, a profiler of LLM inference. You explain a measurement that is stored; you cannot change or run anything.
@@ -39,8 +39,8 @@ export const systemPrompt = (mode: AskMode): string => rules + perMode[mode];
 const questions: Record<AskMode, string> = {
   question: 'Where does the time go, why, and what should be changed first?',
   deeper: 'Where does the time go, why, and what should be changed first?',
-  narrative: 'Tell what the measurement shows.',
-  comparison: 'Tell what changed between these sessions, and why.',
+  narrative: 'Explain what the measurement shows.',
+  comparison: 'Explain what changed between these sessions, and why.',
 };
 
 export const defaultQuestion = (mode: AskMode): string => questions[mode];
@@ -87,7 +87,7 @@ export function openingData(session: Session, explained: ExplainResult) {
     ...briefFindings({ ...explained, findings: findings.slice(0, most.findings) }),
     stages: stages.slice(0, most.stages).map((stage) => briefStage(stage)),
     ...(left.stages > 0 || left.findings > 0
-      ? { more: 'the tools findings and waterfall have those that are left out here' }
+      ? { more: 'the tools findings and waterfall return the omitted ones' }
       : {}),
   };
 }

@@ -9,14 +9,14 @@ import type { AskTool, ToolContext } from './tools/tool.js';
 /** Characters of one result; a model that needs more asks for less at a time. */
 const mostCharacters = 24_000;
 
-/** A query with what the model was told: redacted, so that its numbers are the ones that can be stated. */
+/** A query with the redacted result that the model received; only these numbers may be stated. */
 export interface RecordedQuery extends AskedQuery {
   data: unknown;
 }
 
 export interface Recorder {
   queries: RecordedQuery[];
-  /** Runs one tool; failures are told to the model, it may ask again. @returns the text that the model reads */
+  /** Runs one tool; failures are returned to the model, which may retry. @returns the text for the model */
   call(tool: AskTool, input: unknown): Promise<string>;
   /** What the model asked in a way that no tool takes. */
   refused(tool: string, input: unknown, error: unknown): void;
@@ -76,7 +76,7 @@ function cut(data: unknown): unknown {
   for (let size = sizeOf(left); size > mostCharacters; size = sizeOf(left)) {
     const [key, list] = longestList(left) ?? [];
     if (key === undefined || list === undefined || list.length === 0)
-      return { note: `the result is too long (${size} characters): ask for less` };
+      return { note: `the result is too long (${size} characters): request less` };
     const kept = list.slice(0, Math.min(list.length - 1, Math.floor((list.length * mostCharacters) / size)));
     left = { ...(left as object), [key]: kept, cut: `${key} is cut to its first entries` };
   }

@@ -28,7 +28,7 @@ const folders = new Set(
 );
 const fileEnding =
   /\.(?:py|pyc|ipynb|so(?:\.\d+)*|json|jsonl|ya?ml|toml|txt|log|csv|sh|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|safetensors|onnx|gguf|ptx?h?|bin|nsys-rep|ncu-rep|sqlite|parquet|gz|zip|html|md)$/i;
-/** A source file's own name tells which line to change. */
+/** Names of source files are kept: they show which line to change. */
 const sourceFile = /\.(?:py|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|sh|so(?:\.\d+)*)$/i;
 /** Not behind a letter (tokens/s, W/m), a slash or a dot (./x, ../x). */
 const posixPath = /(?<![\w/.\]%])(~?)\/(?!\/)([^\s"'`<>|;,()[\]{}:=*?]+)/g;

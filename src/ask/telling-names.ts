@@ -2,7 +2,7 @@ import { type TableName, tables } from '../model/tables.js';
 import type { Session } from '../session/open.js';
 import { numbersIn } from './written-numbers.js';
 
-/** Columns whose texts programs and files chose. */
+/** Columns with texts chosen by programs and files. */
 const nameColumns = new Set(['name', 'short_name', 'raw_name']);
 /** More of them than any program has; what is left out can only make a number look returned. */
 const mostNames = 5000;
@@ -11,8 +11,8 @@ const mostNames = 5000;
  * Names that hold numbers: a kernel or a range may be called "takes 42 ms", and our sentences quote names. Longest first, so
  * that a name inside another is taken out with it.
  */
-export async function tellingNames({ manifest, user, connect }: Session): Promise<string[]> {
-  const told = [manifest.title, user.name ?? ''];
+export async function programNames({ manifest, user, connect }: Session): Promise<string[]> {
+  const stated = [manifest.title, user.name ?? ''];
   const filled = Object.entries(manifest.tables)
     .filter(([, files]) => files.some(({ rows }) => rows > 0))
     .map(([name]) => name);
@@ -28,10 +28,10 @@ export async function tellingNames({ manifest, user, connect }: Session): Promis
         `SELECT DISTINCT name FROM (${parts.join(' UNION ALL ')})
          WHERE regexp_matches(name, '(^|[^A-Za-z0-9_.])[0-9]') ORDER BY length(name) DESC LIMIT ${mostNames}`,
       );
-      told.push(...rows.map(({ name }) => name));
+      stated.push(...rows.map(({ name }) => name));
     } finally {
       await database.close();
     }
   }
-  return told.filter((name) => numbersIn(name).length > 0).toSorted((a, b) => b.length - a.length);
+  return stated.filter((name) => numbersIn(name).length > 0).toSorted((a, b) => b.length - a.length);
 }

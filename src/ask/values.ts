@@ -9,7 +9,7 @@ export interface ValuesOptions {
   unitOf?: (key: string) => Unit | null;
   /** Texts that programs and files chose (names): what stands in them is no number of ours. */
   names?: readonly string[];
-  /** Numbers that are not counted: whoever asked wrote them. */
+  /** Numbers that do not count, because they are from the question. */
   without?: (value: number) => boolean;
 }
 

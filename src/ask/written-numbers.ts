@@ -39,7 +39,7 @@ export function numbersIn(text: string): WrittenNumber[] {
   return ranges(found, plain).filter(({ start, unit }) => unit !== null || !inCode(start));
 }
 
-/** Dates and times of day are told, not measured. */
+/** Dates and times of day are not measurements. */
 const moments =
   /\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d{2}(?::\d{2})?\b/g;
 

@@ -36,12 +36,12 @@ export function warn(text: string): void {
 }
 
 /** Minimum layout width; a narrower terminal wraps lines. */
-const leastWidth = 40;
+const minWidth = 40;
 
 /** Width: COLUMNS, else that of the stream's terminal; 80 for a file or a pipe. */
 export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number {
   const said = Number(process.env['COLUMNS']);
-  return Math.max(leastWidth, Number.isSafeInteger(said) && said > 0 ? said : stream.columns || 80);
+  return Math.max(minWidth, Number.isSafeInteger(said) && said > 0 ? said : stream.columns || 80);
 }
 
 /**

@@ -36,7 +36,7 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
 }
 
 /** Minimum width of a truncated column. */
-const leastWidth = 8;
+const minWidth = 8;
 
 /** @returns false when the columns cannot be made to fit */
 function shrink(widths: number[], right: boolean[], width: number): boolean {
@@ -44,12 +44,12 @@ function shrink(widths: number[], right: boolean[], width: number): boolean {
   while (total() > width) {
     let widest = -1;
     for (let c = 0; c < widths.length; c++) {
-      const can = !right[c] && (widths[c] ?? 0) > leastWidth;
+      const can = !right[c] && (widths[c] ?? 0) > minWidth;
       if (can && (widest < 0 || (widths[c] ?? 0) > (widths[widest] ?? 0))) widest = c;
     }
     if (widest < 0) return false;
     widths[widest] = Math.max(
-      leastWidth,
+      minWidth,
       Math.min((widths[widest] ?? 0) - 1, (widths[widest] ?? 0) - (total() - width) / 2) | 0,
     );
   }

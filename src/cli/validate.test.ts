@@ -146,7 +146,7 @@ describe('an inconsistent measurement', () => {
     const units = change(({ memory_measurements: { peak } }) => {
       peak.per_gpu_details![0]!.used_bytes = 200e9;
     });
-    expect(units).toContain('units are mixed up');
+    expect(units).toContain('units are wrong');
     const sum = change(({ memory_breakdown: parts }) => {
       parts.components![0]!.bytes += 1e9;
     });
@@ -161,7 +161,7 @@ describe('an inconsistent measurement', () => {
     });
     expect(divided).toContain('those of one of 2 GPUs');
     expect(change(({ metadata }) => (metadata!.sampling!.samples = 1))).toContain('1 samples');
-    expect(held(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('ended early');
+    expect(held(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('stopped early');
   });
 
   it('counts where others used the GPU and its own share is known, with a note', () => {
@@ -171,7 +171,7 @@ describe('an inconsistent measurement', () => {
     const found = held(flagged);
     expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
     expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
-    const said = 'x.json: Others used the GPU; the total is its own processes’ alone';
+    const said = 'x.json: Others used the GPU; the total covers only its own processes';
     expect(textOf(found)).toContain(`note ${said}`);
     expect(validateCsv(found)).toContain('Others used the GPU');
     // The count of the whole GPU includes other processes, so it cannot be compared.
@@ -225,7 +225,7 @@ describe('an inconsistent measurement', () => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     profile.model_info.num_layers = 40;
     const [row] = held(profile).profiles;
-    expect(row!.reasons.join()).toContain('It says 40 layers, its config 32');
+    expect(row!.reasons.join()).toContain('It states 40 layers, its config 32');
     expect(new Set(row!.components.map((one) => one.estimate_confidence))).toEqual(new Set(['low']));
   });
 
@@ -249,7 +249,7 @@ describe('an inconsistent measurement', () => {
     const served = read('llama-2-7b-float16');
     served.metadata!.where = 'url';
     expect(held(served).profiles[0]).toMatchObject({ status: 'skipped' });
-    expect(held(served).profiles[0]!.reasons[0]).toContain('a server that ran already');
+    expect(held(served).profiles[0]!.reasons[0]).toContain('a server that was already running');
   });
 });
 
@@ -392,7 +392,7 @@ describe('inferscope validate', () => {
     const found = held(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
-    expect(text).toContain('Most in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
+    expect(text).toContain('Largest difference in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
     // One profile is not enough to change a constant.
     expect(text).toContain('Recommendations none');
   });

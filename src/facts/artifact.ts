@@ -9,8 +9,8 @@ import { corrupt } from '../session/session-problem.js';
 import { subjectList, subjectWords } from '../vocabulary/subjects.js';
 
 /**
- * The JSON in a session's first artifact of a kind, checked against its checksum; null when there is none.
- * @param holds what is in it, for the message
+ * The JSON of a session's first artifact of a kind, verified against its checksum; null if there is none.
+ * @param holds description of the content, for the message
  * @throws E_SESSION_CORRUPT when it is missing or was changed
  */
 export async function artifactJson(session: Session, kind: string, holds: string): Promise<unknown> {
@@ -28,15 +28,15 @@ export async function artifactJson(session: Session, kind: string, holds: string
   return JSON.parse(bytes.toString('utf8'));
 }
 
-/** @throws E_USAGE where the session does not hold it: what it holds, and what makes one that does */
+/** @throws E_USAGE if the session does not have it; the error names what it has and the command to record it */
 export function requireSubject({ id, manifest }: Pick<Session, 'id' | 'manifest'>, subject: Subject): void {
   if (holds(manifest, subject)) return;
   const { label, command } = subjectWords[subject];
   const shown = manifest.subjects.length > 0 ? 'report' : 'session show';
   throw new InferscopeError('E_USAGE', {
-    what: `session ${id} does not hold ${label}`,
-    why: `It holds ${subjectList(manifest.subjects)}.`,
-    fix: `To see it: inferscope ${shown} ${id}. To make ${label}: ${command}`,
+    what: `session ${id} does not have ${label}`,
+    why: `It has ${subjectList(manifest.subjects)}.`,
+    fix: `To view it: inferscope ${shown} ${id}. To record ${label}: ${command}`,
   });
 }
 
@@ -50,20 +50,20 @@ const planKinds = {
 } as const satisfies Partial<Record<Subject, string>>;
 
 /**
- * What a session of our own measurements was to measure, or found.
- * @throws E_USAGE when it holds none, E_SESSION_CORRUPT
+ * The plan or result of one of our own measurements.
+ * @throws E_USAGE if the session has none, E_SESSION_CORRUPT
  */
 export async function planOf(session: Session, subject: keyof typeof planKinds): Promise<unknown> {
   requireSubject(session, subject);
   const kind = planKinds[subject];
   const { label } = subjectWords[subject];
-  const found = await artifactJson(session, kind, `what ${label} was to measure`);
+  const found = await artifactJson(session, kind, `the plan of ${label}`);
   if (found !== null) return found;
-  throw corrupt(session.id, `${kind} is missing`, `The manifest says that it holds ${label}.`);
+  throw corrupt(session.id, `${kind} is missing`, `The manifest lists ${label}.`);
 }
 
-/** The roofline the session was measured beside: a machine's roofs drift, so each session keeps its own. */
+/** The roofline measured with the session: a machine's roofs drift, so each session stores its own. */
 export async function storedRoofline(session: Session): Promise<MachineRoofline | null> {
-  const found = await artifactJson(session, 'roofline', 'the roofline that the session was measured beside');
+  const found = await artifactJson(session, 'roofline', 'the roofline measured with the session');
   return found === null ? null : machineRooflineSchema.parse(found);
 }

@@ -5,7 +5,7 @@ import type { NecessaryWork } from '../model/documents/utilization.js';
 import type { SessionDatabase } from '../session/query.js';
 import { totalsOf } from './utilization/groups.js';
 
-/** Roofs against which classes are placed; null leaves the placing out. */
+/** Roofs for placing classes; null to skip. */
 export interface Roofs {
   peaks: PeakFlops;
   bytesPerS: number;
@@ -14,7 +14,7 @@ export interface Roofs {
 const topOperators = 25;
 
 /**
- * Where a stage's profiled time goes: operators by class, layer and name, and the gaps between them, as means over the
+ * Breakdown of a stage's profiled time: operators by class, layer and name, and the gaps between them, as means over the
  * stage's timed instances. Operators + gaps + remainder = stage.
  * @param work the stage's necessary operations; empty without a model
  * @returns null when the stage was not profiled

@@ -15,7 +15,7 @@ export async function analyzeCaptures(session: Session): Promise<CapturesResult>
   const { id, kind, title, started_at } = manifest;
   return {
     session: { id, kind, title, started_at },
-    // Operators alone are a timeline of a program that uses no GPU.
+    // Operators alone are the timeline of a program without a GPU.
     trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
     counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,
     gemms: products ? await analyzeGemms(session) : null,

@@ -5,9 +5,9 @@ import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 type Facts = Pick<ManifestData, 'hardware' | 'workload'>;
 
-/** The GPU a session's figures are of; figures are of one GPU. */
+/** The GPU of a session's figures; figures always cover one GPU. */
 export interface SessionDevice {
-  /** As NVML or PyTorch reports it; null where nothing in the session names it. */
+  /** As NVML or PyTorch reports it; null if the session does not name it. */
   name: string | null;
   smCount: Figure;
   /** Data sheet, B/s. */
@@ -19,8 +19,8 @@ export interface SessionDevice {
 const unnamed = missing('unknown_gpu', 'the captures do not name the GPU');
 
 /**
- * The one answer to "which GPU is this session of". Without an ordinal the engine's own word comes first (it sees through
- * CUDA_VISIBLE_DEVICES), then the facts of the workload's device; with one, the facts of that device.
+ * The GPU of a session. Without an ordinal, the engine's own report has priority (it resolves CUDA_VISIBLE_DEVICES), then the
+ * facts of the workload's device; with an ordinal, the facts of that device.
  */
 export function deviceOf({ hardware, workload }: Facts, ordinal?: number | null): SessionDevice {
   const name = nameOf({ hardware, workload }, ordinal);
@@ -32,7 +32,7 @@ export function deviceOf({ hardware, workload }: Facts, ordinal?: number | null)
   };
 }
 
-/** gpu1_name of device 1 where there is one, else gpu_name, which speaks of all. */
+/** gpu1_name for device 1 if present, else gpu_name, which covers all devices. */
 export function factOf(hardware: ManifestData['hardware'], device: number | null, fact: string) {
   return (device === null ? null : hardware[`gpu${device}_${fact}`]) ?? hardware[`gpu_${fact}`] ?? null;
 }
@@ -45,22 +45,22 @@ export function ordinalOf(device: string | undefined): number | null {
 
 function nameOf({ hardware, workload }: Facts, ordinal?: number | null): string | null {
   const device = workload?.device;
-  // A server's machine is another one: what this machine has says nothing of it.
+  // A server may run on another machine: this machine's facts do not apply.
   if (ordinal === undefined && device === 'server') return text(workload?.engine.options['gpu']);
   if (ordinal === undefined && device === 'cpu') return null;
-  const told = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
+  const stated = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
   const at = ordinal ?? ordinalOf(device);
   const first = ordinal === undefined || (ordinal ?? 0) === 0 ? text(hardware['gpu0_name']) : null;
-  return told ?? text(factOf(hardware, at, 'name')) ?? first;
+  return stated ?? text(factOf(hardware, at, 'name')) ?? first;
 }
 
 const text = (fact: unknown): string | null => (typeof fact === 'string' ? fact : null);
 
 function smCount(hardware: ManifestData['hardware'], device: number | null, gpu: string | null): Figure {
-  const told = factOf(hardware, device, 'sm_count');
-  if (typeof told === 'number') return figure(told, 'SMs', 'the capture');
+  const stated = factOf(hardware, device, 'sm_count');
+  if (typeof stated === 'number') return figure(stated, 'SMs', 'the capture');
   const sheet = gpu === null ? null : gpuSheet(gpu);
   return sheet
     ? figure(sheet.smCount, 'SMs', sheet.source.document)
-    : missing('unknown_gpu', 'neither the capture nor a data sheet tells');
+    : missing('unknown_gpu', 'neither the capture nor a data sheet has it');
 }

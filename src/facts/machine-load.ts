@@ -4,25 +4,25 @@ import type { SessionDatabase } from '../session/query.js';
 
 type Sign = MachineLoad['signs'][number];
 
-/** Timed repeats from which a launch has a median that one disturbed repeat does not move. */
-const leastRepeats = 3;
+/** Timed repeats from which the median of a launch is robust against one disturbed repeat. */
+const minRepeats = 3;
 
-/** Over the points of a benchmark the median: one that varies by nature (first use of a shape) is no sign of the machine. */
+/** Median over the points of a benchmark: one point that always varies (first use of a shape) does not indicate machine load. */
 const launchSpreadSql = `SELECT median(spread) AS value FROM (
     SELECT (max(ns) - min(ns)) / median(ns) AS spread FROM (
       SELECT execution_id, point, launch, median(end_ns - start_ns) AS ns FROM iterations
       WHERE NOT coalesce(warmup, false) AND launch IS NOT NULL AND end_ns > start_ns
-      GROUP BY ALL HAVING count(*) >= ${leastRepeats})
+      GROUP BY ALL HAVING count(*) >= ${minRepeats})
     GROUP BY execution_id, point HAVING count(*) >= 2)`;
 
-/** Mean over the clean execution's samples, over all where it has none. */
+/** Mean over the clean execution's samples, or over all if it has none. */
 const sampledSql = (scope: string, metric: string) =>
   `SELECT coalesce(avg(value) FILTER (execution_id = 'clean'), avg(value)) AS value FROM telemetry
    WHERE scope = '${scope}' AND metric = '${metric}'`;
 
 /**
- * Whether something else took time from what was measured, by every sign that the session recorded. Pressure stall
- * information is none: the kernel counts the measured program's own waiting threads in it.
+ * Whether other load disturbed the measurement, from all recorded signs. Pressure stall information is not used: it includes
+ * the measured program's own waiting threads.
  */
 export async function machineLoad(
   database: SessionDatabase,
@@ -38,14 +38,14 @@ export async function machineLoad(
       value: cores === null ? null : await valueOf(sampledSql('other_processes', 'cores_busy')),
       unit: 'cores',
       threshold: 0.25 * (cores ?? 0),
-      why: 'a quarter of the usable cores: with one core left to the system, more is taken from the program',
+      why: 'a quarter of the usable cores: with one core left to the system, more reduces the time of the program',
     },
     {
       id: 'steal',
       value: await valueOf(sampledSql('host', 'steal_percent')),
       unit: '%',
       threshold: 5,
-      why: 'the smallest share of a stage that a rule reports: this much of a stage can be steal alone',
+      why: 'the smallest share of a stage that a rule reports: this much can be steal time alone',
     },
     {
       id: 'launch_spread',

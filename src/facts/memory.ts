@@ -4,14 +4,14 @@ import { figure, missing, type Figure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import type { SessionDatabase } from '../session/query.js';
 import { hostPlace } from './memory-profile/host-place.js';
-import { type MemoryRows, memoryRows, type Told } from './memory-profile/rows.js';
+import { type MemoryRows, memoryRows, type RecordedRow } from './memory-profile/rows.js';
 import { workloadModel } from './model-work.js';
 
-type Point = NonNullable<Told['point']>;
+type Point = NonNullable<RecordedRow['point']>;
 
 /**
- * Memory of the engine's process over its first clean launch, as a memory profile has it: baseline before anything of the
- * engine is loaded, after warm-up, and the peak as the kernel counted it. The breakdown is at the peak.
+ * Memory of the engine's process over its first clean launch, as in a memory profile: baseline before the engine is loaded,
+ * after warm-up, and the peak counted by the kernel. The breakdown is at the peak.
  */
 export async function memory(database: SessionDatabase, workload: Workload): Promise<MemoryResult | null> {
   const [first] = await database.query<{ pid: number }>(
@@ -19,7 +19,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
   );
   if (!first) return null;
   const rows = await memoryRows(database, { execution_id: 'clean' }, first.pid);
-  const marks = rows.told.flatMap(({ t_ns, bytes, point, source }) =>
+  const marks = rows.recorded.flatMap(({ t_ns, bytes, point, source }) =>
     point === null ? [] : [{ t_ms: t_ns / 1e6, point, bytes, source }],
   );
   const pointFigure = (point: Point, why: string): Figure => {
@@ -27,10 +27,10 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
     return mark ? figure(mark.bytes, 'B', mark.source) : missing('not_reached', why);
   };
   const baseline = pointFigure('baseline', 'the process recorded no memory before loading');
-  const peak = pointFigure('peak', 'the run ended before its last repeat');
+  const peak = pointFigure('peak', 'the run stopped before its last repeat');
   return {
     baseline_bytes: baseline,
-    post_warmup_bytes: pointFigure('post_warmup', 'the run ended before the warm-up was over'),
+    post_warmup_bytes: pointFigure('post_warmup', 'the run stopped during warm-up'),
     peak_bytes: peak,
     breakdown: peak.value === null ? [] : breakdown(rows, peak.value, baseline.value, workload),
     series: rows.rss.map(({ t_ns, bytes }) => ({ t_ms: t_ns / 1e6, bytes })),
@@ -43,7 +43,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
   };
 }
 
-/** Names of the document, which is older than those of memory profiles. */
+/** Names in the document, which predates memory profiles. */
 const names = {
   model_weights: 'weights',
   kv_cache: 'kv_cache',
@@ -83,7 +83,8 @@ function breakdown(
       component: 'residual',
       bytes: peakBytes - known,
       confidence: 'low',
-      evidence: "measured peak less the rows above: mostly the runtime's arena, which grows in powers of two",
+      evidence:
+        "measured peak minus the rows above: mostly the runtime's arena, which grows in powers of two",
     },
   ];
 }

@@ -21,7 +21,7 @@ export interface WorkloadModel {
 
 /** Dimensions of the session's model; missing, with the reason, when the family is not known. */
 export function workloadArchitecture({ model }: Workload): Architecture | MissingFigure {
-  if (!model) return missing('no_model', 'the workload did not say which model it ran');
+  if (!model) return missing('no_model', 'the workload does not record its model');
   try {
     return readArchitecture(model.config);
   } catch (error) {
@@ -51,10 +51,10 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { config, quantization } = model!;
   const ran = dtypes.find((one) => one === model!.dtype) ?? declaredDType(config);
-  if (ran === null) return missing('no_dtype', `nothing says which dtype the model ran in (${model!.dtype})`);
+  if (ran === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
   const cache = engine.options['kv_cache_dtype'];
   const unknown = (what: string) =>
-    missing('unknown_storage', `how this engine stores and computes ${what} is not known`);
+    missing('unknown_storage', `it is not known how this engine stores and computes ${what}`);
   const declares = 'quantization_config' in config;
   const quantized = isFloat(ran) ? declaredWeights({ ...config, torch_dtype: ran }) : null;
   if (declares && isFloat(ran) && quantized === null) return unknown("the config's quantization_config");
@@ -94,7 +94,7 @@ export function embeddedStorage(
   return {
     ...float32,
     weights: {
-      name: `${model.dtype} (${formatNumber(bytesPerWeight)} bytes a weight, from the file)`,
+      name: `${model.dtype} (${formatNumber(bytesPerWeight)} bytes per weight, from the file)`,
       linear: format,
       lmHead: format,
       embedding: format,

@@ -14,8 +14,8 @@ import { timeline } from './trace/timeline.js';
 import { utilizationIssues } from './utilization/utilization.js';
 
 /**
- * The answer of `inferscope profile`: where time and memory of a transformer go on this machine, and how far that is
- * from what it allows. Timing is taken from the clean execution, attribution from the profiled one.
+ * The result of `inferscope profile`: time and memory breakdown of a transformer on this machine, compared with its limits.
+ * Timing comes from the clean execution, attribution from the profiled one.
  * @throws E_USAGE for a session of another kind
  */
 export async function analyzeProfile(session: Session): Promise<Document<ProfileResult>> {
@@ -59,10 +59,10 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   }
 }
 
-/** Of a stage, from which on the profiled pass and the clean one are not the same run. */
+/** Share of a stage: if the profiled and clean pass differ by more, they are not comparable. */
 const doubtful = 0.1;
 
-/** What the profiler added beyond the gaps that it is in: operators took another time than without it. */
+/** Profiler overhead outside the known gaps: operators took a different time than without it. */
 function attributionIssues(found: readonly StageResult[]): Issue[] {
   return found.flatMap(({ kind, duration_ms: time, profiler_overhead_ms: added, breakdown }): Issue[] => {
     if (!time.value || added.value === null || !breakdown) return [];
@@ -74,7 +74,7 @@ function attributionIssues(found: readonly StageResult[]): Issue[] {
       {
         code: 'attribution_doubtful',
         severity: 'warning',
-        text: `In ${kind} the profiled pass was ${Math.round(100 * share)} % ${beyond > 0 ? 'slower' : 'faster'} than the clean one beyond the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+        text: `In ${kind} the profiled pass was ${Math.round(100 * share)} % ${beyond > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
       },
     ];
   });

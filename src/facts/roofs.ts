@@ -21,8 +21,8 @@ export function computePeaks(roofline: MachineRoofline): PeakFlops {
 }
 
 /**
- * Read bandwidth at a working set: between two measured sizes linear over the logarithm of the size, outside them the
- * nearest. The level named is the one that holds a working set of that size.
+ * Read bandwidth at a working set: linear over the logarithm of the size between two measured sizes, the nearest one outside.
+ * The level is the one that fits a working set of that size.
  */
 export function bandwidthAt(
   roofline: MachineRoofline,
@@ -48,13 +48,13 @@ function at(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }
 
-/** Past the largest size measured (memory was short): its rate, which is too high if that size still fitted a cache. */
+/** Above the largest measured size (memory was short): its rate, which is too high if that size still fits a cache. */
 function beyond({ last_level_cache_bytes: llc }: MachineRoofline, bytes: number, last: BandwidthPoint) {
   const other = last.level !== 'DRAM' && llc !== null && bytes > llc;
   return { bytesPerS: last.bytes_per_s, level: other ? `${last.level}, the largest measured` : last.level };
 }
 
-/** Between two levels: the last-level cache's size tells whether a set is still in it; other sizes are not known. */
+/** Between two levels: decided by the size of the last-level cache; other cache sizes are not known. */
 function levelOf(
   { last_level_cache_bytes: llc }: MachineRoofline,
   bytes: number,
@@ -65,17 +65,17 @@ function levelOf(
 }
 
 /**
- * What a GPU can do, and whose word that is: every figure's `source` names the data sheet or the measurement, every
- * missing one has its reason. FLOP/s (int8, int4: operations a second) and B/s; of `devices` GPUs together.
+ * Limits of a GPU with their source: every figure's `source` names the data sheet or the measurement, and every missing one has
+ * a reason. FLOP/s (int8, int4: operations per second) and B/s, for `devices` GPUs together.
  */
 export interface GpuRoofs {
   name: string | null;
   devices: number;
-  /** What MFU divides by: the dense data-sheet peak; the measured one only where no sheet states one. */
+  /** Denominator of MFU: the dense data-sheet peak; the measured one only if no sheet has one. */
   mfuFlops(dtype: PeakDType): Figure;
-  /** What MBU divides by: the data sheet's memory bandwidth, else the measured one. */
+  /** Denominator of MBU: the data sheet's memory bandwidth, else the measured one. */
   mbuBandwidth: Figure;
-  /** What roof_share divides by: the measured peak; the data sheet's where nothing was measured. */
+  /** Denominator of roof_share: the measured peak; the data sheet's if nothing was measured. */
   roofFlops(dtype: PeakDType): Figure;
   roofBandwidth: Figure;
   /** Whether both `roofFlops` and `roofBandwidth` were measured: one of a data sheet makes the roof the sheet's. */
@@ -83,28 +83,28 @@ export interface GpuRoofs {
   /** Read bandwidth of the L2, measured only. */
   l2Bandwidth: Figure;
   l2Bytes: number | null;
-  /** ns that the host needs to hand a kernel to the driver (eager PyTorch); of one GPU. */
+  /** Host time per kernel launch, ns (eager PyTorch); for one GPU. */
   launchNs: Figure;
-  /** ns of a node of a replayed CUDA graph; of one GPU. */
+  /** Time per node of a replayed CUDA graph, ns; for one GPU. */
   graphNodeNs: Figure;
   /** From pinned host memory to one GPU, B/s: measured, else one direction of the link on the data sheet. */
   hostLink: Figure;
   /** Bus bandwidth of an all-reduce over all GPUs measured, B/s; of one GPU. */
   busBandwidth: Figure;
-  /** The measurement the figures rest on; null where there is none of a GPU of this name. */
+  /** The measurement behind the figures; null if there is none for a GPU of this name. */
   measured: MeasuredGpu | null;
 }
 
 const notMeasured = (name: string | null) =>
   missing(
     'no_roofline',
-    `the roofs of ${name ?? 'this GPU'} were not measured: inferscope roofline, on its machine, does it`,
+    `the roofs of ${name ?? 'this GPU'} were not measured (run inferscope roofline on its machine)`,
   );
 
 /**
- * The one answer to "what can this GPU do", for MFU, MBU, roof shares and predictions.
+ * Limits of a GPU, for MFU, MBU, roof shares and predictions.
  * @param name as the driver or PyTorch reports it; null is unknown, and so are its data-sheet peaks
- * @param roofline measured beside the session (storedGpuRoofline), or cached (cachedGpuRoofline of
+ * @param roofline measured with the session (storedGpuRoofline), or cached (cachedGpuRoofline of
  *   src/capture/roofline); null when there is none
  * @param which index of the GPU, how many of them work together as one (tensor parallelism), and vendor:device of PCI
  *   where it is known (manifest fact gpu_pci_id): some names are shared by several products
@@ -121,12 +121,12 @@ export function gpuRoofs(
   const measured = measuredGpu(name, roofline, index);
   const id = pciId ?? measured?.pci_id ?? null;
   const unmeasured = notMeasured(name);
-  const unnamed = missing('unknown_gpu', 'the session does not name the GPU');
+  const unnamed = missing('unknown_gpu', 'the session does not name its GPU');
   const how =
     roofline && measured
       ? `measured on ${measured.name}, ${roofline.measured_at.slice(0, 10)} (${roofline.framework})`
       : '';
-  const told = (value: number | null | undefined, unit: string, more = ''): Figure =>
+  const toFigure = (value: number | null | undefined, unit: string, more = ''): Figure =>
     value === null || value === undefined ? unmeasured : figure(value, unit, `${how}${more}`);
   const together = (one: Figure): Figure =>
     devices === 1 || one.value === null
@@ -134,13 +134,13 @@ export function gpuRoofs(
       : mapFigure(one, one.unit, `${one.source}, × ${devices}`, (value) => value * devices);
   const measuredFlops = (dtype: PeakDType): Figure => {
     const peak = measured?.compute.find((one) => one.dtype === dtype);
-    return told(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
+    return toFigure(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
   };
   const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));
   const pinned = (measured?.host_links ?? [])
     .filter((link) => link.direction === 'host-to-device' && link.pinned)
     .map((link) => link.bytes_per_s);
-  const measuredBandwidth = told(measured?.memory_bytes_per_s, 'B/s');
+  const measuredBandwidth = toFigure(measured?.memory_bytes_per_s, 'B/s');
   const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name, id);
   return {
     name,
@@ -150,20 +150,20 @@ export function gpuRoofs(
     roofFlops: (dtype) => together(firstOf(measuredFlops(dtype), sheetFlops(dtype))),
     roofBandwidth: together(firstOf(measuredBandwidth, sheetBandwidth)),
     roofsAreMeasured: (dtype) => measuredFlops(dtype).value !== null && measuredBandwidth.value !== null,
-    l2Bandwidth: together(told(measured?.l2?.bytes_per_s, 'B/s')),
+    l2Bandwidth: together(toFigure(measured?.l2?.bytes_per_s, 'B/s')),
     l2Bytes: measured?.l2_bytes ?? null,
-    launchNs: told(measured?.launch?.ns, 'ns'),
-    graphNodeNs: told(measured?.graph_node?.ns, 'ns'),
+    launchNs: toFigure(measured?.launch?.ns, 'ns'),
+    graphNodeNs: toFigure(measured?.graph_node?.ns, 'ns'),
     hostLink: firstOf(
-      told(pinned.length > 0 ? Math.max(...pinned) : null, 'B/s', ', copies from pinned memory'),
+      toFigure(pinned.length > 0 ? Math.max(...pinned) : null, 'B/s', ', copies from pinned memory'),
       name === null ? unnamed : gpuHostLink(name),
     ),
-    busBandwidth: told(measured && roofline?.collectives?.bus_bytes_per_s, 'B/s'),
+    busBandwidth: toFigure(measured && roofline?.collectives?.bus_bytes_per_s, 'B/s'),
     measured,
   };
 }
 
-/** The first that is there; of two missing ones the sheet's reason says more than "not measured". */
+/** The first known one; if both are missing, the data sheet's reason is more informative. */
 function firstOf(preferred: Figure, other: Figure): Figure {
   if (preferred.value !== null) return preferred;
   if (other.value !== null) return other;
@@ -176,7 +176,7 @@ export function peaksOf(flops: (dtype: PeakDType) => Figure): PeakFlops {
   return Object.fromEntries(known.filter(([, value]) => value !== null));
 }
 
-/** By index and name, else by name: a roofline of another GPU model is never this one's. */
+/** By index and name, else by name; never a roofline of another GPU model. */
 function measuredGpu(
   name: string | null,
   roofline: GpuRoofline | null,
@@ -187,7 +187,7 @@ function measuredGpu(
   return full.find((gpu) => gpu.index === index) ?? full[0] ?? null;
 }
 
-/** The GPU roofline that the session was measured with; null when there was none. */
+/** The GPU roofline measured with the session; null if there is none. */
 export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
   const { context } = session.user;
   if (context?.roofline) return context.roofline;
@@ -196,7 +196,7 @@ export async function storedGpuRoofline(session: Session): Promise<GpuRoofline |
     : null;
 }
 
-/** What `roofline --record` measured, as the document that it printed then. @throws E_USAGE in sessions without */
+/** The document that `roofline --record` printed. @throws E_USAGE in sessions without one */
 export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument> {
   const gpu = gpuRooflineSchema.parse(await planOf(session, 'roofline'));
   const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);

@@ -14,7 +14,7 @@ export function unitOf(metric: string): string {
   return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
 }
 
-/** Facts that are written once, counters and bits: their mean says nothing. */
+/** Constants, counters and bits: their mean is not meaningful. */
 export const notSeries: readonly string[] = [
   'throttle_bits',
   'energy_j',
@@ -30,7 +30,7 @@ interface Series {
   points: [number, number][];
 }
 
-/** One series for each metric of a scope, of rows in the order of time. */
+/** One series per metric of a scope, from rows in time order. */
 export function seriesOf(
   rows: readonly { scope: string; metric: string; t: number; value: number }[],
 ): Series[] {

@@ -41,13 +41,13 @@ const analyses: Partial<Record<Subject, Analyse>> = {
 };
 const captures = by('captures', async (one) => (await import('./captures.js')).analyzeCaptures(one));
 
-/** What a session is mainly about, analysed; captures without any where it holds nothing to sum up. */
+/** The main analysis of a session; an empty list of captures if there is nothing to summarise. */
 export const analyzeSession: Analyse = (session) => {
   const lead = leadOf(session.manifest);
   return ((lead !== null && analyses[lead]) || captures)(session);
 };
 
-/** The documents there are, the most telling first. */
+/** Available documents, most important first. */
 export function documentsOf(analysed: Analysed): Document<unknown>[] {
   if (analysed.kind !== 'captures') return [analysed.document];
   const { session: _session, ...documents } = analysed.document;

@@ -12,14 +12,14 @@ import { workingSetBytes } from './utilization/stage.js';
 import { recordedSteps, type RecordedStep } from './utilization/steps.js';
 import { recordedUtilization } from './utilization/utilization.js';
 
-/** Timed stages of the two executions, of repeats that came to their end. */
+/** Timed stages of the two executions, from completed repeats. */
 interface Recorded {
   clean: RecordedStep[];
   profiled: RecordedStep[];
 }
 
 /**
- * Each stage against what this machine allows: clean duration, necessary work, MFU and MBU (utilization/), and where the
+ * Each stage compared with the limits of this machine: clean duration, necessary work, MFU and MBU (utilization/), and where the
  * profiled time went. Its bars are in the waterfalls.
  */
 export async function stages(
@@ -34,7 +34,7 @@ export async function stages(
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const ofKind = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
     const own = { clean: ofKind(steps.clean), profiled: ofKind(steps.profiled) };
-    // Of a run that was stopped within its first repeat nothing is timed.
+    // A run that was stopped in its first repeat has no timed stages.
     if (own.clean.length > 0)
       results.push(await modelStage(session, database, { used: { ...used, kind }, own, roofline }));
   }
@@ -116,7 +116,7 @@ async function modelStage(
 /** Over the decode steps that both have: the profiled execution may have generated fewer tokens. */
 function overhead({ clean, profiled }: Recorded): Pick<StageResult, 'profiled_ms' | 'profiler_overhead_ms'> {
   if (profiled.length === 0) {
-    const none = missing('not_profiled', 'the run ended before its profiled pass');
+    const none = missing('not_profiled', 'the run stopped before its profiled pass');
     return { profiled_ms: none, profiler_overhead_ms: none };
   }
   const last = Math.max(...profiled.map(({ step_index }) => step_index ?? 0));

@@ -9,7 +9,7 @@ export interface Repeat {
 
 /**
  * Mean over repeats with a 95 % confidence interval. Repeats of one process share its memory layout and its moment, so
- * they are not independent: the launch is the unit, and the interval is Student's t over the launches' means. With one
+ * they are not independent: the unit is the launch, and the interval is Student's t over the launches' means. With one
  * launch it is over the repeats, and says only how steady that process was.
  */
 export function meanOverLaunches(repeats: readonly Repeat[], unit: string, source: string): Figure {
@@ -43,7 +43,7 @@ export function meansBy<T>(rows: readonly T[], key: (row: T) => unknown, of: (ro
   }));
 }
 
-/** What every distribution tells beside its mean; percentiles are linear (type 7). At least one value. */
+/** Statistics of every distribution apart from its mean; percentiles are linear (type 7). Needs at least one value. */
 export function orderStatistics(values: readonly number[]) {
   const sorted = [...values].sort((x, y) => x - y);
   return {

@@ -3,10 +3,10 @@ import { figure, missing, type Figure } from '../model/figure.js';
 import type { SessionDatabase } from '../session/query.js';
 import { seriesOf } from './sampled-metrics.js';
 
-/** Series shown: more cores than this are shown as the host's mean only. */
+/** Maximum series: with more cores, only the host mean is shown. */
 const maxCores = 16;
 
-/** What the host did meanwhile: means over the timed repeats of the clean execution, and the series. */
+/** Host activity: means over the timed repeats of the clean execution, and the series. */
 export async function telemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
   const [all] = await database.query<{ n: number; seconds: number | null }>(
     `SELECT sum(n - 1) AS n, sum(span_ns) / 1e9 AS seconds FROM (
@@ -40,7 +40,7 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
   };
 }
 
-const none = missing('no_samples', 'no sample fell into the timed repeats');
+const none = missing('no_samples', 'no sample during the timed repeats');
 
 async function timedMean(
   database: SessionDatabase,

@@ -15,9 +15,9 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
 ];
 
 /**
- * Takes what the profiler added out of the bars it is in: host first, then launches, then what waits for them. What they
- * cannot hold, or what the clean execution took longer, is in `unattributed`: the bars always sum to the clean time.
- * @param overheadMs W less the clean time; 0 where there is none
+ * Removes profiler overhead from bars: host first, then launches, then waits for them. The remainder, or extra time of the
+ * clean execution, goes to `unattributed`: the bars always sum to the clean time.
+ * @param overheadMs W minus the clean time; 0 without one
  */
 export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
   if (overheadMs === 0) return [...parts];

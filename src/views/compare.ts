@@ -15,7 +15,7 @@ type Measured = NonNullable<StageValue>;
 const kernelsInText = 12;
 const tilesInText = 8;
 /** Classes below this share of every session's stage are on the page only. */
-const leastShare = 0.005;
+const minShare = 0.005;
 const nameWidth = 30;
 
 /** Two or more sessions side by side, changes against the first: sentences, waterfalls, then stages, classes and kernels. */
@@ -195,7 +195,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
       value ? { n: value.ms, unit: 'ms' } : { missing: none(i) },
     );
     return {
-      level: values.some((value) => (value?.share ?? 0) >= leastShare) ? 1 : 3,
+      level: values.some((value) => (value?.share ?? 0) >= minShare) ? 1 : 3,
       cells: [
         classLabels[opClass],
         ...cells,

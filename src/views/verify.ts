@@ -11,7 +11,7 @@ type Change = VerifyResult['changes'][number];
 type Stage = VerifyResult['stages'][number];
 
 /** Bars that changed by less of the stage are not shown. */
-const leastShare = 0.01;
+const minShare = 0.01;
 
 /** What the findings of one session promised, and what a session with changes made shows of it. */
 export function verifyView(document: Document<VerifyResult>, explain: Document<ExplainResult>): View {
@@ -42,7 +42,7 @@ function stageBlocks(stage: Stage): Block[] {
   const { before_ms: before, after_ms: after, graded_on, graded_why, achieved_ms } = stage;
   const from = before.value ?? 0;
   const whole = Math.max(from, after.value ?? 0);
-  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= leastShare * whole);
+  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * whole);
   return [
     {
       t: 'heading',

@@ -10,7 +10,7 @@ import { formatFactor } from '../vocabulary/format.js';
 type Stage = WhatIfResult['stages'][number];
 
 /** Bars that change by less of the stage are not shown in a terminal. */
-const leastShare = 0.002;
+const minShare = 0.002;
 
 /** Times of the stages under changes that were not run. */
 export function whatIfView(document: Document<WhatIfResult>, explain: Document<ExplainResult>): View {
@@ -42,7 +42,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ t: 'heading', text: headOf(stage) }];
-  const least = leastShare * (stage.before_ms.value ?? 0);
+  const least = minShare * (stage.before_ms.value ?? 0);
   return [
     { t: 'heading', text: headOf(stage) },
     {

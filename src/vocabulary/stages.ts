@@ -35,7 +35,7 @@ export function instanceWord(kind: string): string {
   return withoutArticle.has(kind) ? label : `a ${label}`;
 }
 
-/** "every decode step"; of what there is once as it is. */
+/** "every decode step"; "loading" for stages that occur once. */
 export function everyInstance(kind: string): string {
   const word = instanceWord(kind);
   return word.startsWith('a ') ? `every ${word.slice(2)}` : word;

@@ -127,7 +127,7 @@ describe('session utilization', () => {
     const ran = inferscope(at, ['session', 'utilization', 'nsys']);
     expect(ran.status).toBe(0);
     expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain(
-      'does not say which model it ran (session utilization --model names it)',
+      'does not record its model (set it with session utilization --model)',
     );
     expectFailure(inferscope(at, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
   });

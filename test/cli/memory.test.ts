@@ -190,7 +190,7 @@ test('typed dimensions go before config.json, and a disagreement is a warning', 
   expect(model_info).toMatchObject({ num_kv_heads: 4, num_parameters: 131_000 });
   expect(model_info.sources).toMatchObject({ num_kv_heads: 'flag', num_parameters: 'flag' });
   expect(metadata.issues.filter(({ code }) => code === 'dimension_disagrees').map((one) => one.text)).toEqual(
-    ["--num-kv-heads 4 contradicts the model's config (num_key_value_heads 2): what was typed is taken."],
+    ["--num-kv-heads 4 contradicts the model's config (num_key_value_heads 2): the typed value is used."],
   );
   expect(memory_breakdown.kv_cache_gb).toBe((2 * 2 * 4 * 16 * 4 * 12 * 2) / 1e9);
 });

@@ -76,7 +76,7 @@ test('a busy machine is said first, and causes that noise can produce are withhe
     expect(preface).toEqual(
       busy ? [expect.stringMatching(/^This machine was busy \(other processes kept 0\.50 cores busy\)/)] : [],
     );
-    expect(sentences[0]).toContain('the roofline allows');
+    expect(sentences[0]).toContain('the roofline limit is');
     // What other programs lengthen least says more there than the mean.
     expect(/median [\d.]+ ms, fastest tenth [\d.]+ ms/.test(sentences[0]!)).toBe(busy);
     const database = await session.connect();
@@ -131,7 +131,7 @@ test('a profile: operators of one execution, times of the other, three sentences
   await expectWhole(session, found.data);
   expect(sentences).toHaveLength(3);
   expect(sentences[0]).toMatch(
-    /^A decode step takes 7\.8 ms \[0\.0, 33\.2\] \(n = 8.*; the roofline allows .*\.$/,
+    /^A decode step takes 7\.8 ms \[0\.0, 33\.2\] \(n = 8.*; the roofline limit is .*\.$/,
   );
 });
 
@@ -178,7 +178,7 @@ test('a benchmark: coarse, what it cannot see is not explained', async () => {
   );
   expect(kernels).toBeCloseTo(1.5, 9);
   expect(bars.get('exposed_copy.all')!.ms).toBeCloseTo(0.1, 9);
-  // Sampling takes 0.5 of the 4.15 ms in which the device is idle, the loop around the calls 0.25; nothing tells of the rest.
+  // Sampling takes 0.5 of the 4.15 ms in which the device is idle, the loop around the calls 0.25; the rest is unknown.
   expect(bars.get('host.sampling')).toMatchObject({
     ms: expect.closeTo(0.5, 9) as number,
     confidence: 'high',
@@ -186,7 +186,7 @@ test('a benchmark: coarse, what it cannot see is not explained', async () => {
   expect(bars.get('host.loop')!.ms).toBeCloseTo(0.25, 9);
   expect(bars.get('unattributed')).toMatchObject({ confidence: 'low' });
   expect(bars.get('unattributed')!.ms).toBeCloseTo(3.4, 9);
-  expect(bars.get('unattributed')!.note).toContain('the device is idle in it');
+  expect(bars.get('unattributed')!.note).toContain('device idle time');
   // Nothing watched the prefill: the roofline, sampling after it, and the rest.
   expect(prefill!.bars.map(({ id }) => id)).toEqual(['roofline', 'host.sampling', 'unattributed']);
 });
@@ -268,9 +268,9 @@ describe('a timeline', () => {
     const { data } = await explainSession(session);
     expect(data.stages).toEqual([]);
     expect(data.without_waterfall).toHaveLength(1);
-    // No rule looked: nothing is said of what they would find.
+    // No rule had data: the summary says nothing about changes.
     expect(data.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
-    expect(data.preface).toEqual([expect.stringMatching(/^There is no waterfall: /)]);
+    expect(data.preface).toEqual([expect.stringMatching(/^No waterfall: /)]);
     expect(data.sentences).toEqual([]);
   });
 });

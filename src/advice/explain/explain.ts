@@ -14,11 +14,10 @@ import { sentences } from './sentences.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 
 /**
- * Where the time between the hardware's limit and the measurement went, why, and what to change: the waterfall of every
- * kind of stage, findings with evidence, and three sentences. A session that has neither says so; it never throws for
- * what a session lacks.
- * @param options rank and device; where they are left out the rank that the others wait for, else the slowest
- * @throws E_USAGE when the session has none of the rank and device asked for
+ * Explains where the time above the hardware limit went, why, and what to change: a waterfall per kind of stage, findings
+ * with evidence, and three sentences. Never throws for data that the session lacks; the document states the reason.
+ * @param options rank and device; default: the rank that the others wait for, else the slowest
+ * @throws E_USAGE when the session does not have that rank and device
  */
 export async function explainSession(
   session: Session,
@@ -54,7 +53,7 @@ export async function explainSession(
   }
 }
 
-/** The same, stored in derived/ of large sessions; of every session the headline is, for `session list`. */
+/** explainSession, cached in derived/ for large sessions. The headline is cached for every session, for `session list`. */
 export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
   const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));

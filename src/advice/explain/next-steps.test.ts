@@ -13,7 +13,7 @@ const profiled = stages.map((stage) => ({
   clean_ms: { value: null, reason: { code: 'no_clean', text: 'none' } },
 }));
 
-test('a clean run is offered where only a profiled time is known: not of vLLM, whose steps a benchmark times', () => {
+test('suggests a clean run if only a profiled time is known, except for vLLM, where a benchmark times the steps', () => {
   const clean = { value: 12, unit: 'ms', source: 'a clean execution' };
   expect(commands(null, false, profiled).filter((one) => ofClean.test(one))).toEqual([
     'inferscope run --evaluator none,nsys -- <command>',

@@ -10,7 +10,7 @@ type Step = ExplainResult['next_steps'][number];
 const worthwhile = 0.1;
 const shown = 4;
 
-/** What of the program decides what to type, beside its stages. */
+/** Facts about the program, in addition to its stages, that decide which commands to suggest. */
 interface Program {
   framework: Framework | null;
   /** A capture of a program that used no GPU. */
@@ -18,8 +18,8 @@ interface Program {
 }
 
 /**
- * What to type next: the check of the first finding, the time without a profiler where only a profiled one is known, and the
- * captures that would sharpen the largest bars.
+ * Commands to suggest next: the check of the first finding, a run without a profiler if only a profiled time is known, and
+ * captures that refine the largest bars.
  */
 export function nextSteps(
   stages: readonly StageWaterfall[],
@@ -36,30 +36,33 @@ export function nextSteps(
   if (withoutGpu) {
     add(
       'inferscope doctor',
-      'tells whether this machine has a GPU and a torch that sees it; the program must also put its model there',
+      'shows whether this machine has a GPU and a torch build that can use it; the program must also move its model there',
     );
   } else if (lead && isProfiled(lead)) add(...withoutProfiler(framework));
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
     if (bar.sharpen === null || bar.share < worthwhile) continue;
     add(
       bar.sharpen,
-      `sharpens "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
+      `refines "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
     );
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {
-    add('inferscope session utilization --model <name>', 'names the model, so that the roofline is known');
+    add(
+      'inferscope session utilization --model <name>',
+      'adds the model, so that the roofline can be computed',
+    );
   }
   return steps.slice(0, shown);
 }
 
-/** The stages of vLLM are ranges that only a profiler records: a clean run of the program has none. */
+/** vLLM's stages are ranges that only a profiler records: a clean run has no stages. */
 const withoutProfiler = (framework: Framework | null): [command: string, why: string] =>
   framework === 'vllm'
     ? [
         'inferscope bench latency --engine vllm --model <model> --batch-size <n> --input-len <n> --output-len <n>',
-        'times the steps of vLLM without a profiler, which a clean run of this program does not tell: what the profiler added',
+        'measures vLLM steps without a profiler, which a clean run of this program cannot: shows the profiler overhead',
       ]
     : [
         'inferscope run --evaluator none,nsys -- <command>',
-        'a run without a profiler beside it tells what the profiler added',
+        'adds a run without a profiler: shows the profiler overhead',
       ];

@@ -18,7 +18,7 @@ import {
 } from '../../vocabulary/format.js';
 import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
 
-/** The stage that is told first: what a served model does all day. */
+/** Stages by importance: a served model spends most of its time in decode. */
 export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
@@ -30,8 +30,8 @@ export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | n
 }
 
 /**
- * Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change and its gain.
- * @param looked whether a rule had something to judge by: else nothing is said of changes
+ * Three summary sentences: the time and its limit, the largest cause, the first change and its gain.
+ * @param looked whether any rule had data to judge; if not, the sentence about changes is left out
  */
 export function sentences(
   stages: readonly StageWaterfall[],
@@ -48,7 +48,7 @@ export function sentences(
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
     return {
-      preface: [...busy, `There is no waterfall: ${why}.`],
+      preface: [...busy, `No waterfall: ${why}.`],
       sentences: looked ? [changeSentence(found, true)] : [],
     };
   }
@@ -66,14 +66,14 @@ export function sentences(
 function busySentence({ signs }: MachineLoad): string {
   const reached = signs.filter((sign) => sign.reached);
   const words = reached.map(({ id, value }) => {
-    // Of the whole machine: more than the usable cores where this process has an affinity or a quota.
+    // Counted over the whole machine: can exceed the usable cores if this process has an affinity or a quota.
     if (id === 'other_processes') return `other processes kept ${formatNumber(value, 2)} cores busy`;
     if (id === 'steal')
       return `the hypervisor gave ${formatQuantity(value, '%')} of its CPU time to other machines`;
-    return `medians of launches lie ${formatPercent(value)} apart`;
+    return `medians of launches differ by ${formatPercent(value)}`;
   });
   const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
-  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; noisy causes are withheld.`;
+  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; causes sensitive to noise are not reported.`;
 }
 
 function rankSentence({ rank, device, kind, waiting_ms }: AwaitedRank): string {
@@ -96,19 +96,19 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
   const where = point === null ? '' : ` at ${point}`;
   const subject = capital(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
-  const beside = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
-  const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${beside})`;
+  const profiledToo = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
+  const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${profiledToo})`;
   if (roofline.value === null) {
-    return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
+    return `${time}; the roofline limit is not known: ${roofline.reason.text}.`;
   }
   const times = headline.value / roofline.value;
   const how = times >= 1.05 ? ` (${formatFactor(times)} faster)` : '';
-  return `${time}; the roofline allows ${formatMs(roofline.value)}${how}.`;
+  return `${time}; the roofline limit is ${formatMs(roofline.value)}${how}.`;
 }
 
 /**
- * The largest bar beyond the roofline, and the next ones that are worth a word.
- * @param busy only bars that another process cannot lengthen: kernels and copies of a GPU; null where there are none
+ * The largest bar above the roofline, and up to two further large ones.
+ * @param busy only use bars that another process cannot lengthen: GPU kernels and copies; null if there are none
  */
 function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
   const { bars, ms: explained } = explainedBars(stage.bars);
@@ -118,25 +118,25 @@ function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
     .toSorted((a, b) => b.ms - a.ms);
   const [first, ...rest] = beyond;
   if (busy && !first) return null;
-  if (!first || explained <= 0) return 'Nothing lies between the roofline and the measurement.';
+  if (!first || explained <= 0) return 'No time is above the roofline.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);
-  const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
-  return `The largest cause is ${told(first)}${also}.`;
+  const also = next.length > 0 ? `; then ${next.map(barText).join(' and ')}` : '';
+  return `The largest cause is ${barText(first)}${also}.`;
 }
 
-/** Bars of the device's own work. */
+/** Bars of work on the device. */
 const onDevice = (id: string): boolean => isKernelBar(id) || isExposedBar(id);
 
-/** Whether the profiler changed the time so much that both must be said. */
+/** Whether the profiler changed the time so much that both times are shown. */
 function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
   if (clean_ms.value === null || measured_ms.value === null) return false;
   return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value;
 }
 
-const told = ({ label, ms, share }: WaterfallBar): string =>
+const barText = ({ label, ms, share }: WaterfallBar): string =>
   `${label}: ${formatMs(ms)} (${formatPercent(share)})`;
 
-/** @param untimed whether findings that claim no gain may lead: where nothing has a time, all are such */
+/** @param untimed whether findings without a gain may come first: without times, no finding has one */
 function changeSentence(found: readonly Finding[], untimed = false): string {
   const first =
     found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
@@ -150,7 +150,7 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
   if (!gain || gain.expected_ms <= 0) return '';
   if (gain.per === 'token') {
     const before = gain.after_ms + gain.expected_ms;
-    return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps that are no shorter`;
+    return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps of the same length`;
   }
   const per = stage && stage !== 'outside' ? ` per ${stageLabels[stage] ?? stage}` : '';
   return `. Expected gain: ${formatMs(gain.expected_ms)}${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;

@@ -3,7 +3,7 @@ import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 
-/** Kinds that have waterfall and findings; those that say why, where there is neither, have `true`. */
+/** Session kinds with a waterfall and findings; `true` if the document states a reason when both are missing. */
 const explained: Partial<Record<Analysed['kind'], boolean>> = {
   profile: false,
   bench: true,
@@ -13,7 +13,7 @@ const explained: Partial<Record<Analysed['kind'], boolean>> = {
   captures: true,
 };
 
-/** What the summaries and pages of a session lead with: sentences, waterfall, findings; null for kinds that have none. */
+/** The explanation shown first in summaries and pages: sentences, waterfall, findings; null for kinds without one. */
 export async function explanationOf(
   session: Session,
   { kind }: Pick<Analysed, 'kind'>,
@@ -26,8 +26,8 @@ export async function explanationOf(
 }
 
 /**
- * Both from one database: the explanation begins with tables that the analysis has made in it.
- * @param known takes the analysis while the explanation is still being made
+ * Analysis and explanation from one database: the explanation uses tables that the analysis created.
+ * @param known receives the analysis before the explanation is complete
  */
 export async function analyzeAndExplain(
   session: Session,

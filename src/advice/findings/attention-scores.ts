@@ -5,7 +5,7 @@ const isBatch = (shape: number[] | undefined): shape is number[] =>
   shape.every((size) => typeof size === 'number') &&
   shape[0]! > 1;
 
-/** Whether the second of two batched products multiplies what the first one made: queries by keys, then scores by values. */
+/** Whether the second of two batched products takes the result of the first: queries × keys, then scores × values. */
 export function multipliesScores(before: number[][] | undefined, after: number[][] | undefined): boolean {
   const [left, right] = (before ?? []).filter(isBatch).slice(-2);
   const [scores] = (after ?? []).filter(isBatch).slice(-2);

@@ -148,7 +148,7 @@ async function outcome(change: Case) {
   }
 }
 
-test('a benchmark tells a launch-bound decode step by itself, with the rows it rests on', async () => {
+test('a benchmark alone shows a launch-bound decode step, with its evidence rows', async () => {
   const session = await bench();
   const { data } = await explainSession(session);
   const [first] = data.findings;
@@ -161,7 +161,7 @@ test('a benchmark tells a launch-bound decode step by itself, with the rows it r
     change: { kind: 'flag' },
   });
   expect(first!.title).toBe(
-    'Launch-bound: the device idles 76 % of every decode step, while the host dispatches 924 kernels',
+    'Launch-bound: the device is idle for 76 % of every decode step while the host dispatches 924 kernels',
   );
   expect(first!.change.example).toMatch(/^--engine-arg mode=cudagraph {2}# in a program: model\.forward = /);
   // 9.31 − 2.2344 of work − 0.12 around the call − 924 × 0.45 µs.
@@ -245,5 +245,5 @@ test('the switch is the one of the engine that ran, as far as it goes', async ()
   );
   expect(await change({ workload: { tensor_parallel_size: 2 } })).toMatchObject({ kind: 'code' });
   const eager = await change({ workload: vllm, args: { enforce_eager: 'true' } });
-  expect(eager.text).toContain('leave --enforce-eager out');
+  expect(eager.text).toContain('remove --enforce-eager');
 });

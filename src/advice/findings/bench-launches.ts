@@ -11,16 +11,16 @@ import { launchTogether } from './launch-changes.js';
 import { benchStepSql } from './queries/bench-queries.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { benchOf } from './session-analyses.js';
-import { leastShare } from './stage-rule.js';
-import { aStage, count, everyStage, ms, part, plural } from './words.js';
+import { minShare } from './stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
 import { formatNumber, formatPercent } from '../../vocabulary/format.js';
 
-/** With fewer it is not launching that takes the time. */
-const leastKernels = 20;
-/** Of a step: a device that is busy for more gains nothing that another run would show. */
+/** With fewer kernels, launching is not the bottleneck. */
+const minKernels = 20;
+/** Share of a step: above it, the gain is smaller than the run-to-run difference. */
 const mostBusy = 0.9;
 export interface StepLaunches {
-  /** Of a mean step: W, time in which the device has work, and idle time in which the host computes, ms. */
+  /** Mean step, in ms: W, device busy time, and idle time while the host computes. */
   step_ms: number;
   busy_ms: number;
   dispatch_ms: number;
@@ -28,9 +28,9 @@ export interface StepLaunches {
 }
 
 /**
- * What a graph of the step saves: the host's dispatch less the nodes that follow each other instead. Low: nodes as slow as
- * were seen, and kernels as much slower as a static cache made them; high: kernels that overlap leave no gap.
- * @param nodeNs from one node of a graph to the next
+ * Time that a CUDA graph of the step saves: host dispatch time minus the gaps between graph nodes. Low: the largest measured
+ * gaps, and kernels slowed by a static cache; high: kernels overlap without gaps.
+ * @param nodeNs period from one graph node to the next
  */
 export function graphGain(
   { busy_ms, dispatch_ms, kernels }: StepLaunches,
@@ -45,8 +45,8 @@ export function graphGain(
 }
 
 /**
- * Launch-bound decode steps of a benchmark, which records no launch call: by the kernels that its watched repeat counted, and
- * the idle time in which the process computes. Of the point whose step the waterfall's sentences are about.
+ * Launch-bound decode steps of a benchmark, which records no launch calls: judged by the kernels counted in its instrumented
+ * repeat and the idle time while the process computes, at the point that the waterfall's sentences describe.
  * @returns null for a session without a benchmark on a GPU
  */
 export async function launchesOfBench(context: FindingContext): Promise<RuleOutcome | null> {
@@ -59,14 +59,14 @@ export async function launchesOfBench(context: FindingContext): Promise<RuleOutc
   const point = variant?.points.find((one) => one.point === stage.point);
   if (!variant || !point) return null;
   if (usesGraphs(workload, variant.engine_args))
-    return { outcome: 'not_fired', why: 'decode: its steps are replayed as CUDA graphs already.' };
+    return { outcome: 'not_fired', why: 'decode: steps are already replayed as CUDA graphs.' };
   const step = launchesOf(stage, point);
   if (!step)
-    return { outcome: 'not_applicable', why: 'The benchmark counted no kernels of its decode steps.' };
+    return { outcome: 'not_applicable', why: 'The benchmark counted no kernels in its decode steps.' };
   const { step_ms, busy_ms, dispatch_ms, kernels } = step;
   if (
-    dispatch_ms < leastShare * step_ms ||
-    kernels < leastKernels ||
+    dispatch_ms < minShare * step_ms ||
+    kernels < minKernels ||
     dispatch_ms < (kernels * nodeGapNs) / 1e6 ||
     busy_ms > mostBusy * step_ms
   )
@@ -110,14 +110,14 @@ async function finding(context: FindingContext, bound: Bound): Promise<FoundDraf
   const change = await changeOf(context, workload, variant.engine_args);
   return {
     stage: 'decode',
-    title: `Launch-bound: the device idles ${part(step_ms - busy_ms, step_ms)} of ${everyStage('decode')}, while the host dispatches ${plural(kernels, 'kernel')}`,
+    title: `Launch-bound: the device is idle for ${part(step_ms - busy_ms, step_ms)} of ${everyInstance('decode')} while the host dispatches ${plural(kernels, 'kernel')}`,
     at_stake_ms: dispatch_ms,
-    cause: `${aStage('decode')} takes ${ms(step_ms)} at ${point.point}, and its device has work for ${ms(busy_ms)}. The process computes in ${ms(dispatch_ms)} of the rest, ${ms(dispatch_ms / kernels)} for each of ${count(kernels)} kernels: the host dispatches more slowly than the device computes, so the device runs dry after every kernel. A benchmark records no launch calls: inferscope run --evaluator none,nsys -- <command> shows which operators they are in.`,
+    cause: `${instanceWord('decode')} takes ${ms(step_ms)} at ${point.point}; the device is busy for ${ms(busy_ms)}. The process computes for ${ms(dispatch_ms)} of the rest, ${ms(dispatch_ms / kernels)} per kernel (${count(kernels)} kernels): the host dispatches kernels more slowly than the device runs them, so the device waits after every kernel. A benchmark records no launch calls; inferscope run --evaluator none,nsys -- <command> shows the operators that launch them.`,
     change,
     gain: {
       ...gain,
       after_ms: step_ms - gain.expected_ms,
-      assumption: `Kernels stay as they are and follow each other ${node.words}; what the host does between steps stays. Low: ${slowNodeGapNs} ns, and kernels that take ${formatPercent(staticCacheShare)} longer over the static KV cache that a graph needs, the most that was seen on an H200 (17 % at batch 1).`,
+      assumption: `Kernels take as long as now and follow each other ${node.words}; host work between steps stays. Low: ${slowNodeGapNs} ns, and kernels take ${formatPercent(staticCacheShare)} longer with the static KV cache that a graph needs (the largest slowdown measured on an H200; 17 % at batch 1).`,
       what_if: 'cudagraph',
     },
     confidence: 'medium',
@@ -133,23 +133,23 @@ const modeSwitch = '--engine-arg mode=cudagraph';
 function checkOf({ example }: FoundDraft['change']): string {
   return example?.startsWith(modeSwitch)
     ? 'inferscope bench latency … --engine-arg mode=eager,cudagraph --launches 4 --name modes, then inferscope bench compare modes:mode=eager modes:mode=cudagraph'
-    : 'the same benchmark of the changed program, then inferscope explain @last~1 --verify @last';
+    : 'run the same benchmark with the changed program, then inferscope explain @last~1 --verify @last';
 }
 
-/** The benchmark's own switch where its engine has one, then what a program of one's own does. */
+/** The benchmark's switch if its engine has one, then the change for a user's own program. */
 async function changeOf(
   context: FindingContext,
   { engine, tensor_parallel_size: ranks }: Workload,
   args: Record<string, string>,
 ): Promise<FoundDraft['change']> {
   const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 });
-  // The collectives of several ranks are not captured by this engine (src/engines/transformers/engine-args.ts).
+  // This engine does not capture collectives of several ranks (src/engines/transformers/engine-args.ts).
   if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return own;
-  // Nor does a static cache go with it.
+  // A static cache is not supported with it either.
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {
     kind: 'flag',
-    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In a program of your own: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
     example: `${modeSwitch}${attention}  # in a program: ${own.example ?? ''}`,
   };
 }
@@ -165,5 +165,5 @@ interface Watched extends Record<string, string | number | null> {
 function watchedText(rows: Watched[]): string {
   const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
     rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
-  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of work in a watched decode step, of ${ms(mean('step_ms'))} a step in timed repeats, in which the process keeps ${formatNumber(mean('cores_busy'))} cores busy`;
+  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of device work per instrumented decode step; timed repeats take ${ms(mean('step_ms'))} per step, with ${formatNumber(mean('cores_busy'))} cores busy in the process`;
 }

@@ -9,18 +9,18 @@ import { capturesOfRanks, type RankTime, rankTimesSql } from './rank-times.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** What this rank waits for another inside its collectives, by docs/concepts/stages-and-clocks.md. */
+/** Time that this rank waits for another one inside collectives (docs/concepts/stages-and-clocks.md). */
 export interface CollectiveWaits {
   own: RankWaiting;
-  /** The rank that waits least: the others wait for it. This one, where they wait for it. */
+  /** The rank that waits least, for which the others wait; can be this rank. */
   awaited: RankWaiting;
   ownTime: RankTime | undefined;
   awaitedTime: RankTime | undefined;
-  /** The queries behind both. */
+  /** Queries of both. */
   sql: { collectives: string; ranks: string };
 }
 
-/** Null of a capture of one rank. */
+/** Null for a capture of one rank. */
 export async function collectiveWaits(
   context: FindingContext,
   stage: StageFacts,

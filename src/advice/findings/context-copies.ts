@@ -4,30 +4,30 @@ import { copyRoles } from './kernel-roles.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** Of the mean a step: growth over the steps seen that no noise of many copies reaches. */
+/** Share of the mean per step: growth over the captured steps that exceeds the noise of many copies. */
 const growth = 0.02;
-/** Of the stage: smaller copies are not asked whether they grow. */
-const leastShare = 0.02;
-/** Steps below which a slope means nothing. */
-const leastSteps = 4;
+/** Share of the stage: smaller copies are not tested for growth. */
+const minShare = 0.02;
+/** With fewer steps a slope is not meaningful. */
+const minSteps = 4;
 
-/** Copies of one kind in a step: a kernel's name, or null for the copy engine. */
+/** Copies of one kind per step: a kernel name, or null for the copy engine. */
 export interface ContextCopies {
   name: string | null;
-  /** By name: a concatenation. */
+  /** A concatenation, by name. */
   cat: boolean;
   n: number;
   ms: number;
-  /** Whether they take longer from step to step, as what is copied grows with the context. */
+  /** Whether they take longer from step to step: the amount copied grows with the context. */
   grows: boolean;
 }
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]>>>();
 
 /**
- * Copies within the device that can be of the whole context: concatenations, and whatever else copies and takes longer from step
- * to step (a cache that is cloned, allocated anew, made contiguous or repeated for every head), by kernels or by the copy
- * engine. Of a mean step; nothing for a prefill.
+ * Copies within the device that may copy the whole context, by kernels or the copy engine: concatenations, and other copies that
+ * take longer from step to step (a cache that is cloned, reallocated, made contiguous or repeated for every head). Values per
+ * mean step; empty for a prefill.
  */
 export function contextCopies(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
   const own = known.get(context) ?? new Map<PhaseKind, Promise<ContextCopies[]>>();
@@ -47,20 +47,20 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
   );
   const found: ContextCopies[] = [];
   for (const row of rows) {
-    // A query each: only of what is worth one.
-    const grows = row.ms >= leastShare * stage.wall_ms && (await growsWithSteps(context, stage, row.name));
+    // One query per copy: only for copies large enough.
+    const grows = row.ms >= minShare * stage.wall_ms && (await growsWithSteps(context, stage, row.name));
     if (row.cat || grows) found.push({ ...row, grows });
   }
   return found;
 }
 
-/** Slope of the copies' time a step over the steps of an iteration, against its own error. */
+/** Slope of copy time per step over the steps of an iteration, compared with its standard error. */
 async function growsWithSteps(
   { database }: FindingContext,
   { kind, instances }: StageFacts,
   name: string | null,
 ): Promise<boolean> {
-  if (kind === 'outside' || instances < leastSteps) return false;
+  if (kind === 'outside' || instances < minSteps) return false;
   const copies =
     name === null
       ? "SELECT stage_id, dur_ns FROM own_copies WHERE kind = 'DtoD'"

@@ -5,15 +5,15 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal } from '../../facts/trace/scope.js';
 import type { FindingContext } from './rule.js';
-import { aStage } from './words.js';
+import { instanceWord } from './words.js';
 
-/** Shorter kernels take what any launch takes: nothing inside them is worth a change (ncu flushes caches: 5 µs there). */
-export const leastKernelNs = 5000;
-/** Of a stage, or of the profiled launches: below it a fault of a kernel is not worth a line. */
-export const leastShare = 0.02;
+/** Shorter kernels are dominated by launch cost, so a change inside them saves nothing (5 µs under ncu, which flushes caches). */
+export const minKernelNs = 5000;
+/** Share of a stage, or of the profiled launches, below which a problem is not reported. */
+export const minShare = 0.02;
 
 export interface Saving {
-  /** Shares of the kernel's time that the change removes, 0 to 1. */
+  /** Share of the kernel's time that the change removes, 0 to 1. */
   low: number;
   expected: number;
   high: number;
@@ -28,18 +28,18 @@ export interface CountedKernel {
   saving: Saving;
 }
 
-/** Savings of kernels, carried to a stage of the timeline; stage null: over the profiled launches alone. */
+/** Savings of kernels, applied to a stage of the timeline; stage null: over the profiled launches only. */
 export interface StageSaving {
   stage: PhaseKind | null;
   low_ms: number;
   expected_ms: number;
   high_ms: number;
-  /** Of the stage, or all profiled launches together. */
+  /** Time of the stage, or of all profiled launches. */
   whole_ms: number;
-  /** Time of the kernels themselves. */
+  /** Time of the kernels. */
   kernel_ms: number;
   kernels: CountedKernel[];
-  /** Of these kernels, by the timeline. */
+  /** Launches of these kernels in the timeline. */
   classes: Set<string>;
 }
 
@@ -50,8 +50,8 @@ interface PhaseTime {
 }
 
 /**
- * What savings of single kernels are worth in each stage: their own time there, by the timeline, times the share. Without a
- * timeline, or where it does not hold these kernels, over the profiled launches. Only what is worth a line comes back.
+ * Savings per stage: the kernels' time in that stage (from the timeline) times the saved share. Without a timeline, or if it lacks
+ * these kernels, over the profiled launches. Returns only savings above the reporting threshold.
  */
 export async function savingsByStage(
   context: FindingContext,
@@ -91,9 +91,9 @@ const nothing = (stage: PhaseKind | null, whole_ms: number): StageSaving => ({
   classes: new Set(),
 });
 
-/** No change inside a kernel makes it shorter than any launch is. */
+/** A change inside a kernel cannot make it shorter than an empty launch. */
 function add(to: StageSaving, kernel: CountedKernel, ms: number): void {
-  const most = Math.max(0, 1 - leastKernelNs / kernel.duration_ns);
+  const most = Math.max(0, 1 - minKernelNs / kernel.duration_ns);
   to.kernels.push(kernel);
   to.kernel_ms += ms;
   to.low_ms += ms * Math.min(kernel.saving.low, most);
@@ -103,14 +103,14 @@ function add(to: StageSaving, kernel: CountedKernel, ms: number): void {
 
 function worthALine(all: StageSaving[]): StageSaving[] {
   return all
-    .filter(({ expected_ms, whole_ms }) => expected_ms >= leastShare * whole_ms && expected_ms > 0)
+    .filter(({ expected_ms, whole_ms }) => expected_ms >= minShare * whole_ms && expected_ms > 0)
     .toSorted((a, b) => b.expected_ms - a.expected_ms);
 }
 
 const profiledMs = (kernels: readonly KernelCounters[]) =>
   kernels.reduce((sum, { total_duration_ns: total }) => sum + (total.value ?? 0), 0) / 1e6;
 
-/** Time of a kernel in each phase of the timeline: launches of the same grid, else of the name. */
+/** Time of a kernel in each phase of the timeline: launches with the same grid, else with the same name. */
 async function phaseTimes(
   { scope, waterfalls }: FindingContext,
   kernel: CountedKernel,
@@ -126,11 +126,11 @@ const inPhases = (database: SessionDatabase, condition: string) =>
     `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM focus_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
   );
 
-/** Where the counters alone tell the stage, in words; for kernels that no timeline places. */
+/** The stage in words, for kernels that are not in a timeline. */
 export const placeWords = ({ stage }: StageSaving): string =>
-  stage === null ? 'the profiled launches' : aStage(stage);
+  stage === null ? 'the profiled launches' : instanceWord(stage);
 
-/** A kernel's name as a line bears it. */
+/** A kernel name, shortened to fit a line. */
 export const shortName = (name: string): string => {
   const plain = bareKernelName(name);
   return plain.length > 60 ? `${plain.slice(0, 59)}…` : plain;

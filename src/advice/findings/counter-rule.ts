@@ -7,28 +7,28 @@ import {
   savingsByStage,
   type StageSaving,
 } from './counted-kernels.js';
-import { type CountedRow, type CounterCondition, faultSql, toldSql } from './kernel-metrics.js';
+import { type CountedRow, type CounterCondition, faultSql, knownSql } from './kernel-metrics.js';
 import { countersOf } from './session-analyses.js';
 
-/** A fault inside single kernels that hardware counters prove: what it is, what mending it saves, and how to say so. */
+/** A problem inside single kernels that hardware counters prove: the condition, the saving of the fix, and the texts. */
 export interface CounterFault<M extends string, D extends string> {
   condition: CounterCondition<M, D>;
-  /** Derived column without which nothing can be said, and the reason then. */
-  told: { column: NoInfer<D>; otherwise: string };
-  /** Why nothing fired, where no kernel meets the condition. */
+  /** Derived column that must be known, and the reason to state if it is not. */
+  known: { column: NoInfer<D>; otherwise: string };
+  /** Reason stated if no kernel meets the condition. */
   none: string;
-  /** Shares of the kernel's time. */
+  /** Saved shares of the kernel's time. */
   saving(row: CountedRow<M, D>): Saving;
-  /** Of one kernel, with its numbers. */
+  /** Text for one kernel, with its numbers. */
   evidence(row: CountedRow<M, D>): string;
-  /** Of the kernel that takes longest. */
+  /** Text for the longest kernel. */
   title(row: CountedRow<M, D>): string;
   cause(row: CountedRow<M, D>, place: string): string;
   change: FoundDraft['change'];
   assumption: string;
 }
 
-/** A rule that judges the kernels of ncu one by one, and says what their fault costs the stage they run in. */
+/** A rule that judges the kernels in ncu data one by one and states what the problem costs their stage. */
 export function counterRule<M extends string, D extends string>(
   about: RuleAbout,
   fault: CounterFault<M, D>,
@@ -48,12 +48,12 @@ export function counterRule<M extends string, D extends string>(
             .join('; '),
       );
       if (rows.length === 0) {
-        const [all] = await context.database.query<{ told: number }>(
-          toldSql(fault.condition, fault.told.column),
+        const [all] = await context.database.query<{ known: number }>(
+          knownSql(fault.condition, fault.known.column),
         );
-        return all && all.told > 0
+        return all && all.known > 0
           ? { outcome: 'not_fired', why: fault.none }
-          : { outcome: 'not_applicable', why: fault.told.otherwise };
+          : { outcome: 'not_applicable', why: fault.known.otherwise };
       }
       const kernels = rows.map((row): CountedKernel => ({
         name: row.kernel_name,
@@ -63,7 +63,8 @@ export function counterRule<M extends string, D extends string>(
         saving: fault.saving(row),
       }));
       const [largest] = await savingsByStage(context, counters, kernels);
-      if (!largest) return { outcome: 'not_fired', why: 'Such kernels have under 2 % of the time at stake.' };
+      if (!largest)
+        return { outcome: 'not_fired', why: 'Less than 2 % of the time is at stake in such kernels.' };
       const worst = rows.find(({ kernel_name: name }) => largest.kernels.some((one) => one.name === name))!;
       return {
         outcome: 'fired',

@@ -3,14 +3,14 @@ import { withheldReasons } from '../../model/withheld.js';
 import { literal } from '../../facts/trace/scope.js';
 import type { FindingContext, FoundDraft, Rule, RuleAbout, Withheld } from './rule.js';
 
-/** A kind of stage of the embedded engine; ms of a mean clean instance. */
+/** A kind of stage of the embedded engine; ms per mean clean instance. */
 export interface EngineStage {
   kind: 'prefill' | 'decode';
   wall_ms: number;
   waterfall: StageWaterfall;
 }
 
-/** Of a stage, from which on the profiled pass does not explain the clean one. */
+/** Share of a stage: if the two passes differ by more, the profiled pass does not explain the clean one. */
 const doubtfulUnattributed = 0.1;
 
 const unattributedShare = ({ waterfall, wall_ms: wall }: EngineStage): number =>
@@ -20,8 +20,8 @@ type Judged = readonly (FoundDraft | string)[];
 
 /**
  * A rule that judges each kind of stage of the embedded engine by its waterfall.
- * @param profiledParts it rests on parts of the profiled pass: withheld where that took too different a time from the clean one
- * @param judge findings, or why there is none, with its numbers
+ * @param profiledParts the rule uses parts of the profiled pass: withheld if its time differs too much from the clean pass
+ * @param judge returns findings, or the reason for none, with numbers
  */
 export function engineRule(
   about: RuleAbout & Pick<Rule, 'noise'> & { profiledParts?: boolean },
@@ -63,7 +63,7 @@ const engineStages = ({ waterfalls }: FindingContext): EngineStage[] =>
       : [];
   });
 
-/** SQL of a stage of the embedded engine: its time without the profiler, operators by class and gaps with it. */
+/** SQL for a stage of the embedded engine: time without the profiler, and with it operators by class and gaps. */
 export const stageSql = (kind: string): string =>
   `WITH profiled AS (SELECT execution_id, stage_id FROM stages WHERE execution_id = 'profiled' AND kind = ${literal(kind)} AND NOT warmup),
    n AS (SELECT count(*) AS instances FROM profiled)
@@ -75,16 +75,16 @@ export const stageSql = (kind: string): string =>
    FROM profiled JOIN gaps g USING (execution_id, stage_id), n GROUP BY g.cause ORDER BY ms DESC, what`;
 
 export const checkProfile =
-  'inferscope profile with the change, then: inferscope explain @last~1 --verify @last';
+  'run inferscope profile with the change, then: inferscope explain @last~1 --verify @last';
 
-/** Of a bar that a change removes except for what replaces it: three quarters, half to all of it. */
+/** Gain for a bar that a change removes and partly replaces: 75 % of it, range 50 to 100 %. */
 export function mostOf(ms: number, wallMs: number): FoundDraft['gain'] {
   return {
     expected_ms: 0.75 * ms,
     low_ms: 0.5 * ms,
     high_ms: ms,
     after_ms: wallMs - 0.75 * ms,
-    assumption: 'A quarter of this time remains for what replaces it.',
+    assumption: 'The replacement takes a quarter of this time.',
     what_if: null,
   };
 }

@@ -2,23 +2,23 @@ import { callNames } from '../../facts/trace/call-names.js';
 import { literal, type TraceScope } from '../../facts/trace/scope.js';
 
 /**
- * A stretch of the host, between two calls of a thread, that no dispatch explains: PyTorch hands an operator to the driver
+ * A host gap between two calls of a thread that is too long for a dispatch: PyTorch dispatches an operator
  * in 5 to 50 µs, profiler included (10 µs between launches of an eager decode on an H200 under nsys, 12 under Kineto).
  */
 export const longHostNs = 100_000;
 
-/** The model's own Python between two launches stays below this (0.1 to 0.4 ms at a place, eager decode on an H200, nsys). */
+/** Upper limit for the model's own Python code between two launches (0.1 to 0.4 ms per place, eager decode on an H200, nsys). */
 export const longestGlueNs = 1_000_000;
 
-/** A leading step this much above the median one is not yet what the run settles at (warm-up that was not marked). */
+/** A first step longer than the median by this factor counts as unmarked warm-up. */
 const firstUseRatio = 3;
-/** Of fewer steps none can be called unusual. */
+/** With fewer steps, none is called unusual. */
 const firstUseInstances = 3;
 
-/** Of all launches, by a thread that counts as launching. */
+/** Share of all launches from which a thread counts as launching. */
 const launchingShare = 0.01;
 
-/** Calls that return when the device is done, by what they are for. The rest of a name's suffixes is tolerated. */
+/** Blocking calls by purpose, as prefixes of the call's name. */
 const waitingCalls = {
   synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
   copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|(cuda|hip)Memset(2D|3D)?)(_v\\d+|_ptds)*$',
@@ -26,21 +26,21 @@ const waitingCalls = {
     '^((cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged|MallocPitch|Malloc3D|ExtMallocWithFlags)(_v\\d+)?|cuMem(Alloc|Free|HostAlloc|HostRegister|HostUnregister|Create|Map|Unmap|Release|SetAccess|AddressReserve|AddressFree)\\w*)$',
 } as const;
 
-/** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
+/** Calls that load code onto a device: Triton, TorchInductor, NVRTC and lazy loading all use them. */
 export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)';
-/** Ranges and operators in which frameworks compile: torch._dynamo, torch._inductor, Triton, torch.jit, XLA. */
+/** Ranges and operators of framework compilers: torch._dynamo, torch._inductor, Triton, torch.jit, XLA. */
 export const compileRanges =
   '(dynamo|inductor|triton.*compil|compile_fx|compile_inner|_compile\\.|nvfuser|XLA.*compil)';
 
 const level = "kind <> 'sampling'";
 
 /**
- * What several rules ask of the events, each table made once: sums over names and calls, few rows each.
+ * Tables shared by several rules, each created once: sums over names and calls, few rows each.
  * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
  * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
  * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
- * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the one inside which it passed before that
- * launched, null outside of all and where none were recorded).
+ * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the enclosing operator that had not launched yet,
+ * null outside operators or if none were recorded).
  */
 export async function makeFindingTables(scope: TraceScope): Promise<void> {
   const { database } = scope;
@@ -79,7 +79,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   await makeLongHosts(scope, whole, calls);
 }
 
-/** Kernels by the step that launched them, those of no step by time; exclusive time, so that it sums to the bars. */
+/** Kernels by the step that launched them, other kernels by time; exclusive time, so that the sum equals the bars. */
 function kernelsSql(whole: boolean, withUnplaced: boolean): string {
   const ofCells = (kind: string) =>
     `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
@@ -96,8 +96,8 @@ function kernelsSql(whole: boolean, withUnplaced: boolean): string {
 }
 
 /**
- * Host events by the step whose range they begin in: by the host's clock, whatever clock the windows have. A step's range
- * reaches to the start of the next one.
+ * Host events by the step range in which they start, on the host clock, independent of the windows' clock. A step's range
+ * ends at the start of the next one.
  */
 function inWindows(events: string, columns: string, whole: boolean, grouped: string | null = null): string {
   const by = grouped === null ? '' : ` GROUP BY kind, ${grouped}`;
@@ -117,7 +117,7 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
   const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
          NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, correlation
        FROM own_api WHERE ${inList(listed.map(({ name }) => name))}`;
-  // A copy from or to pageable memory returns when its memory may be reused: the host waits inside cudaMemcpyAsync.
+  // A copy from or to pageable memory blocks: the host waits inside cudaMemcpyAsync until the memory may be reused.
   await database.query(
     `CREATE TEMP TABLE finding_waits AS ${inWindows(
       `${calls}
@@ -130,14 +130,14 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
     )}`,
   );
   await onlyLaunching(database);
-  // A blocking copy is in both lists: the one that knows its bytes stays.
+  // A blocking copy is in both lists: keep the row with the byte count.
   await database.query(
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
      AND EXISTS (SELECT 1 FROM finding_waits o WHERE o.bytes IS NOT NULL AND o.correlation = w.correlation AND o.start_ns = w.start_ns)`,
   );
 }
 
-/** Threads that launch nothing, a watchdog's say, may wait as long as they like. */
+/** Waits of threads that launch nothing (a watchdog, for example) do not delay the device. */
 async function onlyLaunching(database: TraceScope['database']): Promise<void> {
   const threads = await database.query<{ tid: number | null }>('SELECT DISTINCT tid FROM finding_waits');
   if (threads.length < 2) return;
@@ -148,11 +148,11 @@ async function onlyLaunching(database: TraceScope['database']): Promise<void> {
   );
 }
 
-/** SQL of a test of `name` that a file's statistics can answer. */
+/** SQL test of `name` that can use the file's statistics. */
 const inList = (names: readonly string[]): string =>
   names.length === 0 ? 'false' : `name IN (${names.map((name) => literal(name)).join(', ')})`;
 
-/** The part of every gap in which the host was in no call, where that is long; clipped at the window's edges. */
+/** Long parts of gaps in which the host was in no API call, clipped to the window. */
 async function makeLongHosts(
   { database }: TraceScope,
   whole: boolean,

@@ -18,11 +18,11 @@ import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
 
-/** Rows of an evidence query that a document carries. */
+/** Maximum evidence rows per query in a document. */
 const rowsKept = 10;
 
 /**
- * What the rules may look at.
+ * The context that rules receive.
  * @param scope null for a session without a GPU timeline
  */
 export async function findingContext(
@@ -62,7 +62,7 @@ export async function findingContext(
   };
 }
 
-/** Indentation of our sources says nothing to a reader of the query. */
+/** Removes the source indentation from a query. */
 const plainSql = (sql: string): string => sql.replaceAll(/\n\s+/g, '\n').trim();
 
 async function roofsOf(session: Session, scope: TraceScope | null) {
@@ -82,7 +82,7 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** What every rule came to, and what those that fired found: gains are the rules' own still. */
+/** Outcome of every rule and findings of those that fired; gains are still the rules' own. */
 export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
@@ -121,9 +121,9 @@ function outcomeOf(
 }
 
 /**
- * Runs every rule over the session and ranks what they find: by ms at stake over the whole run. The gain of a change that
- * `--what-if` has a word for is what that expects; others are at most the bars they name. Findings that another hides are
- * marked. An empty list is an answer.
+ * Runs every rule over the session and ranks the findings by ms at stake over the whole run. If `--what-if` can compute a change,
+ * the gain comes from it; other gains are at most the bars they name. Findings hidden by another one are marked. The list
+ * may be empty.
  */
 export async function findings(
   context: FindingContext,

@@ -1,7 +1,7 @@
 import type { ManifestData } from '../../model/manifest.js';
 import type { FindingContext } from './rule.js';
 
-/** Whose switches a change is told in; null for a program of its own, in PyTorch or without. */
+/** The engine with the switches that a change names; null for a user's own program, with or without PyTorch. */
 export type Framework = 'vllm' | 'sglang' | 'tensorrt_llm';
 
 interface Marks {
@@ -12,7 +12,7 @@ interface Marks {
   kernels: RegExp;
 }
 
-/** In this order: SGLang runs kernels of vLLM too, and both run kernels in TensorRT-LLM's namespace, through FlashInfer. */
+/** Tested in this order: SGLang also runs vLLM kernels, and both run kernels in TensorRT-LLM's namespace (FlashInfer). */
 const marks: readonly Marks[] = [
   {
     framework: 'sglang',
@@ -37,15 +37,15 @@ const marks: readonly Marks[] = [
   },
 ];
 
-/** Kernels that only training runs: gradients, and the optimiser's step. */
+/** Kernels that only run in training: gradients and the optimizer step. */
 const trainingKernels = /dgrad|wgrad|[_:](bwd|backward)(_|\b)|flash_bwd|adam|sgd_/i;
 const trainingRanges = /\b(backward|optimizer)\b/i;
 
 const known = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
 
 /**
- * What the program is made with, and whether it trains: by its command line and engine, else by its operators and ranges,
- * and by the namespaces of kernels last. Only the words of a change depend on it, never whether a rule fires.
+ * The program's framework, and whether it trains: from the command line and engine, else operators and ranges, else kernel
+ * namespaces. Only the text of a change depends on it, never whether a rule fires.
  */
 export function programOf(
   context: FindingContext,
@@ -71,9 +71,9 @@ async function look({ manifest, scope }: FindingContext) {
     : [];
   const some = (rows: readonly { name: string | null }[], pattern: RegExp) =>
     rows.some(({ name }) => name !== null && pattern.test(name));
-  const told = toldProgram(manifest);
+  const recorded = recordedProgram(manifest);
   const found =
-    marks.find(({ program }) => program.test(told)) ??
+    marks.find(({ program }) => program.test(recorded)) ??
     marks.find((one) => some(operators, one.operators) || some(ranges, one.ranges)) ??
     marks.find(({ kernels }) => some(names, kernels));
   return {
@@ -82,8 +82,8 @@ async function look({ manifest, scope }: FindingContext) {
   };
 }
 
-/** The workload's command and engine; empty for an imported file, of which only the import is known. */
-function toldProgram({ workload, executions }: ManifestData): string {
+/** The workload's command and engine; empty for an imported file. */
+function recordedProgram({ workload, executions }: ManifestData): string {
   const commands = executions.flatMap(({ command }) => command);
   return [workload?.engine.name ?? '', ...commands].join(' ').trim();
 }

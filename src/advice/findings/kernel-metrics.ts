@@ -1,6 +1,6 @@
-import { leastKernelNs } from './counted-kernels.js';
+import { minKernelNs } from './counted-kernels.js';
 
-/** A row of `faultSql`: one kernel of one grid, means over its profiled launches; a metric that was not collected is null. */
+/** A row of `faultSql`: one kernel and grid, means over its profiled launches; null for a metric that was not collected. */
 export type CountedRow<M extends string, D extends string> = {
   kernel_name: string;
   grid: string;
@@ -13,11 +13,11 @@ export type CountedRow<M extends string, D extends string> = {
 export interface CounterCondition<M extends string, D extends string> {
   /** Column → ncu's name of the metric. */
   metrics: Record<M, string>;
-  /** Columns made of the metrics: SQL. */
+  /** Derived columns: SQL over the metrics. */
   derived: Record<D, string>;
-  /** Over metrics and derived columns. */
+  /** SQL condition over metrics and derived columns. */
   where: string;
-  /** Further tables of the query by name, and how they join `kernel`. */
+  /** Further tables of the query by name, and their join with `kernel`. */
   tables?: { with: Record<string, string>; join: string };
 }
 
@@ -25,8 +25,8 @@ const dimension = (axis: string) =>
   `CAST(max(value) FILTER (WHERE metric = 'launch__grid_dim_${axis}') AS BIGINT)`;
 
 /**
- * SQL of the tables `kernel` (means of each kernel and grid over its profiled launches) and `judged` (those that take long
- * enough to be worth a change, with the derived columns).
+ * SQL of the tables `kernel` (means per kernel and grid over its profiled launches) and `judged` (kernels long enough to be
+ * worth a change, with the derived columns).
  */
 function judgedSql<M extends string, D extends string>(condition: CounterCondition<M, D>): string {
   const metrics = Object.entries<string>(condition.metrics);
@@ -45,17 +45,17 @@ function judgedSql<M extends string, D extends string>(condition: CounterConditi
       SELECT kernel.*, ${Object.entries<string>(condition.derived)
         .map(([column, sql]) => `${sql} AS ${column}`)
         .join(', ')}
-      FROM kernel ${join} WHERE duration_ns >= ${leastKernelNs})`;
+      FROM kernel ${join} WHERE duration_ns >= ${minKernelNs})`;
 }
 
-/** The kernels that the condition holds of, the longest first. */
+/** Kernels that meet the condition, longest first. */
 export const faultSql = <M extends string, D extends string>(condition: CounterCondition<M, D>): string =>
   `${judgedSql(condition)}
     SELECT * FROM judged WHERE ${condition.where} ORDER BY launches * duration_ns DESC, kernel_name, grid`;
 
-/** How many kernels the condition could be asked of at all: those whose `column` is known. */
-export const toldSql = <M extends string, D extends string>(
+/** Number of kernels that can be judged: those with a known `column`. */
+export const knownSql = <M extends string, D extends string>(
   condition: CounterCondition<M, D>,
   column: D,
 ): string => `${judgedSql(condition)}
-    SELECT count(${column}) AS told FROM judged`;
+    SELECT count(${column}) AS known FROM judged`;

@@ -1,4 +1,4 @@
-/** What a kernel that computes nothing is for, as its name tells. */
+/** The purpose of a kernel that only moves data, from its name. */
 export type CopyRole = 'cat' | 'cast' | 'layout';
 
 /**
@@ -12,12 +12,12 @@ export const copyRoles: Record<CopyRole, string> = {
   layout: `regexp_matches(name, 'direct_copy_kernel|transpose|permute|contiguous|nchwToNhwc|nhwcToNchw|repeat_interleave|copy_device_to_device|triton_poi_fused_clone_\\d+$', 'i')`,
 };
 
-/** SQL of the role of a kernel by `name`, null for what is none of them. */
+/** SQL of a kernel's role by `name`; null for other kernels. */
 export const copyRoleSql = `CASE ${Object.entries(copyRoles)
   .map(([role, condition]) => `WHEN ${condition} THEN '${role}'`)
   .join(' ')} END`;
 
-/** Softmax over scores that lie in memory: a kernel of its own. */
+/** A separate softmax kernel over scores in memory. */
 export const softmaxName = /soft_?max/i;
 /** One kernel for the whole of attention. */
 export const fusedAttentionName = /flash|fmha|attention|sdpa|mha|fprop/i;

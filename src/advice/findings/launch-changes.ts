@@ -4,39 +4,39 @@ import type { StageFacts } from './stage-facts.js';
 
 type Change = FoundDraft['change'];
 
-/** How engines launch a whole step at once: their own switches, of decode steps, mixed ones (as many tokens as prompts bring) and prefills. */
+/** Engine switches that launch a whole step at once, for decode steps, mixed steps and prefills. */
 const engines: Record<Framework, { decode: Change; mixed: Change; prefill: Change }> = {
   vllm: {
     decode: {
       kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs: leave --enforce-eager out, and let the captured sizes reach the batch.',
+      text: 'Let vLLM replay CUDA graphs: remove --enforce-eager, and make the captured sizes cover the batch.',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8, 16]}'`,
     },
     mixed: {
       kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs for mixed steps too: leave --enforce-eager out, and let the captured sizes reach the tokens of a step, prompts included.',
+      text: 'Let vLLM replay CUDA graphs for mixed steps too: remove --enforce-eager, and make the captured sizes cover the tokens per step, prompts included.',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "max_cudagraph_capture_size": 1024}'`,
     },
     prefill: {
       kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs for prompts too: leave --enforce-eager out, and let the captured sizes reach the tokens of a prefill; or compute more tokens a step.',
+      text: 'Let vLLM replay CUDA graphs for prompts too: remove --enforce-eager, and make the captured sizes cover the tokens of a prefill; or compute more tokens per step.',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "max_cudagraph_capture_size": 1024}'`,
     },
   },
   sglang: {
     decode: {
       kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs: leave --disable-cuda-graph out, and let the captured sizes reach the batch.',
+      text: 'Let SGLang replay CUDA graphs: remove --disable-cuda-graph, and make the captured sizes cover the batch.',
       example: '--cuda-graph-max-bs <largest batch>',
     },
     mixed: {
       kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs for steps with prompts too (piecewise; the default of newer versions): the captured sizes must reach the tokens of a step.',
+      text: 'Let SGLang replay CUDA graphs for steps with prompts too (piecewise; the default of newer versions): the captured sizes must cover the tokens per step.',
       example: '--enable-piecewise-cuda-graph',
     },
     prefill: {
       kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs for prompts too (piecewise; the default of newer versions), or compute more tokens a step.',
+      text: 'Let SGLang replay CUDA graphs for prompts too (piecewise; the default of newer versions), or compute more tokens per step.',
       example: '--enable-piecewise-cuda-graph',
     },
   },
@@ -48,18 +48,18 @@ const engines: Record<Framework, { decode: Change; mixed: Change; prefill: Chang
     },
     mixed: {
       kind: 'config',
-      text: 'Let TensorRT-LLM replay CUDA graphs for steps with prompts too (piecewise): the captured sizes must reach the tokens of a step.',
+      text: 'Let TensorRT-LLM replay CUDA graphs for steps with prompts too (piecewise): the captured sizes must cover the tokens per step.',
       example: 'torch_compile_config: {enable_piecewise_cuda_graph: true}',
     },
     prefill: {
       kind: 'config',
-      text: 'Let TensorRT-LLM replay CUDA graphs for prompts too (piecewise), or compute more tokens a step.',
+      text: 'Let TensorRT-LLM replay CUDA graphs for prompts too (piecewise), or compute more tokens per step.',
       example: 'torch_compile_config: {enable_piecewise_cuda_graph: true}',
     },
   },
 };
 
-/** The change for a stage whose launches hold it up, in the words of what the program is made with. */
+/** The change for a launch-bound stage, in terms of the program's framework. */
 export async function launchTogether(
   context: FindingContext,
   { kind, graph_launches }: Pick<StageFacts, 'kind' | 'graph_launches'>,
@@ -77,12 +77,12 @@ export async function launchTogether(
   if (graph_launches >= 0.5)
     return {
       kind: 'code',
-      text: 'Put the whole step into one CUDA graph: what is launched outside of it is what the device waits for.',
+      text: 'Capture the whole step in one CUDA graph: the device waits for the launches outside of it.',
       example: 'with torch.cuda.graph(graph): …  # sampling and the copies of its inputs too',
     };
   return {
     kind: 'code',
-    text: 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or let torch.compile do so (mode="reduce-overhead"); then the host launches once a step.',
+    text: 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or let torch.compile do so (mode="reduce-overhead"); then the host launches once per step.',
     more: 'A larger batch hides the launches as well.',
     example: 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
   };

@@ -18,14 +18,14 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
  */
 const oracle = { wall_ms: 73.186, kernels_ms: 2.189, planning_ms: 38.732 };
 
-test('cuDNN that plans attention in every eager decode step is told as what it is', async () => {
+test('cuDNN planning of attention in every eager decode step is reported as such', async () => {
   const archive = 'test/fixtures/kineto-torch2.11-h200/tiny-llm-b1-session.tgz';
   const session = await openSession((await importSession(archive, home)).id, home);
   const { data } = await explainSession(session);
   const [first, second] = data.findings;
   expect(first!.id).toBe('launch_bound:decode');
   expect(first!.title).toContain('924 times and prepares inside aten::_cudnn_attention_forward');
-  const preparing = /For another ([\d.]+) ms the host is inside operators that prepare/.exec(first!.cause);
+  const preparing = /For another ([\d.]+) ms operators do preparation/.exec(first!.cause);
   expect(Number(preparing![1])).toBeCloseTo(oracle.planning_ms, 0);
   // A graph leaves out launches and planning; what stays is the kernels, their nodes, and what happens before the step.
   const rest = oracle.wall_ms - first!.gain!.expected_ms;

@@ -9,7 +9,7 @@ const home = testHome();
 let database: SessionDatabase | null = null;
 afterAll(() => database?.close());
 
-test('waves of a kernel are those that Nsight Compute tells', async () => {
+test('waves of a kernel equal those of Nsight Compute', async () => {
   const { id } = await importSession('test/fixtures/diagnosis/wave_quantization-fault.tgz', home);
   const opened = await (await openSession(id, home)).connect();
   database = opened;
@@ -18,12 +18,12 @@ test('waves of a kernel are those that Nsight Compute tells', async () => {
             try_cast(split_part("block", ',', 1) AS INTEGER) AS threads, registers, shared_mem_bytes AS shared
      FROM kernels WHERE class = 'gemm' ORDER BY dur_ns DESC LIMIT 1`,
   );
-  const [told] = await opened.query<{ waves: number }>(
+  const [recorded] = await opened.query<{ waves: number }>(
     "SELECT max(value) AS waves FROM counters WHERE metric = 'launch__waves_per_multiprocessor'",
   );
   const found = wavesOf({ ...launch!, shared_mem_bytes: launch!.shared }, 132, '9.0');
   expect(launch!.blocks).toBe(136);
-  expect(found!.waves).toBeCloseTo(told!.waves, 2);
+  expect(found!.waves).toBeCloseTo(recorded!.waves, 2);
   // 136 tiles in two waves of 132.
   expect(found!.efficiency).toBeCloseTo(136 / 264, 6);
 });

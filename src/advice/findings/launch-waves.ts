@@ -1,4 +1,4 @@
-/** What a multiprocessor holds, by compute capability (CUDA C++ Programming Guide, table "Technical Specifications"). */
+/** Limits of a multiprocessor by compute capability (CUDA C++ Programming Guide, table "Technical Specifications"). */
 interface Multiprocessor {
   sharedBytes: number;
   threads: number;
@@ -16,7 +16,7 @@ const sheets: Record<string, Multiprocessor> = {
   '10.0': { sharedBytes: 228 * 1024, threads: 2048, blocks: 32 },
   '12.0': { sharedBytes: 100 * 1024, threads: 1536, blocks: 24 },
 };
-/** Shared memory that the driver takes of every block from compute capability 8 on. */
+/** Shared memory per block reserved by the driver, compute capability 8 and later. */
 const reservedShared = 1024;
 
 export interface Launch {
@@ -27,12 +27,12 @@ export interface Launch {
   shared_mem_bytes: number | null;
 }
 
-/** Blocks of a launch that a multiprocessor holds at once; null for a GPU that is not known. */
+/** Blocks of a launch that are resident per multiprocessor; null for an unknown GPU. */
 export function blocksPerSm(launch: Launch, capability: string | null): number | null {
   const sm = capability === null ? undefined : sheets[capability];
   if (!sm) return null;
   const warps = Math.ceil(launch.threads / 32);
-  // Registers are given out by warp, in units of 256.
+  // Registers are allocated per warp, in units of 256.
   const byRegisters = launch.registers
     ? Math.floor(registers / (warps * Math.ceil((launch.registers * 32) / 256) * 256))
     : Infinity;
@@ -43,8 +43,8 @@ export function blocksPerSm(launch: Launch, capability: string | null): number |
 }
 
 /**
- * Waves of blocks that a launch needs, and the share of the last wave's room that is used of all: waves / ⌈waves⌉ (NVIDIA,
- * Matrix Multiplication Background User's Guide, wave quantisation).
+ * Waves of blocks that a launch needs, and the used share of all slots: waves / ⌈waves⌉ (NVIDIA, Matrix Multiplication
+ * Background User's Guide, wave quantisation).
  */
 export function wavesOf(
   launch: Launch,

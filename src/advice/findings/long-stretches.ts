@@ -4,23 +4,23 @@ import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 import { ms, times } from './words.js';
 
-/** One place in the program at which the device waits for long; of a mean instance. */
+/** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
   place: string;
-  /** Inside the operator, within the user's range, or before the operator or kernel that came next. */
+  /** Inside an operator, within a user range, or before the next operator or kernel. */
   relation: 'inside' | 'within' | 'before';
   per_instance: number;
   ms: number;
 };
 
-/** Stretches in which the host launches nothing and waits for nothing, longest place first. */
+/** Host gaps without launches or waits, longest place first. */
 export async function longStretches(context: FindingContext, { kind, instances }: StageFacts) {
   const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
     found
       .slice(0, 3)
       .map(
         (row) =>
-          `${placeWords(row)}: ${times(row.per_instance)}${kind === 'outside' ? '' : ' a step'}, ${ms(row.ms)}`,
+          `${placeWords(row)}: ${times(row.per_instance)}${kind === 'outside' ? '' : ' per step'}, ${ms(row.ms)}`,
       )
       .join('; '),
   );
@@ -30,11 +30,11 @@ export async function longStretches(context: FindingContext, { kind, instances }
 export const placeWords = ({ relation, place }: Place): string =>
   relation === 'within' ? `within the range ${place}` : `${relation} ${shortName(place)}`;
 
-/** Numbers in names of ranges count steps and layers: the place is the same. */
+/** Numbers in range names are step and layer indices: remove them, so that equal places group together. */
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
 
 function stretchesSql(kind: string, instances: number): string {
-  // A gap may begin before the step that ends it, or lie in the window of the step before: what lies in a window is its step's.
+  // A gap may start before its step, or lie in the window of the previous step: the part within a window counts for that step.
   const from = kind === 'outside' ? 'h_start' : 'greatest(h_start, w.start_ns)';
   const to = kind === 'outside' ? 'h_end' : 'least(h_end, w.end_ns)';
   const step =

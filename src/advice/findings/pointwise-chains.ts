@@ -1,23 +1,23 @@
 import type { SequenceKernel } from './step-sequence.js';
 
-/** Kernels that follow each other on a stream and touch each element once: one kernel could do all of them. */
+/** Consecutive kernels of a stream that touch each element once: one fused kernel could replace them. */
 export interface Chain {
   kernels: SequenceKernel[];
-  /** ns that one kernel in their place would save. */
+  /** ns that one fused kernel would save. */
   saved_ns: number;
 }
 
-/** A norm and the addition before it are two kernels in most engines: from three on something is left to fuse. */
-const leastKernels = 3;
-/** A conversion this much longer than all others of a chain is of another tensor, such as a weight. */
+/** A norm and the addition before it are two kernels in most engines: only chains of three or more can be fused further. */
+const minKernels = 3;
+/** A conversion longer than the rest of a chain by this factor belongs to another tensor, such as a weight. */
 const otherTensor = 3;
 /**
- * What one kernel for the whole takes of the longest kernel of the chain: it reads the inputs and writes the output once, as
- * that one does; where the chain computes in float32 between 16-bit tensors it moves about half of that.
+ * Time of one fused kernel relative to the longest kernel of the chain: like that one it reads the inputs and writes the output
+ * once; if the chain computes in float32 between 16-bit tensors, it moves about half the bytes.
  */
 const fusedShare = { plain: 1, converted: 0.75 };
 
-/** Running sums and sorts read what others of the same kernel wrote: nothing is fused through them. */
+/** Scans and sorts need results of other threads: they cannot be fused into a chain. */
 const throughMemory = /scan|cumsum|cumprod|sort/i;
 
 const pointwise = (kernel: SequenceKernel): boolean =>
@@ -45,14 +45,14 @@ export function chainsOf(sequence: readonly SequenceKernel[]): Chain[] {
 
 function chainOf(run: readonly SequenceKernel[]): Chain | null {
   const kernels = withoutOthers(run);
-  if (kernels.length < leastKernels || !kernels.some(({ class: own }) => own !== 'copy')) return null;
+  if (kernels.length < minKernels || !kernels.some(({ class: own }) => own !== 'copy')) return null;
   const sum = kernels.reduce((total, { dur_ns }) => total + dur_ns, 0);
   const longest = Math.max(...kernels.map(({ dur_ns }) => dur_ns));
   const converted = kernels.filter(({ role }) => role === 'cast').length > 0;
   return { kernels, saved_ns: sum - longest * (converted ? fusedShare.converted : fusedShare.plain) };
 }
 
-/** Conversions of other tensors lie between the kernels of a chain without being of it. */
+/** Conversions of other tensors can lie between the kernels of a chain. */
 function withoutOthers(run: readonly SequenceKernel[]): SequenceKernel[] {
   const computing = Math.max(
     0,

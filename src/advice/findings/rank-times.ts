@@ -2,7 +2,7 @@ import { captureList, ofKind } from '../../facts/trace/collectives.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** Of one rank and device, a mean instance of a kind of stage, ms. */
+/** Times of one rank and device per mean instance of a kind of stage, ms. */
 export interface RankTime extends Record<string, number | null> {
   rank: number | null;
   device: number | null;
@@ -16,7 +16,7 @@ export interface RankTime extends Record<string, number | null> {
 export const nameOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): string =>
   `rank ${rank ?? '–'} on device ${device ?? '–'}`;
 
-/** Captures of the ranks that ran together: the same execution by the same tool. */
+/** Captures of ranks that ran together: same execution, same tool. */
 export function capturesOfRanks({ manifest, scope }: FindingContext): string[] {
   const { execution_id: execution, capture_id: own } = scope!.source.attribution;
   const tool = manifest.captures.find(({ capture_id }) => capture_id === own)?.importer;
@@ -25,11 +25,11 @@ export function capturesOfRanks({ manifest, scope }: FindingContext): string[] {
     .map(({ capture_id }) => capture_id);
 }
 
-/** SQL of RankTime of each rank of the same execution and tool, the one that computes longest first. */
+/** SQL of RankTime for each rank of the same execution and tool, longest compute time first. */
 export function rankTimesSql(context: FindingContext, { kind, instances }: StageFacts): string {
   const captures = captureList(capturesOfRanks(context));
   const idle = 'coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)';
-  // Before a prefill the device may have had nothing to do; steps follow one another.
+  // Before a prefill the device may be idle for lack of work; steps follow one another.
   const inside =
     kind === 'prefill'
       ? `greatest(0, least(${idle}, g.start_ns + coalesce(g.synchronization_ns, 0) + ${idle} - p.start_ns))`

@@ -110,7 +110,7 @@ test('a device that waits for the host shows nothing of shorter kernels, and wha
     ['compile', 'launches:decode'],
     ['copies', 'launches:decode'],
   ]);
-  // Its own gain is still told.
+  // Its own gain is still stated.
   expect(all[2]!.gain!.expected_ms).toBe(1);
 });
 

@@ -7,12 +7,12 @@ export interface Found {
   draft: FoundDraft;
 }
 
-/** Shares of a stage's time from which a finding is high and medium. */
+/** Shares of a stage's time from which severity is high and medium. */
 export const highShare = 0.2;
 export const mediumShare = 0.05;
-/** Of its own gain that must be left in the bars it names, or a larger finding hides it. */
+/** Share of a finding's gain that must remain in its bars; below it, a larger finding hides it. */
 const ownShare = 0.5;
-/** Of a stage's time: where the device waits this long for the host, shorter kernels show in nothing. */
+/** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */
 const hostBound = 0.3;
 
 interface Ranked {
@@ -23,9 +23,9 @@ interface Ranked {
 }
 
 /**
- * Findings of all rules, the largest stake over the whole run first. A gain that no what-if computes is at most the bars
- * its finding names; bars that two findings name stay with the larger one, and the other says hidden_by unless half of its
- * gain is left. So such gains that are not hidden never sum to more than the stage's time.
+ * Findings of all rules, largest ms at stake over the whole run first. A gain that no what-if computes is limited to the bars
+ * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
+ * remains. So the sum of such visible gains never exceeds the stage's time.
  */
 export function ranked(found: readonly Found[], stages: readonly StageTime[]): Finding[] {
   const all = found
@@ -34,7 +34,7 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
       (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
     );
   unique(all.map(({ finding }) => finding));
-  // A benchmark has a stage of a kind at every point: findings are about the first, as their ceilings are.
+  // A benchmark has a stage of each kind per point: findings and their limits use the first point.
   const first = new Map(stages.toReversed().map((stage) => [stage.kind, stage]));
   for (const stage of first.values())
     share(
@@ -45,8 +45,8 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
 }
 
 /**
- * A gain of a token makes no step shorter, so its ms are not those of a step: such findings follow the ones that shorten a
- * stage by a share worth naming, whatever their own size.
+ * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten a
+ * stage noticeably, regardless of size.
  */
 function stepsFirst(all: readonly Finding[]): Finding[] {
   const ofToken = ({ gain }: Finding) => gain?.per === 'token';
@@ -61,7 +61,7 @@ function stepsFirst(all: readonly Finding[]): Finding[] {
 const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const { run_ms: told, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
+  const { run_ms: statedMs, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;
@@ -71,11 +71,11 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       ? null
       : stage
         ? at_stake_ms / stage.time_ms
-        : (share ?? runShare(told ?? at_stake_ms, stages));
+        : (share ?? runShare(statedMs ?? at_stake_ms, stages));
   return {
     removes,
     covers,
-    run_ms: told ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1),
+    run_ms: statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1),
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
       rule: rule.id,
@@ -92,7 +92,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
   };
 }
 
-/** What the bars hold together; all of the stage where there are none to tell by. */
+/** Sum of the bars; the whole stage if there are none. */
 function barSum(stage: StageTime, bars: readonly string[]): number {
   if (stage.bars.size === 0 || bars.length === 0) return stage.time_ms;
   return bars.reduce((sum, id) => sum + Math.max(0, stage.bars.get(id) ?? 0), 0);
@@ -114,7 +114,7 @@ function clamped(
   ceiling: number,
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
-  // Of a token: the stage's bars do not shrink by it. Of a what-if: the bars were computed anew, the roofline's too.
+  // A gain per token does not shrink the stage's bars. A what-if recomputes all bars, including the roofline.
   if (gain.per === 'token' || gain.what_if !== null) return gain;
   const expected_ms = Math.max(0, Math.min(gain.expected_ms, stake, ceiling));
   return {
@@ -126,7 +126,7 @@ function clamped(
   };
 }
 
-/** A rule that finds two faults in one stage has two ids. */
+/** A rule with two findings in one stage has two ids. */
 function unique(all: readonly Finding[]): void {
   const seen = new Map<string, number>();
   for (const finding of all) {
@@ -136,7 +136,7 @@ function unique(all: readonly Finding[]): void {
   }
 }
 
-/** Bars go to the larger gain; then a host that the device waits for hides whatever shortens the device's own work. */
+/** Bars go to the larger gain; then a host-bound stage hides findings that shorten device work. */
 function share(all: readonly Ranked[], stage: StageTime): void {
   const left = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const taken = new Map<string, { id: string; ms: number }>();
@@ -144,7 +144,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
   const withGain = all
     .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
-  // What more sequences share is not taken off the step: it neither hides what else is in its bars nor is hidden by it.
+  // A gain from more sequences per step does not shorten the step: it neither hides other findings nor is hidden.
   for (const { finding } of withGain.filter((one) => one.finding.gain!.per === 'stage')) {
     const gain = finding.gain!;
     const covering = withGain.find((one) => covers(one, finding));

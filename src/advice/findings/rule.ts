@@ -15,31 +15,31 @@ import type { GpuRoofs } from '../../facts/roofs.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import type { PhaseClock } from '../../facts/trace/windows.js';
 
-/** What every rule may look at; all of one rank and device, never a sum over executions. */
+/** Input of every rule; data of one rank and device, never a sum over executions. */
 export interface FindingContext {
   manifest: ManifestData;
-  /** For analyses of other sources that rules read the judgement of: session-analyses.ts. */
+  /** Analyses of other sources that rules use: session-analyses.ts. */
   session: Session;
   database: SessionDatabase;
   /** Views focus_kernels, focus_gaps, focus_copies, focus_api, focus_ops, focus_stages and the table windows; null without a GPU timeline. */
   scope: TraceScope | null;
-  /** The same views of a program that used no GPU, whose framework's operators were recorded; null otherwise. */
+  /** The same views of a program without a GPU that has recorded framework operators; null otherwise. */
   operators: TraceScope | null;
-  /** Whose clock the windows of each kind are told by; empty without a GPU timeline. */
+  /** The clock of the windows of each kind; empty without a GPU timeline. */
   clocks: readonly PhaseClock[];
-  /** By kind; empty where the session has none. */
+  /** By kind; may be empty. */
   waterfalls: readonly StageWaterfall[];
   /** Architecture and storage of the workload's model; missing with the reason. */
   model: WorkloadModel | MissingFigure;
-  /** What else ran on the machine. */
+  /** Other load on the machine. */
   machine: MachineLoad;
-  /** What the device allows; null for a session of the CPU. */
+  /** Roofs of the device; null for a CPU session. */
   roofs: GpuRoofs | null;
   /** Whether the session has rows of a table, in any execution. */
   has(table: TableName): boolean;
   /**
-   * Runs a query and keeps it as evidence: the text is made of all rows, the first ten are kept. It may name the views
-   * and windows of the scope: the query that is kept has their definitions in front of it.
+   * Runs a query and stores it as evidence: the text uses all rows, the document has the first ten. It may use the views and
+   * windows of the scope: the stored query includes their definitions.
    */
   evidence<T extends Record<string, string | number | boolean | null>>(
     sql: string,
@@ -47,66 +47,66 @@ export interface FindingContext {
   ): Promise<{ rows: T[]; evidence: Finding['evidence'][number] }>;
 }
 
-/** A finding before it is ranked: severity, at_stake_share and hidden_by follow from the others. */
+/** A finding before ranking, which sets severity, at_stake_share and hidden_by. */
 export type FoundDraft = Omit<
   Finding,
   'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain'
 > & {
-  /** Of a mean instance of the stage, unless it says otherwise. */
+  /** Per mean instance of the stage, unless the finding states otherwise. */
   gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'stage' | 'token' }) | null;
   stage: WaterfallKind | null;
-  /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
+  /** Ms at stake over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;
-  /** At stake, as a share of what was looked at, where that is no stage. */
+  /** Share at stake of the analysed time, for findings without a stage. */
   share?: number;
   /**
-   * idle: removes time in which the device waits for the host. busy (unless told otherwise): shortens what the device
-   * does, which shows in the stage's time only where the host keeps ahead of it.
+   * idle: removes time in which the device waits for the host. busy (default): shortens device work, which shortens the stage
+   * only if the host keeps ahead of the device.
    */
   removes?: 'idle' | 'busy';
-  /** As of the rule, for the findings of one that looks at several causes. */
+  /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
-  /** Rules whose smaller findings in the same stage this change removes as well: their time is counted here. */
+  /** Rules with smaller findings in the same stage that this change also removes; their time is counted here. */
   covers?: readonly string[];
 };
 
-/** What an analysis that the rule repeats does not claim. */
+/** Fields that a rule based on another analysis does not claim. */
 export type Withheld = Omit<ExplainResult['withheld'][number], 'rule'>;
 
 export type RuleOutcome =
   | { outcome: 'fired'; findings: FoundDraft[]; withheld?: Withheld[] }
-  /** The condition was looked at and does not hold: with the numbers that say so. */
+  /** The condition was tested and does not hold; the reason has the numbers. */
   | { outcome: 'not_fired'; why: string; withheld?: Withheld[] }
-  /** The session has nothing to tell it by: what is missing. */
+  /** The session lacks the data; the reason names what is missing. */
   | { outcome: 'not_applicable'; why: string };
 
-/** What docs/reference/rules says of a rule, a sentence or two each. */
+/** Texts of docs/reference/rules, one or two sentences each. */
 export interface RuleDocs {
   finds: string;
-  /** What a session must hold, so that the rule can judge it. */
+  /** Data that the rule needs. */
   needs: string;
   /** How the expected gain is computed and bounded. */
   gain: string;
   change: string;
-  /** When it says nothing, although the cause may be there: completes "No finding: …". */
+  /** When the rule reports nothing although the cause may exist: completes "No finding: …". */
   withheld: string;
 }
 
-/** One file a rule in rules/; it rests on causes that the tables show, never on names of programs or models. */
+/** One file per rule in rules/; rules use causes visible in the tables, never names of programs or models. */
 export interface Rule {
   /** snake_case, stable: used in documents, tests and docs. */
   id: string;
-  /** Of the rule in general: "Launch-bound decode". */
+  /** General title: "Launch-bound decode". */
   title: string;
   docs: RuleDocs;
   references: Finding['references'];
   /**
-   * Another process that takes a core can produce what it finds: withheld where the machine was busy. So it is of stretches
-   * that count from a length on; shares of operators are not, since lost time falls on all of them in proportion.
+   * Another process that takes a core can cause this finding, so it is withheld if the machine was busy. Applies to gaps above a
+   * minimum length; not to shares of operators, because lost time affects all of them in proportion.
    */
   noise?: boolean;
   /**
-   * What people ask that it answers (phrases, separated by bars), and the command whose capture lets it look; those of older
+   * Questions that the rule answers (phrases, separated by bars), and the command that captures its data; entries of older
    * rules are in ask/stored.
    */
   asked?: { phrases: string; needs: string };

@@ -2,10 +2,10 @@ import { literal } from '../../facts/trace/scope.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** Of the stage's time that must lie between two samples, or too little is known. */
-const leastSampled = 0.9;
+/** Minimum share of the stage's time that must lie between two samples. */
+const minSampled = 0.9;
 
-/** How long the launching thread was ready to run and waited for a core, in a mean instance of a stage. */
+/** Time that the launching thread was ready to run but waited for a core, per mean instance of a stage. */
 export interface RunDelay {
   delay_ms: number;
   instances: number;
@@ -22,9 +22,9 @@ interface DelayRow {
 }
 
 /**
- * Waiting is taken as even between two samples (50 ms), which hold several steps: a mean of many steps is known by it, a
- * single step is not.
- * @returns null where it was not sampled, or where another thread than the main one launches
+ * Assumes even waiting between two samples (50 ms), which span several steps: valid for a mean of many steps, not for a single
+ * step.
+ * @returns null if it was not sampled, or if a thread other than the main one launches
  */
 export async function runDelay(
   context: FindingContext,
@@ -34,15 +34,15 @@ export async function runDelay(
   if (!scope || !context.has('telemetry')) return null;
   const sql = runDelaySql(kind);
   const [row] = await context.database.query<DelayRow>(sql);
-  if (!row || row.sampled_ms < leastSampled * row.window_ms) return null;
-  // Under a profiler a step takes longer, and its waiting with it: what carries over is the share of the time.
+  if (!row || row.sampled_ms < minSampled * row.window_ms) return null;
+  // A profiler lengthens both step and waiting: the share of the time carries over.
   const delay_ms = (wall_ms * row.delay_ms) / row.window_ms;
   return { delay_ms, instances: row.instances, pid: row.pid, sql };
 }
 
 /**
- * Of the main thread that launches most; a launch of another thread is nothing that its waiting delays. A process id and a
- * time tell the program that was traced, whoever sampled it.
+ * For the main thread if it launches most; its waiting does not delay launches of other threads. Process id and time identify
+ * the traced program, independent of the sampler.
  */
 function runDelaySql(kind: string): string {
   return `WITH launching AS (

@@ -7,8 +7,7 @@ import { servingOf } from './session-analyses.js';
 type About = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 
 /**
- * A doubt that the analysis of load tests states (issue `code` of src/facts/serving/answers.ts) as a finding: the
- * judgement is the analysis's, once for all loads it names.
+ * Turns an issue of the load-test analysis (`code` of src/facts/serving/answers.ts) into one finding for all its loads.
  */
 export async function servingDoubt(
   context: FindingContext,
@@ -16,10 +15,11 @@ export async function servingDoubt(
   { name, ...about }: About,
 ): Promise<RuleOutcome> {
   const serving = await servingOf(context);
-  if (!serving) return { outcome: 'not_applicable', why: 'The session holds no load test.' };
+  if (!serving) return { outcome: 'not_applicable', why: 'The session has no load test.' };
   const own = serving.issues.filter(({ code }) => codes.includes(code));
   const [first] = own;
-  if (!first) return { outcome: 'not_fired', why: `No load of ${serving.data.points.length} shows it.` };
+  if (!first)
+    return { outcome: 'not_fired', why: `None of ${serving.data.points.length} loads has this issue.` };
   const evidence: Evidence[] = [];
   for (const sql of new Set(own.map(({ code }) => servingIssueSql(code)))) {
     const texts = own.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);

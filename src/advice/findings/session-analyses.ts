@@ -17,8 +17,8 @@ import type { FindingContext } from './rule.js';
 type With<T> = { data: T; issues: Issue[] };
 
 /**
- * What the analyses of other sources say of the session, each made once however many rules ask: a rule turns their
- * judgement into a finding and makes none of its own. Null where the session holds nothing for one.
+ * Analyses of other sources, each computed once and shared by the rules: a rule turns their result into a finding and does not
+ * judge again. Null if the session has no data for one.
  */
 interface Analyses {
   bench?: Promise<With<BenchResult> | null>;
@@ -55,7 +55,7 @@ export function countersOf(context: FindingContext): Promise<CountersResult | nu
   return known.counters;
 }
 
-/** Clocks, power, idle times: of every session that was sampled, not only of `inferscope monitor`. */
+/** Clocks, power, idle times: for every session with samples, not only `inferscope monitor`. */
 export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
   const known = of(context);
   known.monitor ??= context.has('telemetry')
@@ -64,13 +64,13 @@ export function monitorOf(context: FindingContext): Promise<MonitorResult | null
   return known.monitor;
 }
 
-/** Telemetry may hold a server's own page only. */
+/** Telemetry may contain only a server's metrics page. */
 function withoutSamples(error: unknown): null {
   if (error instanceof InferscopeError && error.code === 'E_USAGE') return null;
   throw error;
 }
 
-/** Whether compute or memory bounds a stage that was timed without a profiler; null where that is not known. */
+/** Whether a stage timed without a profiler is compute- or memory-bound; null if not known. */
 export async function boundOfStage(
   context: FindingContext,
   kind: string,
@@ -80,7 +80,7 @@ export async function boundOfStage(
   return (await known.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
 }
 
-/** A load test: its points and what makes its conclusions doubtful. */
+/** A load test: its points and issues. */
 export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
   const known = of(context);
   known.serving ??= holds(context.manifest, 'load') ? analyzeServing(context.session) : Promise.resolve(null);

@@ -5,17 +5,17 @@ import { longestGlueNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './stage-times.js';
 
-/** What waits on the launching threads cost the host, per instance; every wait has one cause. */
+/** Host waits on the launching threads, per instance; every wait has one cause. */
 export interface Waits {
   ms: number;
   calls: number;
 }
 
-/** A mean instance of a kind of stage, times in ms; all counts are per instance. */
+/** A mean instance of a kind of stage; times in ms, counts per instance. */
 export interface StageFacts {
   kind: PhaseKind;
   instances: number;
-  /** The headline time; what the profiler added is out of the idle parts, too. */
+  /** The headline time; idle parts exclude profiler overhead too. */
   wall_ms: number;
   compute_ms: number;
   comm_ms: number;
@@ -32,24 +32,24 @@ export interface StageFacts {
   /** API calls that launched them: all nodes of a CUDA graph share one. */
   launches: number;
   graph_launches: number;
-  /** Part of host_ms in single stretches of the host longer than any dispatch takes, and how many. */
+  /** Part of host_ms in host gaps longer than a dispatch, and their number. */
   long_host_ms: number;
   long_hosts: number;
-  /** The part of them in which modules were loaded or code was compiled. */
+  /** The part of those gaps in which modules were loaded or code was compiled. */
   compile_ms: number;
   compiles: number;
-  /** The part of them in leading steps far above the usual one: what runs for the first time. */
+  /** The part of those gaps in first steps far above the median: first-use cost. */
   first_use_ms: number;
   /**
-   * The part of long_host_ms and compile_ms between two activities of a step that dispatching the step takes: inside operators,
-   * in which code was compiled or loaded, or short enough to be the model's own Python.
+   * The part of long_host_ms and compile_ms between two activities of a step that belongs to dispatch: inside operators, during
+   * compilation or code loading, or short enough to be the model's own Python.
    */
   inside_ms: number;
-  /** Of inside_ms what operators took for longer than that: they prepare something before they launch. */
+  /** The part of inside_ms in longer operators, which do preparation before they launch. */
   prepared_ms: number;
-  /** Of inside_ms what ended with code being loaded. */
+  /** The part of inside_ms that ended with a code load. */
   inside_compile_ms: number;
-  /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
+  /** Synchronise calls, blocking copies and allocator calls on launching threads. */
   waits: Record<WaitCause, Waits>;
 }
 
@@ -59,8 +59,8 @@ export type WaitCause = (typeof waitCauses)[number];
 const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
 
 /**
- * Facts of the stages that rules judge: prefill, decode and mixed steps, else the whole capture. Made once a context;
- * also makes the tables of finding-tables.ts. Empty without a GPU timeline.
+ * Facts of the stages that rules judge: prefill, decode and mixed steps, else the whole capture. Computed once per context, with
+ * the tables of finding-tables.ts. Empty without a GPU timeline.
  */
 export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
   const made = known.get(context) ?? gather(context);
@@ -93,7 +93,7 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
 type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
   Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
 
-/** Idle parts that the host decides, and what of them single long stretches are. */
+/** Idle parts caused by the host, and their part in long gaps. */
 type HostParts = Pick<
   StageFacts,
   | 'host_ms'
@@ -108,7 +108,7 @@ type HostParts = Pick<
   | 'inside_compile_ms'
 >;
 
-/** Taken out of the bars that a waterfall takes it out of. */
+/** Removes profiler overhead from the same bars as the waterfall. */
 function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
   const parts = withoutProfiler(
     [
@@ -128,7 +128,7 @@ function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
   });
 }
 
-/** Other idle parts of the host; what goes goes from its short stretches first, and only then from the long ones. */
+/** Other idle parts of the host; reductions apply to short gaps first, then to long ones. */
 export function withHostParts<F extends HostParts>(
   facts: F,
   parts: Pick<HostParts, 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms' | 'synchronization_ms'>,

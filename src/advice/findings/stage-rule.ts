@@ -3,16 +3,16 @@ import { type OperatorStage, operatorStages } from './operators/operator-stages.
 import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
 import { type StageFacts, stageFacts } from './stage-facts.js';
 
-/** Of a stage's time: less is within what another run of the same program differs by. */
-export const leastShare = 0.05;
+/** Share of a stage's time: less is within the run-to-run difference. */
+export const minShare = 0.05;
 
 export const checkAgain =
   'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain @last~1 --verify @last';
 
 /**
- * A rule that judges every kind of stage of a timeline on its own.
- * @param judge of a GPU timeline: a finding, or why there is none, with its numbers
- * @param onCpu the same of a program that uses no GPU, by the operators of its framework; left out where the cause is a GPU's
+ * A rule that judges every kind of stage of a timeline separately.
+ * @param judge for a GPU timeline: returns a finding, or the reason for none, with numbers
+ * @param onCpu the same for a program without a GPU, from its framework's operators; omitted for causes specific to GPUs
  */
 export function stageRule(
   about: RuleAbout,
@@ -39,7 +39,7 @@ export function stageRule(
   };
 }
 
-/** A rule that judges stages by the operators of a framework, of a program that uses no GPU. */
+/** A rule that judges stages of a program without a GPU by its framework's operators. */
 export function operatorRule(
   about: RuleAbout,
   judge: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
@@ -62,7 +62,7 @@ export function operatorRule(
   };
 }
 
-/** Bars of a stage whose id or its head is named, in the waterfall's order; the names themselves without a waterfall. */
+/** Bars of a stage by id or id prefix, in the waterfall's order; the given names without a waterfall. */
 export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly string[]): string[] {
   const waterfall = context.waterfalls.find((one) => one.kind === kind);
   if (!waterfall) return [...names];
@@ -71,7 +71,7 @@ export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly
     .filter((id) => names.includes(id) || names.includes(id.split('.')[0]!));
 }
 
-/** Bars of kernels of these classes, whatever the waterfall knows of their necessary time. */
+/** Kernel bars of these classes, with or without known necessary time. */
 export function classBars(context: FindingContext, kind: PhaseKind, classes: readonly string[]): string[] {
   const heads = ['kernels', 'inefficiency', 'nonessential'];
   const waterfall = context.waterfalls.find((one) => one.kind === kind);

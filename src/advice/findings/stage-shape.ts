@@ -6,7 +6,7 @@ import type { FindingContext } from './rule.js';
 
 const known = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
 
-/** Batch, new tokens and mean context of the commonest steps of a kind; null where nothing tells them. */
+/** Batch, new tokens and mean context of the most common steps of a kind; null if not known. */
 export async function stageShape(context: FindingContext, kind: PhaseKind): Promise<StageShape | null> {
   const made = known.get(context) ?? shapes(context);
   known.set(context, made);

@@ -2,23 +2,23 @@ import type { StageWaterfall, WaterfallKind } from '../../model/documents/explai
 import { headlineTime } from '../../model/headline-time.js';
 import type { FindingContext } from './rule.js';
 
-/** Headline time of a kind of stage, what of it each bar holds, and how often it ran: what gains are clamped to. */
+/** Headline time, bars and instance count of a kind of stage; gains are clamped to them. */
 export interface StageTime {
   kind: WaterfallKind;
   instances: number;
-  /** Of a mean instance; without the profiler where a clean execution shows it. */
+  /** Per mean instance; without the profiler if a clean execution exists. */
   time_ms: number;
-  /** By id; empty without a waterfall. */
+  /** Bars by id; empty without a waterfall. */
   bars: ReadonlyMap<string, number>;
 }
 
-/** A mean window of a kind of stage, ms: what shares are of where the kind has no waterfall. */
+/** Mean window of a kind of stage, ms: the base of shares if the kind has no waterfall. */
 interface Window {
   kind: WaterfallKind;
   wall_ms: number;
 }
 
-/** The windows with the time that every surface shows for their stage instead of their own. */
+/** The windows with the headline time of their stage instead of their own. */
 export const withHeadlineTime = <W extends Window>(
   waterfalls: readonly StageWaterfall[],
   windows: readonly W[],
@@ -28,12 +28,12 @@ export const withHeadlineTime = <W extends Window>(
     return { ...window, wall_ms: (own && headlineTime(own).value) ?? window.wall_ms };
   });
 
-/** Of every stage with a waterfall, else of every kind of window of the timeline. */
+/** For every stage with a waterfall, else for every kind of window of the timeline. */
 export async function stageTimes({ waterfalls, scope, operators }: FindingContext): Promise<StageTime[]> {
   const found = waterfalls.flatMap((waterfall): StageTime[] => {
     const { kind, instances, bars } = waterfall;
     const { value: time_ms } = headlineTime(waterfall);
-    // A request is made of the stages that are here already.
+    // A request consists of stages that are already listed.
     return time_ms === null || kind === 'request'
       ? []
       : [{ kind, instances, time_ms, bars: new Map(bars.map(({ id, ms }) => [id, ms])) }];

@@ -9,21 +9,21 @@ export interface SequenceKernel {
   start_ns: number;
   dur_ns: number;
   stream: number;
-  /** Framework operator that launched it, where a profiler of the framework ran. */
+  /** Framework operator that launched it, if a framework profiler ran. */
   op_id: number | null;
   blocks: number | null;
-  /** Threads of a block. */
+  /** Threads per block. */
   threads: number | null;
 }
 
-/** More of one step tells no more of how kernels follow each other. */
+/** Maximum kernels to read; more of one step add no information about the sequence. */
 const kernelsRead = 6000;
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
 
 /**
- * Kernels of the typical step of a kind, whose W is the median one, in the order they ran; of a capture without stages,
- * those from its middle on. What is seen there is carried to the mean step by the time of the kernels.
+ * Kernels of the typical step of a kind (median W), in execution order; for a capture without stages, from its middle on. Results
+ * are scaled to the mean step by kernel time.
  */
 export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
   const own = known.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
@@ -59,7 +59,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
   });
 }
 
-/** How much of the kernel time of a mean instance the sequence stands for, as a factor on its times. */
+/** Factor from the sequence's times to the kernel time of a mean instance. */
 export function carried(sequence: readonly SequenceKernel[], computeMs: number): number {
   const seen = sequence.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / 1e6;
   return seen > 0 ? computeMs / seen : 0;

@@ -5,14 +5,14 @@ import { traceScope } from '../../facts/derived/scope.js';
 import { findingContext } from './findings.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 
-/** What follows what in a step, µs. An API call stands beside the time line: it begins `at` after the step's begin. */
+/** Sequence of a step, µs. An API call is outside the sequence: it starts `at` after the start of the step. */
 export type Part =
   | { kernel: number; more?: Row<'kernels'> }
   | { copy: number; more: Row<'copies'> }
   | { idle: Record<string, number> }
   | { call: string; at: number; takes: number };
 
-/** Rows of steps that each do the same, one after the other; `of` is told the number of the step. */
+/** Rows of identical consecutive steps; `of` receives the step index. */
 export function stepRows(kind: string, steps: number, of: (step: number) => Part[]): Required<Rows> {
   const rows = {
     stages: [] as Row<'stages'>[],

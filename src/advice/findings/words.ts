@@ -7,9 +7,9 @@ export {
   formatPart as part,
   formatPercent as percent,
 } from '../../vocabulary/format.js';
-export { everyInstance as everyStage, instanceWord as aStage } from '../../vocabulary/stages.js';
+export { everyInstance, instanceWord } from '../../vocabulary/stages.js';
 
-/** "1 kernel", "2 kernels", "0.9 stretches" of a count that is a mean. */
+/** "1 kernel", "2 kernels", "0.9 stretches" for a mean count. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   const number = formatCount(value);
   return `${number} ${number === '1' ? one : many}`;

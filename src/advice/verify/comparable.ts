@@ -7,13 +7,13 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 
 /**
- * Whether a difference in time can be the changes' own. Another model or another device is another question, and refused;
- * other lengths and batches are said, since a change may be just that.
+ * Whether a difference in time can come from the changes. A different model or device is refused; different lengths and
+ * batches only give a warning, because they may be the change.
  * @throws E_USAGE naming what differs
  */
 export function checkComparable(before: Session, after: Session): Issue[] {
   if (before.id === after.id)
-    throw refuse(before, after, 'they are one session', 'Take the session of the rerun with the change.');
+    throw refuse(before, after, 'they are the same session', 'Use the session of the rerun with the change.');
   const [a, b] = [before.manifest, after.manifest];
   const [x, y] = [a.workload, b.workload];
   const issues: Issue[] = [];
@@ -27,32 +27,33 @@ export function checkComparable(before: Session, after: Session): Issue[] {
       before,
       after,
       device,
-      'Run both on one device; what another one would do: explain --what-if gpu=….',
+      'Run both on the same device; to predict another one: explain --what-if gpu=….',
     );
   if (x && y) {
     if (x.batch_size !== y.batch_size && x.batch_size !== null && y.batch_size !== null)
-      warn(`Batch ${x.batch_size} became ${y.batch_size}: times of steps are compared a token.`);
+      warn(`Batch ${x.batch_size} became ${y.batch_size}: step times are compared per token.`);
     for (const [key, words] of [
       ['input_len', 'Prompt tokens'],
       ['output_len', 'Output tokens'],
     ] as const) {
       if (x[key] !== y[key] && x[key] !== null && y[key] !== null)
-        warn(`${words} differ, ${x[key]} and ${y[key]}: attention and KV cache are of other lengths.`);
+        warn(`${words} differ, ${x[key]} and ${y[key]}: attention and KV cache have different lengths.`);
     }
-    if (x.engine.name !== y.engine.name) warn(`Another engine: ${x.engine.name}, then ${y.engine.name}.`);
+    if (x.engine.name !== y.engine.name) warn(`Different engines: ${x.engine.name}, then ${y.engine.name}.`);
   } else if (!x !== !y) {
-    warn('Only one of the sessions tells what it ran: whether it is the same workload is not known.');
+    warn('Only one of the sessions recorded its workload, so it is not known whether both are the same.');
   }
   return issues;
 }
 
-/** Up to this share parameters may differ: padding of sizes is a change of the same model. */
+/** Parameter counts may differ up to this share: padded sizes are a change of the same model. */
 const padding = 0.03;
 
 function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; text: string } | null {
   const [a, b] = [x?.model ?? null, y?.model ?? null];
   if (!a || !b) return null;
-  const names = a.name === b.name ? `two models named ${a.name}` : `other models, ${a.name} and ${b.name}`;
+  const names =
+    a.name === b.name ? `two models named ${a.name}` : `different models, ${a.name} and ${b.name}`;
   try {
     const [one, other] = [readArchitecture(a.config), readArchitecture(b.config)];
     if (isDeepStrictEqual(one, other)) return null;
@@ -60,7 +61,7 @@ function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; 
     if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= padding)
       return {
         refuse: false,
-        text: `the models' sizes differ a little (${p} and ${q} parameters): padding is taken for the change`,
+        text: `the models' sizes differ a little (${p} and ${q} parameters): padding is assumed to be the change`,
       };
     return { refuse: true, text: `they ran ${names} of ${p} and ${q} parameters` };
   } catch (error) {
@@ -78,7 +79,7 @@ function otherDevice(a: ManifestData, b: ManifestData): string | null {
     hardware[x === 'CPU' ? 'cpu_model' : 'gpu_name'] ?? hardware['gpu0_name'] ?? null;
   const [one, other] = [name(a), name(b)];
   if (one !== null && other !== null && one !== other)
-    return `they ran on other devices, ${one} and ${other}`;
+    return `they ran on different devices, ${one} and ${other}`;
   const [p, q] = [a.workload?.tensor_parallel_size ?? 1, b.workload?.tensor_parallel_size ?? 1];
   return p === q ? null : `one ran on ${p} GPU${p === 1 ? '' : 's'}, the other on ${q}`;
 }

@@ -6,14 +6,14 @@ import { formatMs, formatPercent } from '../../vocabulary/format.js';
 export type ChangeVerdict = VerifyResult['changes'][number];
 type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
 
-/** Of what was at stake before: less is gone, more than so much is still there. */
+/** Shares of the former stake: below the first a finding is gone, above the second it is still present. */
 const goneShare = 0.1;
 const sameShare = 0.7;
 
 /**
- * What became of every finding of the session before, with expected beside achieved, and what is new after. A stage's gain
- * belongs to its one change; where several were made in a stage, they share it in proportion to what was expected of each,
- * since nothing tells which brought what. Findings that a larger one of the same bars hid had their gain in that one's.
+ * Outcome of every finding of the earlier session with expected and achieved gain, and new findings. If several changes were
+ * made in one stage, its gain is divided in proportion to the expected gains, because their effects cannot be separated.
+ * Findings hidden by a larger one in the same bars have their gain in that one.
  */
 export function findingOutcomes(
   before: readonly Finding[],
@@ -31,7 +31,7 @@ export function findingOutcomes(
   const made = gone.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
     const hider = gone.find((one) => one.finding.id === finding.hidden_by)?.finding;
-    // In the way of it but of other bars: with that one gone its gain shows, too. Of the same bars it is that one's.
+    // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
     return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
   });
   const old = outcomes
@@ -46,7 +46,7 @@ export function findingOutcomes(
   return [...old, ...fresh.map(newFinding)];
 }
 
-/** Of a step: what a gain of a token is for as many tokens as the step had, which is what the sessions are compared by. */
+/** Converts a gain per token to a gain per step with the step's token count; sessions are compared per step. */
 function gainOf({ gain, at_stake_ms: stake }: Finding) {
   if (!gain || gain.expected_ms <= 0) return null;
   if (gain.per === 'stage' || stake === null) return gain;
@@ -98,29 +98,30 @@ function graded(
     text,
   });
   if (outcome === 'not_judged')
-    return ungraded('Not judged: the machine was busy during the session after, and noise can produce this.');
+    return ungraded(
+      'Not judged: the machine was busy during the later session, and noise can cause this finding.',
+    );
   if (outcome === 'still_there') {
     const at = left?.at_stake_ms ?? null;
     if (at === null) return ungraded('Still there.');
     return ungraded(`Still there: ${formatMs(at)} at stake, ${formatMs(finding.at_stake_ms ?? 0)} before.`);
   }
   const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${formatMs(left?.at_stake_ms ?? 0)} left at stake`;
-  if (!gain) return ungraded(`${verb}; no gain was promised.`);
-  if (finding.stage === null)
-    return ungraded(`${verb}; it is of no single stage, so that no stage's time shows it.`);
-  if (!pair) return ungraded(`${verb}; the session after has no such stage to compare.`);
+  if (!gain) return ungraded(`${verb}; no gain was predicted.`);
+  if (finding.stage === null) return ungraded(`${verb}; it has no single stage, so no stage time shows it.`);
+  if (!pair) return ungraded(`${verb}; the later session has no such stage to compare.`);
   if (!together.includes(finding))
-    return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is in that one's.`);
+    return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is included there.`);
   const achieved = achievedOf(finding, pair, together);
-  if (achieved === null) return ungraded(`${verb}; W is too unsteady to tell whether the idle time is.`);
+  if (achieved === null) return ungraded(`${verb}; W varies too much to see whether the idle time is, too.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
   const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
-  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, since it is known to ± ${formatMs(achieved.known)}` : ''}`;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, which is only known within ± ${formatMs(achieved.known)}` : ''}`;
   const words =
     achieved.ms <= 0
       ? `the stage got no faster (${formatMs(-achieved.ms)} slower)`
-      : `${formatMs(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, the expectation ${formatPercent(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
+      : `${formatMs(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, expected gain ${formatPercent(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
   return {
     ...base,
     achieved_ms: achieved.ms,
@@ -130,10 +131,10 @@ function graded(
   };
 }
 
-/** What a difference of two means is known to at best, as a share: machines drift between two runs. */
+/** Minimum uncertainty of a difference of two means, as a share: machines drift between runs. */
 const drift = 0.05;
 
-/** The stage's gain and to what it is known; null where kernels and copies are graded, which show no idle time. */
+/** The stage's gain and its uncertainty; null if kernels and copies are graded, which do not include idle time. */
 function achievedOf(
   finding: Finding,
   { verdict, wall }: StagePair,
@@ -142,7 +143,7 @@ function achievedOf(
   const sum = together.reduce((total, one) => total + gainOf(one)!.expected_ms, 0);
   const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
   const names = together.flatMap(({ bars }) => bars);
-  // Kernels and copies alone do not show idle time.
+  // Kernels and copies do not include idle time.
   if (verdict.graded_on === 'gpu' && names.length > 0 && names.every(isIdleBar)) return null;
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;

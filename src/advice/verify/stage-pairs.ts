@@ -7,24 +7,24 @@ import { formatMs, formatPercent, formatSetting } from '../../vocabulary/format.
 
 export type StageVerdict = VerifyResult['stages'][number];
 
-/** A stage of both sessions, and what decides between them. */
+/** A stage of both sessions, and the times that are compared. */
 export interface StagePair {
   before: StageWaterfall;
   after: StageWaterfall;
-  /** Times of the session after are multiplied by it: tokens of a step before over those after. */
+  /** Factor on the later session's times: tokens per step before over those after. */
   scale: number;
   verdict: StageVerdict;
-  /** W before less W after, and half of the 95 % interval of that difference; null without a spread. */
+  /** W before minus W after, and half of the 95 % interval of that difference; null without a spread. */
   wall: { gained_ms: number; noise_ms: number | null };
 }
 
-/** Half of the 95 % interval of W, as a share, up to which W decides. */
+/** Half of the 95 % interval of W, as a share, up to which W is compared. */
 const steadyWall = 0.1;
 
-/** A difference of this many times its own 95 % interval is graded on W however unsteady the two are. */
+/** If the difference exceeds its own 95 % interval by this factor, it is graded on W even if both vary more. */
 const clearOfNoise = 2;
 
-/** Kinds whose time is that of a batch. */
+/** Kinds with times per batch. */
 const perToken: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling', 'request']);
 
 /** Stages that both sessions have, by kind and by point of a benchmark. */
@@ -35,7 +35,7 @@ export function stagePairs(
 ): StagePair[] {
   const rest = [...after];
   return before.flatMap((own) => {
-    // Ranges of the program's own: what they hold may have changed with the program.
+    // User ranges: their content may have changed with the program.
     if (own.kind === 'other') return [];
     const at = rest.findIndex(
       ({ kind, point }) => kind === own.kind && (point === own.point || point === null || own.point === null),
@@ -64,7 +64,7 @@ function verdictOf(
     gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
     noise_ms: noiseOfDifference(wallBefore, wallAfter),
   };
-  const perToken = scale === 1 ? '' : ', a token of the batch before';
+  const perToken = scale === 1 ? '' : ', per token of the earlier batch';
   const onWall = (why: string) => ({
     wall,
     verdict: result(before, after, scale, {
@@ -79,19 +79,21 @@ function verdictOf(
     .find(([share]) => share === null || share > steadyWall);
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${formatPercent(share!)}`);
-    return onWall(`its mean is known to ${x} before and ${y} after`);
+    return onWall(`its mean is known within ${x} before and ${y} after`);
   }
   if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
-    return onWall(`the difference is known to ± ${formatMs(wall.noise_ms)}, far less than it is`);
+    return onWall(
+      `the difference is known within ± ${formatMs(wall.noise_ms)}, much less than the difference`,
+    );
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `${which} there is only one instance, so that its spread is not known`
-      : `its mean ${which} is known to ± ${formatPercent(share)} only`;
+      ? `${which} there is only one instance, so its spread is not known`
+      : `its mean ${which} is only known within ± ${formatPercent(share)}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
-  // Kernels of a GPU are timed apart from the host; operators of a CPU and bars of other sources share its noise.
+  // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
   const verdict = result(before, after, scale, {
@@ -103,7 +105,7 @@ function verdictOf(
   return { wall, verdict };
 }
 
-/** The same statistic on both sides: the headline time where both or neither have a profiler in it, else times under it. */
+/** The same statistic on both sides: the headline time if both or neither include a profiler, else times under it. */
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
@@ -116,7 +118,7 @@ function wallTimes(
   return { before: before.measured_ms, after: after.measured_ms, of: 'means under the profiler' };
 }
 
-/** The median with the interval's width of the mean. */
+/** The median, with the width of the mean's interval. */
 function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure {
   const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
   return figure(value!, 'ms', 'median W of the stage', {

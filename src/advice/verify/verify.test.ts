@@ -99,7 +99,7 @@ const explained = (
 });
 const alone = { before: null, after: null };
 
-test('one change: the gain of the stage beside what was expected, by hand', () => {
+test('one change: achieved and expected gain of the stage, computed by hand', () => {
   const launches = findingOf('launch_bound', 6, ['launch_overhead']);
   const before = explained(
     [stageOf({ 'kernels.gemm': 2, launch_overhead: 8 })],
@@ -172,7 +172,7 @@ test('what a larger one of other bars stood in the way of shows once both are go
   ]);
 });
 
-test('smaller and slower are told apart from gone', () => {
+test('smaller and slower are distinguished from gone', () => {
   const before = explained(
     [stageOf({ launch_overhead: 10 })],
     [findingOf('launch_bound', 6, ['launch_overhead'])],
@@ -212,7 +212,7 @@ test('an unsteady W: kernels are compared; idle time only where the difference s
   // 10 ± 1.5 and 8 ± 1.2 ms: 2 is not.
   const noise = verified(launches(8, bound), launches(6, []), alone).changes[0]!;
   expect(noise).toMatchObject({ achieved_ms: null, within_interval: null });
-  expect(noise.text).toContain('too unsteady');
+  expect(noise.text).toContain('W varies too much');
 });
 
 test('a difference far beyond the noise is graded on time, and a CPU never on GPU time', () => {
@@ -241,7 +241,7 @@ test('another batch: times of a step are compared a token', () => {
   const after = explained([stageOf({ roofline: 4 })], []);
   const found = verified(before, after, { before: 1, after: 16 });
   expect(found.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
-  expect(found.stages[0]!.graded_why).toContain('a token of the batch before');
+  expect(found.stages[0]!.graded_why).toContain('per token of the earlier batch');
 });
 
 const planted = async (name: string): Promise<Session> =>
@@ -284,7 +284,7 @@ test('other models and devices are refused, other lengths are said', async () =>
   });
   await expect(verifySessions(base, larger)).rejects.toMatchObject({
     code: 'E_USAGE',
-    parts: { why: expect.stringContaining('other models, tiny and larger') },
+    parts: { why: expect.stringContaining('different models, tiny and larger') },
   });
   await expect(verifySessions(base, await of({}, 'NVIDIA H100 80GB HBM3'))).rejects.toMatchObject({
     code: 'E_USAGE',
@@ -296,13 +296,15 @@ test('other models and devices are refused, other lengths are said', async () =>
     await of({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
   );
   expect(found.issues.map(({ text }) => text)).toEqual([
-    'Batch 2 became 8: times of steps are compared a token.',
-    'Prompt tokens differ, 4 and 9: attention and KV cache are of other lengths.',
-    'The sessions have no stage in common that both have a time of: only findings are compared.',
+    'Batch 2 became 8: step times are compared per token.',
+    'Prompt tokens differ, 4 and 9: attention and KV cache have different lengths.',
+    'The sessions have no common stage with times in both: only findings are compared.',
   ]);
   // Padding is a change of the same model.
   const padded = await of({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
-  expect((await verifySessions(base, padded)).issues[0]!.text).toContain('padding is taken for the change');
+  expect((await verifySessions(base, padded)).issues[0]!.text).toContain(
+    'padding is assumed to be the change',
+  );
 });
 
 test('a finding that the session after withholds is not judged: it is not gone', () => {

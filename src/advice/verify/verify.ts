@@ -8,9 +8,9 @@ import { stagePairs, type StageVerdict } from './stage-pairs.js';
 import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /**
- * Expected beside achieved: what the findings of one session promised, and what a second one, with changes made, shows of
- * it. Graded on W where its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
- * @throws E_USAGE for sessions of other models or devices
+ * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
+ * on W if its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
+ * @throws E_USAGE for sessions of different models or devices
  */
 export async function verifySessions(before: Session, after: Session): Promise<Document<VerifyResult>> {
   const issues = checkComparable(before, after);
@@ -21,7 +21,7 @@ export async function verifySessions(before: Session, after: Session): Promise<D
   };
   const result = verified(one.data, other.data, batches);
   if (result.stages.length === 0) {
-    const text = 'The sessions have no stage in common that both have a time of: only findings are compared.';
+    const text = 'The sessions have no common stage with times in both: only findings are compared.';
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
   }
   return document('verify', verifyVersion, result, issues);
@@ -80,9 +80,9 @@ function sentences(
   found.push(
     graded === 0
       ? made.length === 0
-        ? 'No finding of the session before is gone: nothing can be graded.'
-        : 'What is gone promised no gain that could be graded.'
-      : `Of ${graded} graded change${graded === 1 ? '' : 's'} ${inside} achieved what ${inside === 1 ? 'its' : 'their'} interval promised${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
+        ? 'No finding of the earlier session is gone: nothing can be graded.'
+        : 'The findings that are gone had no gain that can be graded.'
+      : `${inside} of ${graded} graded change${graded === 1 ? '' : 's'} achieved a gain within ${inside === 1 ? 'its' : 'their'} interval${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
   );
   const left = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,

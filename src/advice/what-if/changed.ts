@@ -31,7 +31,7 @@ const apply = (state: StageState, change: Change): Effect | MissingFigure => {
   }
 };
 
-/** One stage after all changes. Errors of the changes add up; the spread of what was measured is independent of them. */
+/** One stage after all changes. Errors of the changes add up; the spread of the measurement is independent of them. */
 export function changed(before: StageState, changes: readonly Change[]): StageResult {
   let state = before;
   const how = new Map<string, string>();
@@ -99,8 +99,8 @@ function barsOf(
     const why =
       how.get(id) ??
       (after.idleBars.has(id) || before.idleBars.has(id)
-        ? 'what the device waits for the host: the host itself needs as long as before'
-        : 'follows from the others');
+        ? 'time in which the device waits for the host: host time is unchanged'
+        : 'derived from the other bars');
     return [{ id, before_ms: from, after_ms: to, how: why }];
   });
 }

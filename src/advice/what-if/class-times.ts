@@ -5,18 +5,18 @@ import { withHostLimit } from './host-limit.js';
 import { classOfBar, type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
 
 /**
- * What a kernel takes whatever it moves: first loads, dependencies, last stores, on a few multiprocessors where there is
- * little to do. Norms, attention and argmax of one sequence take 2 to 11 µs each on an H200 and hardly more for many
- * (test/fixtures/diagnosis, small_batch_decode); expected, least and most.
+ * Latency of a kernel independent of its bytes: first loads, dependencies, last stores. Norms, attention and argmax of one
+ * sequence take 2 to 11 µs each on an H200 and little more for many (test/fixtures/diagnosis, small_batch_decode); expected,
+ * min and max.
  */
 export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
-/** The same of kernels whose bytes are not known, layout copies and casts: what they take beyond a launch may be bytes. */
+/** The same for kernels with unknown bytes (layout copies and casts): their time above a launch may be data movement. */
 const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
-/** Roofline of the mean size against the mean of the steps' rooflines: beyond it bars cannot be taken apart again. */
+/** Ratio of the mean size's roofline to the mean of the steps' rooflines: above it, bars cannot be split. */
 const sameNeed = 0.05;
-/** What the share of the roof that is reached may change by when shapes or dtypes do. */
+/** Assumed change in the reached share of the roof when shapes or dtypes change. */
 const efficiencyError = 0.2;
 /** Share of the roof that a kernel with enough work reaches. */
 const reached = 0.7;
@@ -25,7 +25,7 @@ export interface Scaling {
   after: StageNeeds;
   /** Factor for classes without necessary work: their bytes grow or shrink by it. */
   other: (name: string) => number;
-  /** Factors of classes with necessary work that are known better than by it: measured ones. */
+  /** Measured factors for classes with necessary work. */
   known?: ReadonlyMap<string, number> | undefined;
   /** Factor for copies between host and device. */
   copies?: number;
@@ -34,8 +34,8 @@ export interface Scaling {
 }
 
 /**
- * Kernel time under other work: of each class the kernels' latency stays, the rest grows as its necessary time does, at the share
- * of it that was reached.
+ * Kernel time for different work: per class the kernels' latency stays, and the rest scales with the necessary time at the
+ * reached share of the roof.
  */
 export function scaledKernels(state: StageState, scaling: Scaling): Effect | MissingFigure {
   const { needs } = state;
@@ -44,10 +44,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   if ('reason' in before) return before;
   const drawn = state.bars.get('roofline') ?? before.rooflineMs;
   if (Math.abs(before.rooflineMs - drawn) > sameNeed * drawn) {
-    return missing(
-      'other_needs',
-      "the stage's steps are not alike: no one size of theirs explains its roofline",
-    );
+    return missing('other_needs', "the stage's steps differ: no single size explains its roofline");
   }
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;
@@ -55,7 +52,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   if (times.size === 0) {
     return missing(
       'no_kernel_times',
-      'its kernels were not timed apart from the rest of it: what would get longer or shorter is not known',
+      'its kernels were not timed separately, so it is not known what would get longer or shorter',
     );
   }
   const next = new Map<string, number>();
@@ -86,7 +83,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     const { expected, least, most } = from === null ? unknownLatencyMs : latencyMs;
     const scaled = withLatency(expected);
     const bounds = [scaled, withLatency(least), withLatency(most)];
-    // Other work is done at another share of the roof.
+    // Different work reaches a different share of the roof.
     const other = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
     lessMs += scaled - Math.min(...bounds) + other;
     moreMs += Math.max(...bounds) - scaled + other;
@@ -94,7 +91,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     bars.set(id, scaled - (to ?? 0));
     how.set(id, scaling.how(name, factor));
   }
-  // What the profiled operators took longer than in the clean execution is a share of them.
+  // Profiler overhead is a share of the operators' time.
   const slower = next.get('unattributed') ?? 0;
   if (state.onCpu && slower < 0) next.set('unattributed', slower * (sumOf(bars) / kernelMs(state.bars)));
   how.set('roofline', 'necessary work over the peaks');
@@ -108,13 +105,13 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     assumptions: [
       ...scaling.assumptions,
       state.onCpu
-        ? 'every class of operators follows its necessary time, at the share of it that was reached'
-        : `of every kernel up to ${latencyMs.expected * 1e3} µs above its roofline time are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
+        ? 'every operator class scales with its necessary time, at the reached share of the roof'
+        : `up to ${latencyMs.expected * 1e3} µs per kernel above its roofline time is latency and stays (interval: ${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs); the rest scales with its class's necessary time`,
     ],
   };
 }
 
-/** Kernels that are shorter still leave the host its time; kernels that are longer still fill idle time first. */
+/** Shorter kernels do not shorten host time; longer kernels fill idle time first. */
 const errorsOf = (
   { bars, hostMs, launchIdleMs }: StageState,
   lessMs: number,
@@ -127,7 +124,7 @@ const errorsOf = (
 const kernelMs = (bars: ReadonlyMap<string, number>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);
 
-/** The same times under other needs (other peaks): bars are what is over the need, so all of them move; their sum does not. */
+/** The same times with other peaks: bars are time above the need, so all of them change, but not their sum. */
 export function rebased(state: StageState, needs: StageNeeds): StageState | MissingFigure {
   if ('reason' in state.needs) return state.needs;
   const from = necessaryOf(state.needs.model, state.needs.shape, state.needs.peaks);
@@ -147,7 +144,7 @@ export function rebased(state: StageState, needs: StageNeeds): StageState | Miss
   return { ...state, bars, needs };
 }
 
-/** Measured time by class: bars are what is over the need, so the need is put back. */
+/** Measured time by class: bars are time above the need, so the need is added back. */
 function classTimes({ bars }: StageState, before: Necessary): Map<string, number> {
   const names = new Set([...bars.keys()].flatMap((id) => classOfBar(id) ?? []));
   const times = new Map<string, number>();
@@ -160,7 +157,7 @@ function classTimes({ bars }: StageState, before: Necessary): Map<string, number
   return times;
 }
 
-/** A graph traced as one row, or all kernels of a benchmark, carry the need of all classes that have no bar of their own. */
+/** A graph traced as one row, or all kernels of a benchmark, has the need of all classes without their own bar. */
 function needOf(name: string, need: Necessary, names: { has(name: string): boolean }): number | null {
   if (name !== 'graph' && name !== 'kernels') return need.byClass.get(name as never) ?? null;
   return [...need.byClass].reduce(

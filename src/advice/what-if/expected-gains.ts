@@ -6,7 +6,7 @@ import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
 
-/** What a change is expected to save of a mean instance of a stage, or of a token where it makes no step shorter. */
+/** Expected saving of a change per mean instance of a stage, or per token if steps do not get shorter. */
 export interface ExpectedGain {
   per: 'stage' | 'token';
   before_ms: number;
@@ -18,10 +18,10 @@ export interface ExpectedGain {
 }
 
 /**
- * The one expectation of a change that `--what-if` has a word for: findings and the check afterwards have it
- * from here, so that one change has one gain and one interval.
+ * The expected gain of a change that `--what-if` can compute. Findings and verification use it, so a change has one gain and one
+ * interval.
  * @param word as `--what-if` takes it: int4, batch-size=8
- * @returns null where the stage lacks what a prediction needs
+ * @returns null if the stage lacks data for a prediction
  */
 export function expectedGain(state: StageState, word: string): ExpectedGain | null {
   const result = resultOf(state, word);
@@ -47,7 +47,7 @@ function resultOf(state: StageState, word: string): StageResult | null {
   try {
     return changed(state, parseChanges([word]));
   } catch (error) {
-    // A device without a peak in the dtype: nothing is expected of it.
+    // The device has no peak in the dtype: no gain.
     if (error instanceof InferscopeError && error.code === 'E_DTYPE') return null;
     throw error;
   }
@@ -58,7 +58,7 @@ const sentence = ({ assumptions }: StageResult): string => {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 };
 
-/** Gains of drafts that name a change of `--what-if`, as that computes them; where it cannot, the rule's own gain stays. */
+/** Gains of drafts with a `--what-if` change, computed by it; if it cannot, the rule's own gain stays. */
 export async function withExpectedGains(context: FindingContext, found: readonly Found[]): Promise<Found[]> {
   if (!found.some(({ draft }) => draft.gain?.what_if)) return [...found];
   const drafts = found.map(({ draft }) => draft);

@@ -1,15 +1,15 @@
 import { withHostLimit } from './host-limit.js';
 import { type ComputedGain, type Effect, type StageState, unchanged } from './stage-state.js';
 
-/** What a gain is known to at best. */
-const leastError = 0.05;
+/** Minimum uncertainty of a gain. */
+const minError = 0.05;
 
 const nothingFound = {
-  'fused-attention': 'no rule finds attention in parts in this stage',
+  'fused-attention': 'no rule finds unfused attention in this stage',
   'fused-elementwise': 'no rule finds chains of elementwise kernels in this stage',
 } as const;
 
-/** Kernel classes that a fused kernel takes in: their own bars vanish, beside what they need. */
+/** Kernel classes absorbed by a fused kernel: their bars are removed, except necessary time. */
 const elementwiseBars = new Set([
   'nonessential.elementwise',
   'nonessential.copy',
@@ -18,7 +18,7 @@ const elementwiseBars = new Set([
   'inefficiency.norm',
 ]);
 
-/** What a rule already reckons: its gain, taken from the bars it names, and the time of the host for as many launches. */
+/** Gain computed by a rule: taken from the bars it names, plus host time for as many launches. */
 export function fromFindings(state: StageState, word: 'fused-attention' | 'fused-elementwise'): Effect {
   const first = state.findings.find(
     ({ gain, stage }) => gain?.what_if === word && stage === state.waterfall.kind && gain.expected_ms > 0,
@@ -38,14 +38,14 @@ function gained(state: StageState, { gain, bars: ids, title }: ComputedGain): Ef
   return {
     state: withHostLimit(state, bars),
     how: new Map(own.map((id) => [id, title])),
-    // A rule's own limit is what it saw; the fused kernel may do more than leave that out.
-    lessMs: Math.max(high - expected, leastError * taken),
-    moreMs: Math.max(expected - low, leastError * taken),
+    // A rule's limit is the time it found; the fused kernel may save more.
+    lessMs: Math.max(high - expected, minError * taken),
+    moreMs: Math.max(expected - low, minError * taken),
     assumptions: [assumption],
   };
 }
 
-/** Everything between the products in one kernel each: a quarter of it is taken to stay, as a compiler leaves. */
+/** Fuses everything between two products into one kernel; a quarter of the time is assumed to stay, as with a compiler. */
 function fusedElementwise(state: StageState): Effect {
   const own = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
   const sum = own.reduce((total, [, ms]) => total + ms, 0);
@@ -60,7 +60,7 @@ function fusedElementwise(state: StageState): Effect {
     lessMs: left * sum,
     moreMs: left * sum,
     assumptions: [
-      'three quarters of what elementwise kernels, norms and casts take above roofline vanish; launches stay',
+      'removes 75 % of the time of elementwise kernels, norms and casts above roofline; launches stay',
     ],
   };
 }

@@ -2,10 +2,9 @@ import type { Effect, StageState } from './stage-state.js';
 import { sumOf } from './stage-state.js';
 
 /**
- * The host and the device work at the same time: a stage takes what the slower of them needs. Kernels that get longer
- * first fill the idle time that launching leaves; kernels that get shorter shorten the stage only down to the host's own
- * time, and the rest becomes idle time.
- * @param bars after the change of the device's work, idle bars as before
+ * Host and device work concurrently: a stage takes as long as the slower one. Longer kernels first fill the idle time between
+ * launches; shorter kernels shorten the stage only down to the host time, and the rest becomes idle time.
+ * @param bars after the change of device work, with unchanged idle bars
  */
 export function withHostLimit(before: StageState, bars: Map<string, number>): Effect['state'] {
   const delta = sumOf(bars) - sumOf(before.bars);
@@ -16,7 +15,7 @@ export function withHostLimit(before: StageState, bars: Map<string, number>): Ef
     if (absorbed > 0) for (const [id, ms] of idle) bars.set(id, ms * (1 - absorbed / idleMs));
     return { ...before, bars, launchIdleMs: before.launchIdleMs - absorbed };
   }
-  // Where the host is not what holds the stage up, its time is not known to be near: then nothing is added.
+  // If the stage is not host-bound, the host time is not known to be close: nothing is added.
   const least = Math.min(before.hostMs ?? 0, sumOf(before.bars));
   const wait = Math.max(0, least - sumOf(bars));
   if (wait === 0) return { ...before, bars };

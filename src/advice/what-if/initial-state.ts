@@ -26,7 +26,7 @@ import {
   type StageState,
 } from './stage-state.js';
 
-/** Every stage of a session as it was measured, with all that changes reckon with. */
+/** Every stage of a session as measured, with all inputs of the changes. */
 export async function initialStates(
   session: Session,
   context: FindingContext,
@@ -58,8 +58,7 @@ async function ofTrace(
   return stages.map((waterfall) => {
     const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
     const shape =
-      shapes.get(waterfall.kind) ??
-      missing('no_stage', 'nothing marks the stage, so that its work is not known');
+      shapes.get(waterfall.kind) ?? missing('no_stage', 'the stage is not marked, so its work is not known');
     const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
     const hostWall = hosts.get(waterfall.kind) ?? null;
     const added = Math.max(0, explainedBars(waterfall.bars).profiler?.ms ?? 0);
@@ -86,7 +85,7 @@ async function copiedBytes({ database }: TraceScope): Promise<Map<string, number
   return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
 }
 
-/** Mean time from the begin of a stage's host range to that of the next: what the host takes, waits included. */
+/** Mean time from the start of a stage's host range to the start of the next: host time including waits. */
 async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
   const rows = await database.query<{ kind: string; ms: number }>(
     `SELECT kind, avg(host_end_ns - start_ns) / 1e6 AS ms FROM instances WHERE host_end_ns IS NOT NULL GROUP BY kind`,
@@ -94,7 +93,7 @@ async function hostTimes({ database }: TraceScope): Promise<Map<string, number>>
   return new Map(rows.map(({ kind, ms }) => [kind, ms]));
 }
 
-/** Stages whose sizes the run planned: of the embedded engine and of benchmarks. */
+/** Stages with planned sizes: those of the embedded engine and of benchmarks. */
 export async function plannedStates(
   session: Session,
   stages: readonly StageWaterfall[],
@@ -105,8 +104,8 @@ export async function plannedStates(
   if (!workload || stages.length === 0) return [];
   const cpu = onCpu(workload);
   const roofline = cpu ? await storedRoofline(session) : null;
-  const told = workload.engine.options['gpu'];
-  const name = typeof told === 'string' ? told : deviceOf(manifest, null).name;
+  const recorded = workload.engine.options['gpu'];
+  const name = typeof recorded === 'string' ? recorded : deviceOf(manifest, null).name;
   const roofs = cpu
     ? null
     : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
@@ -114,10 +113,10 @@ export async function plannedStates(
   const cpuRoofs = roofline && roofsOfCpu(roofline);
   const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {
     if (roofs) return gpuPeaks(roofs);
-    if (!cpuRoofs) return missing('no_roofline', 'the session was measured beside no roofline');
+    if (!cpuRoofs) return missing('no_roofline', 'the session has no measured roofline');
     if ('reason' in model) return model;
     if ('reason' in shape) return shape;
-    // The level of the caches that holds what a stage reads and the next one reads again.
+    // The cache level that holds data read by consecutive stages.
     const set = workingSetBytes(model, shape.batchSize, shape.contextTokens + shape.newTokens);
     return { flops: cpuRoofs.peak, bandwidth: cpuRoofs.bandwidth(set) };
   };
@@ -128,7 +127,7 @@ export async function plannedStates(
     const bench = waterfall.source === 'bench';
     return withLaunches({
       ...state,
-      // What the host does between two calls stays, however they launch.
+      // Host work between two calls stays, however they launch.
       idleBars:
         bench && !cpu
           ? new Set([...[...state.idleBars].filter((id) => !betweenCalls.includes(id)), 'unattributed'])
@@ -162,7 +161,7 @@ function stateOf(
     waterfall,
     bars: new Map(bars.map(({ id, ms }) => [id, ms])),
     kernelCounts: new Map(counts),
-    // Where the waterfall trusts no arithmetic of the model, nor does a change of it.
+    // If the waterfall does not use the model's arithmetic, changes do not use it either.
     needs: waterfall.roofline_ms.value === null ? waterfall.roofline_ms : needs,
     idleBars: new Set(bars.map(({ id }) => id).filter(waitsForHost)),
     kernels: null,

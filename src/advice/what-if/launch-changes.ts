@@ -11,7 +11,7 @@ import {
 import { withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 
-/** Idle bars of the state by what would have to change for them to go: the profiler's part is out of them already. */
+/** Idle bars of the state by the change that would remove them, without profiler overhead. */
 function causesOf(state: StageState): IdleCauses | null {
   const { facts, bars, kernels, waterfall } = state;
   const of = (...heads: BarHead[]) =>
@@ -27,7 +27,7 @@ function causesOf(state: StageState): IdleCauses | null {
     );
   }
   if (waterfall.source !== 'bench' || kernels === null) return null;
-  // A benchmark sees idle time and no causes: all of it is taken for launching.
+  // A benchmark measures idle time without causes: all of it is assumed to be launching.
   const idle = idleMsOf(state);
   const floor = Math.min(idle, (kernels * nodeGapNs) / 1e6);
   const none = { synchronize: 0, copy: 0, allocator: 0 };
@@ -43,10 +43,10 @@ function causesOf(state: StageState): IdleCauses | null {
   };
 }
 
-/** What of the idle time is the launches' own. */
+/** The part of the idle time caused by launches. */
 export const launchIdleMs = (state: StageState): number => causesOf(state)?.launch ?? 0;
 
-/** The bars of idle time replaced: `left` of them stays. */
+/** Replaces the idle bars; `left` remains. */
 function replaced(state: StageState, left: Record<string, number>): Map<string, number> {
   const bars = new Map([...state.bars].filter(([id]) => !state.idleBars.has(id)));
   for (const [id, ms] of Object.entries(left)) if (ms > 1e-9) bars.set(id, ms);
@@ -54,12 +54,11 @@ function replaced(state: StageState, left: Record<string, number>): Map<string, 
 }
 
 /**
- * Launches and the host's work between them vanish; nodes follow each other as those of a graph do. What stays: waits of the
- * host (a graph cannot hold them), single long stretches of the host that are none of the dispatch, queueing behind other
- * streams.
+ * Removes launches and the host work between them; kernels follow each other like graph nodes. Host waits (a graph cannot contain
+ * them), long host gaps outside dispatch, and queueing behind other streams stay.
  */
 export function withCudaGraph(state: StageState): Effect {
-  if (state.onCpu) return unchanged(state, 'on a CPU nothing is launched: there is no graph to capture');
+  if (state.onCpu) return unchanged(state, 'a CPU has no kernel launches, so there is no graph to capture');
   const causes = causesOf(state);
   const { kernels, launches } = state;
   if (!causes || kernels === null)
@@ -67,7 +66,7 @@ export function withCudaGraph(state: StageState): Effect {
       state,
       'without a timeline the launches of the stage are not known (--evaluator nsys records one)',
     );
-  if (launches !== null && launches < 2) return unchanged(state, 'the stage is one launch already');
+  if (launches !== null && launches < 2) return unchanged(state, 'the stage is already one launch');
   const between = causes.floor + causes.launch;
   const nodeNs = state.nodeNs ?? nodeGapNs;
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
@@ -77,7 +76,7 @@ export function withCudaGraph(state: StageState): Effect {
   const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
   const removed = between - nodes + stretches - hostLeft;
-  // A timeline's replayed graphs held the interval without it; a benchmark's did not from batch 16 on.
+  // Replayed graphs of timelines stayed within the interval without it; those of a benchmark did not from batch 16 on.
   const staticCacheMs =
     state.waterfall.source === 'bench' ? staticCacheShare * (sumOf(state.bars) - idleMsOf(state)) : 0;
   return {
@@ -92,32 +91,32 @@ export function withCudaGraph(state: StageState): Effect {
     how: new Map([
       ...[...state.idleBars].map((id): [string, string] => [
         id,
-        'one launch a stage: nothing is launched between kernels',
+        'one launch per stage: no launches between kernels',
       ]),
       [
         'launch_latency',
-        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ' (seen on an H200)' : ', measured'}`,
+        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ' (measured on an H200)' : ', measured'}`,
       ],
-      ['synchronization', 'waits of the host stay'],
-      ['host.program', 'long stretches of the host outside the dispatch of the step stay'],
+      ['synchronization', 'host waits stay'],
+      ['host.program', 'long host gaps outside the dispatch of the step stay'],
     ]),
-    // Kernels of a graph that overlap leave no gap at all.
+    // Overlapping graph kernels have no gap.
     lessMs: nodes,
     moreMs: slow - nodes + 0.05 * removed + staticCacheMs,
     assumptions: [
-      `every kernel of the stage is captured and takes as long as before; a static KV cache, which a graph needs, may attend to more than there is`,
-      ...(state.waterfall.kind === 'prefill' ? ['a graph for each prompt length'] : []),
+      `every kernel of the stage is captured and takes as long as before; the static KV cache that a graph needs may make attention process unused positions`,
+      ...(state.waterfall.kind === 'prefill' ? ['one graph per prompt length'] : []),
     ],
   };
 }
 
-/** The host no longer waits inside the stage: it takes as long as the slower of host and device. */
+/** Removes host waits inside the stage: it takes as long as the slower of host and device. */
 export function withoutSync(state: StageState): Effect {
   const causes = causesOf(state);
-  if (!causes) return unchanged(state, 'without a timeline the waits of the host are not known');
+  if (!causes) return unchanged(state, 'without a timeline host waits are not known');
   const gone = causes.wait.synchronize + causes.wait.copy;
   if (gone <= 0.001 * sumOf(state.bars))
-    return unchanged(state, 'the host waits for the device nowhere inside the stage');
+    return unchanged(state, 'the host does not wait for the device inside the stage');
   const total = idleMsOf(state);
   const { synchronize, copy } = state.facts!.waits;
   const reads = Math.max(1, copy.calls, synchronize.calls);
@@ -128,17 +127,14 @@ export function withoutSync(state: StageState): Effect {
   return {
     state: { ...state, bars },
     how: new Map([
-      ...[...state.idleBars].map((id): [string, string] => [
-        id,
-        'idle time after a wait of the host is gone',
-      ]),
-      ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read a stage']),
+      ...[...state.idleBars].map((id): [string, string] => [id, 'idle time after a host wait is removed']),
+      ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read per stage']),
     ]),
-    // The host also saves the calls themselves, which are in no wait.
+    // The host also saves the calls themselves, which are not part of the waits.
     lessMs: gone / 2,
     moreMs: gone / 2,
     assumptions: [
-      'without waits the stage takes as long as the slower of the host, less what it waited, and the device',
+      'without waits the stage takes as long as the slower of the device and the host minus its waits',
     ],
   };
 }
@@ -147,8 +143,8 @@ export function withoutSync(state: StageState): Effect {
 const linkShare = 0.85;
 
 /**
- * Copies to the device from pinned memory on a stream of their own: hidden behind kernels as far as those reach. What a stage
- * copies back is its result, which nothing can copy ahead.
+ * Copies to the device from pinned memory on a separate stream, overlapped with kernels as far as possible. Results that a stage
+ * copies back cannot be copied earlier.
  */
 export function withPinnedCopies(state: StageState): Effect {
   const exposedOf = (direction: 'htod' | 'dtoh') =>
@@ -158,7 +154,7 @@ export function withPinnedCopies(state: StageState): Effect {
   const exposed = msOf(copies);
   const back = msOf(exposedOf('dtoh'));
   const causes = causesOf(state);
-  // Of the waits for copies of either direction those for copies to the device, by their share of what is exposed.
+  // The part of copy waits that belongs to copies to the device, by their share of the exposed time.
   const waits = (causes?.wait.copy ?? 0) * (back > 0 ? exposed / (exposed + back) : 1);
   if (exposed + waits <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'no copy to the device is exposed in the stage');
@@ -185,7 +181,7 @@ export function withPinnedCopies(state: StageState): Effect {
     // Copies that the next kernel waits for stay exposed, but run at the link's rate.
     moreMs: Math.max(0, Math.min(exposed, pinned) - left) + waits / 2,
     assumptions: [
-      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: they stay exposed, at the rate of the link',
+      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: they stay exposed, at the link rate',
     ],
   };
 }

@@ -7,7 +7,7 @@ import { whatIf } from './what-if.js';
 
 const home = testHome();
 
-/** Rules whose change `--what-if` has a word for, in a session of an H200 in which they fire. */
+/** Rules with a `--what-if` change, and an H200 session in which they fire. */
 test.each([
   ['launch_bound_decode', 'launch_bound', 'cudagraph'],
   ['sync_every_layer', 'synchronization_every_step', 'no-sync'],

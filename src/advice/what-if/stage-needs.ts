@@ -34,23 +34,27 @@ function meanShape(shapes: readonly StageShape[]): StageShape | MissingFigure {
   if (
     shapes.some(({ batchSize, newTokens }) => batchSize !== first.batchSize || newTokens !== first.newTokens)
   ) {
-    return missing('unequal_steps', "its steps differ in batch or length: a mean of them is nobody's");
+    return missing('unequal_steps', 'its steps differ in batch or length, so a mean is not meaningful');
   }
   const context = shapes.reduce((sum, { contextTokens }) => sum + contextTokens, 0) / shapes.length;
   return { ...first, contextTokens: context };
 }
 
-/** Of a benchmark's point (b<batch>-p<prompt>-o<output>), or of the run's own sizes. */
+/** Sizes of a benchmark's point (b<batch>-p<prompt>-o<output>), or of the run. */
 export function plannedShape(
   { kind, point }: StageWaterfall,
   workload: Workload,
 ): StageShape | MissingFigure {
-  const told = /^b(\d+)-p(\d+)-o(\d+)/
+  const planned = /^b(\d+)-p(\d+)-o(\d+)/
     .exec(point ?? '')
     ?.slice(1)
     .map(Number);
-  const [batchSize, input, output] = told ?? [workload.batch_size, workload.input_len, workload.output_len];
-  if (!batchSize || !input) return missing('unknown_sizes', 'the session does not tell batch and lengths');
+  const [batchSize, input, output] = planned ?? [
+    workload.batch_size,
+    workload.input_len,
+    workload.output_len,
+  ];
+  if (!batchSize || !input) return missing('unknown_sizes', 'the session does not record batch and lengths');
   if (kind === 'prefill') return { phase: 'prefill', batchSize, newTokens: input, contextTokens: 0 };
   // Step i of output − 1 reads a cache of input + i tokens: their mean.
   return {

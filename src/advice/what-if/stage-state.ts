@@ -9,42 +9,42 @@ import type { WorkloadModel } from '../../facts/model-work.js';
 import { halfWidth } from '../../facts/difference/half-width.js';
 import type { Peaks } from '../../facts/waterfall/necessary.js';
 
-/** Model, sizes and peaks that necessary work is reckoned with; each change may replace one. */
+/** Model, sizes and peaks for computing necessary work; each change may replace one. */
 export interface StageNeeds {
   model: WorkloadModel;
   shape: StageShape;
   peaks: Peaks;
 }
 
-/** What a change needs of a rule's finding. */
+/** Parts of a rule's finding that a change uses. */
 export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
   gain: Omit<NonNullable<Finding['gain']>, 'per'> | null;
 };
 
-/** A stage between two changes. Every change takes one and gives the next; nothing here is ever modified. */
+/** A stage between two changes. Every change returns a new state; states are immutable. */
 export interface StageState {
   waterfall: StageWaterfall;
-  /** ms by bar; without the profiler's own, so that they sum to the clean time where there is one. */
+  /** ms by bar, without profiler overhead: they sum to the clean time if there is one. */
   bars: ReadonlyMap<string, number>;
-  /** Kernels of a mean instance by class, copies by bar: what they cost beside their bytes and FLOPs is each one's. */
+  /** Kernels per mean instance by class, copies by bar: each has its own latency in addition to bytes and FLOPs. */
   kernelCounts: ReadonlyMap<string, number>;
   needs: StageNeeds | MissingFigure;
   /** Bars of time in which the device waits for the host. */
   idleBars: ReadonlySet<string>;
-  /** Kernels of a mean instance, and launches that bring them; null where they are not counted. */
+  /** Kernels per mean instance, and their launches; null if not counted. */
   kernels: number | null;
   launches: number | null;
   /** Bytes that a mean instance copies between host and device; null where they are not counted. */
   copiedBytes: number | null;
   /** Counts and waits of the timeline; null for other sources. */
   facts: StageFacts | null;
-  /** What the host needs of a stage for itself, waits for the device left out, ms; null where it is not known. */
+  /** Host time of a stage without waits for the device, ms; null if not known. */
   hostMs: number | null;
-  /** Device's idle time that launching costs: it shrinks where kernels grow, ms. */
+  /** Idle time caused by launching, ms: shrinks if kernels get longer. */
   launchIdleMs: number;
   /** Measured period from node to node of a replayed graph, ns; null where none was measured. */
   nodeNs: number | null;
-  /** Found in the session, for changes whose gain a rule computes. */
+  /** Findings of the session, for changes with a gain computed by a rule. */
   findings: readonly ComputedGain[];
   gpuName: string | null;
   onCpu: boolean;
@@ -52,12 +52,12 @@ export interface StageState {
   weightStreams: readonly WeightStream[];
 }
 
-/** What a change does to a stage. */
+/** Effect of a change on a stage. */
 export interface Effect {
   state: StageState;
   /** Why each bar changes. */
   how: Map<string, string>;
-  /** By how much the time after may be shorter and longer than the bars' sum, by the model's own error, ms. */
+  /** Model error: how much shorter and longer than the bars' sum the later time may be, ms. */
   lessMs: number;
   moreMs: number;
   assumptions: string[];
@@ -86,6 +86,6 @@ export const unchanged = (state: StageState, why: string): Effect => ({
   assumptions: [why],
 });
 
-/** Half of the 95 % interval of what was measured, as a share. */
+/** Half of the 95 % interval of the measurement, as a share. */
 export const measuredSpread = (waterfall: StageWaterfall): number =>
   halfWidth(headlineTime(waterfall)) ?? 0.05;

@@ -2,7 +2,7 @@ import type { Storage } from '../../llm/storage.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
 import type { StageNeeds, StageState } from './stage-state.js';
 
-/** How the roofline names the format in which weights are streamed; null for one that it does not measure. */
+/** The roofline's name of a weight format; null if it does not measure the format. */
 export function streamFormat({ weights }: Storage): string | null {
   if (weights.name === 'float32') return 'float32';
   return weights.linear.bytesPerWeight === 0.5 && weights.compute === 'int8' ? 'int4' : null;
@@ -19,8 +19,8 @@ export function streamRate(
 }
 
 /**
- * Time of a decode step's matrix products after a change over the time before, by the weight streams that were measured on
- * this CPU: kernels of other formats and batches reach other shares of the roof. Null where one of the two was not measured.
+ * Ratio of a decode step's product time after a change to the time before, from weight-stream rates measured on this CPU:
+ * kernels of other formats and batches reach other shares of the roof. Null if one of the two was not measured.
  */
 export function streamFactor(
   { weightStreams }: StageState,

@@ -223,7 +223,7 @@ describe('work', () => {
   test('a batch reads the weights once and the cache of each sequence', () => {
     const before = twice(slow);
     const found = after(before, 'batch-size=4');
-    // Keys and values: read of 99 tokens and written of one, beside q and the output; all of it four times.
+    // Keys and values: 99 tokens read and one written, in addition to q and the output; all of it four times.
     expect(
       classAfter(found, before, 'inefficiency.attention') / (2 * before.bars.get('inefficiency.attention')!),
     ).toBeCloseTo(4, 9);
@@ -345,10 +345,10 @@ describe('fusing', () => {
     ]);
   });
 
-  test('where no rule found anything to fuse, attention stays and says so; elementwise kernels go but for a quarter', () => {
+  test('without a fusion finding attention stays, with a note; a quarter of elementwise kernels stays', () => {
     const state = stateOf({ roofline: 2, 'inefficiency.elementwise': 2, 'nonessential.copy': 2 });
     expect(after(state, 'fused-attention').assumptions).toEqual([
-      'no rule finds attention in parts in this stage',
+      'no rule finds unfused attention in this stage',
     ]);
     expect(after(state, 'fused-elementwise').ms).toBeCloseTo(3, 9);
   });

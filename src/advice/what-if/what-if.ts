@@ -10,8 +10,8 @@ import { initialStates } from './initial-state.js';
 import { parseChanges } from './words.js';
 
 /**
- * What the stages of a session would take after changes, each with an interval: their bars, transformed by a rule a change
- * (docs/concepts/waterfall.md, what-if), one change after another.
+ * Predicted times of a session's stages after changes, with intervals: each change transforms the bars
+ * (docs/concepts/waterfall.md, what-if), one after another.
  * @param texts as typed: cudagraph, batch-size=32, … several by commas or several strings
  * @throws E_USAGE for an unknown word, E_DTYPE for a dtype that the device does not compute in
  */
@@ -25,7 +25,7 @@ export async function whatIf(
   try {
     const { scope, stages, without } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
-    // Only what a rule computes itself needs the rules.
+    // Only gains computed by a rule need the rules.
     const asked = changes.some(({ word }) => word.startsWith('fused-'));
     const found = asked ? (await firedRules(context)).found.map(({ draft }) => draft) : [];
     const states = await initialStates(session, context, found);
@@ -37,7 +37,7 @@ export async function whatIf(
     const why = without.map(({ stage, reason }) => ({
       code: 'no_waterfall',
       severity: 'warning' as const,
-      text: stage === null ? `Nothing to predict from: ${reason}.` : `${stage}: ${reason}.`,
+      text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,
     }));
     return document('what-if', whatIfVersion, result, [...why, ...session.issues]);
   } finally {

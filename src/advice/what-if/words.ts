@@ -3,17 +3,17 @@ import { gpuSheets } from '../../hardware/gpu-sheets.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 
-/** One change of `explain --what-if`, as it was typed and as it is meant. */
+/** One change of `explain --what-if`: text as typed, and its meaning. */
 export type Change = { text: string } & (
   | { word: 'cudagraph' | 'fused-attention' | 'fused-elementwise' | 'no-sync' | 'pinned-copies' }
   | { word: 'batch-size'; batchSize: number }
   | { word: 'context-len'; contextLen: number }
   | { word: 'dtype'; dtype: DType }
-  // `chosen`: which product a short name was taken for, and which others it could be; null for the name of one.
+  // `chosen`: the product that a short name was resolved to, and the alternatives; null for a full name.
   | { word: 'gpu'; name: string; chosen: string | null }
 );
 
-/** What may be asked, with what it means; in the order of `--help`. */
+/** All changes and their meaning, in the order of `--help`. */
 export const changeWords: readonly { word: string; means: string }[] = [
   { word: 'cudagraph', means: 'the stage is launched as one CUDA graph' },
   { word: 'batch-size=N', means: 'N sequences share a step' },
@@ -21,14 +21,14 @@ export const changeWords: readonly { word: string; means: string }[] = [
   { word: 'int4', means: 'dtype=int4: 4-bit weights, multiplied in the dtype of the activations' },
   { word: 'fused-attention', means: 'attention in one kernel, without its score matrix' },
   { word: 'fused-elementwise', means: 'norms, rotations, activations and casts in one kernel each' },
-  { word: 'no-sync', means: 'the host waits for the device once a step at most' },
-  { word: 'pinned-copies', means: 'copies from pinned memory, behind kernels' },
-  { word: 'context-len=N', means: 'N tokens of each sequence are attended to' },
-  { word: 'gpu=NAME', means: 'another GPU, by its data sheet; the host stays' },
+  { word: 'no-sync', means: 'the host waits for the device at most once per step' },
+  { word: 'pinned-copies', means: 'copies from pinned memory, overlapped with kernels' },
+  { word: 'context-len=N', means: 'attention over N tokens per sequence' },
+  { word: 'gpu=NAME', means: 'another GPU, by its data sheet; host time stays' },
 ];
 
 /**
- * Changes of one or more `--what-if`, several in one by commas; they are made one after another.
+ * Changes of one or more `--what-if`, separated by commas; they are applied in order.
  * @throws E_USAGE for an unknown word or an impossible value, E_DTYPE for an unknown dtype
  */
 export function parseChanges(texts: readonly string[]): Change[] {
@@ -41,9 +41,9 @@ export function parseChanges(texts: readonly string[]): Change[] {
   const twice = changes.find((one, at) => changes.findIndex(({ word }) => word === one.word) !== at);
   if (twice) {
     throw new InferscopeError('E_USAGE', {
-      what: `${twice.word} is asked twice`,
-      why: 'Changes are made one after another, each once.',
-      fix: 'Ask for one at a time: explain --what-if for each.',
+      what: `${twice.word} is given twice`,
+      why: 'Changes are applied one after another, each once.',
+      fix: 'Give one at a time: run explain --what-if for each.',
     });
   }
   return changes;
@@ -82,21 +82,21 @@ function wholeNumber(text: string, value: string | null): number {
   const number = Number(value);
   if (value !== null && /^\d+$/.test(value) && number >= 1) return number;
   throw new InferscopeError('E_USAGE', {
-    what: `"${text}" is no change`,
-    why: 'It takes a whole number from 1.',
+    what: `"${text}" is not a change`,
+    why: 'It needs a whole number, at least 1.',
     fix: `For example: --what-if ${text.split('=')[0]}=32`,
   });
 }
 
-/** The reported name of a GPU whose data sheet is known; of several that are called so, the common form. */
+/** The reported name of a GPU with a known data sheet; if several match, the common form factor. */
 function gpuNamed(text: string): { name: string; chosen: string | null } {
   const found = findGpuSheet(text);
   if (!Array.isArray(found)) return { name: found.name, chosen: chosenGpuWords(text, found) };
   const names = (found.length > 0 ? found : gpuSheets).flatMap((sheet) => sheet.names);
   throw new InferscopeError('E_USAGE', {
-    what: found.length > 0 ? `"${text}" is several GPUs` : `no data sheet is known of a GPU "${text}"`,
+    what: found.length > 0 ? `"${text}" matches several GPUs` : `no data sheet is known for GPU "${text}"`,
     why: `Known: ${names.join(', ')}.`,
-    fix: 'Take one of these, for example --what-if gpu=H100.',
+    fix: 'Use one of these, for example --what-if gpu=H100.',
   });
 }
 

@@ -12,12 +12,12 @@ import { streamFactor } from './weight-streams.js';
 import { formatGb, formatSetting } from '../../vocabulary/format.js';
 
 /**
- * Fused attention in 16 bits over the one in float32, which uses no tensor cores: seen a fifth on an H200 (the half_precision
- * rule's figure), however far the peaks are apart.
+ * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200 (also used by
+ * the half_precision rule), independent of the peaks.
  */
 const halfAttention = 0.2;
 
-/** Matrix products by the measured weight streams of a CPU, where both sides have one. */
+/** Matrix products from the measured weight streams of a CPU, if both sides have one. */
 function streamed(
   state: StageState,
   before: StageNeeds,
@@ -27,13 +27,13 @@ function streamed(
   if (factor === null) return { known: undefined, how: [] };
   return {
     known: new Map([['gemm', factor]]),
-    how: [`matrix products ${times(factor)}, as the weight streams measured on this machine`],
+    how: [`matrix products ${times(factor)}, from weight-stream rates measured on this machine`],
   };
 }
 
 const times = (factor: number) => `× ${formatSetting(factor)}`;
 
-/** N sequences instead of B: weights are read once a step for all, KV cache, activations and FLOPs are each sequence's. */
+/** N sequences instead of B: weights are read once per step for all; KV cache, activations and FLOPs scale per sequence. */
 export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
   const { needs } = state;
   if ('reason' in needs) return needs;
@@ -46,16 +46,16 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
     ...streamed(state, needs, after),
     copies: factor,
     how: (name, by) =>
-      `${name} ${times(by)}: weights once a step, everything else for each of ${batchSize} sequences`,
+      `${name} ${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
     assumptions: [
       ...products.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
-      'memory is not checked: inferscope estimate says whether they fit',
+      'memory is not checked: inferscope estimate shows whether they fit',
     ],
   });
 }
 
-/** Another length of what is attended to: the prompt of a prefill, the cache of a decode step. */
+/** Another context length: the prompt of a prefill, the cache of a decode step. */
 export function withContext(state: StageState, contextLen: number): Effect | MissingFigure {
   const { needs } = state;
   if ('reason' in needs) return needs;
@@ -65,21 +65,21 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
   const factor = prefill ? contextLen / shape.newTokens : contextLen / Math.max(1, shape.contextTokens);
   return scaledKernels(state, {
     after: { ...needs, shape: after },
-    // In a decode step only what touches the cache grows: copies of it; the rest is of one token.
+    // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
     other: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
     how: (name, by) => `${name} ${times(by)} at ${contextLen} tokens`,
     assumptions: [
       prefill
         ? `a prompt of ${contextLen} tokens instead of ${shape.newTokens}, computed in one piece`
-        : `${contextLen} tokens in the cache instead of ${Math.round(shape.contextTokens)}; layout copies are taken for copies of the cache`,
+        : `${contextLen} tokens in the cache instead of ${Math.round(shape.contextTokens)}; layout copies are assumed to copy the cache`,
     ],
   });
 }
 
 /**
  * Weights and products in another dtype.
- * @throws E_DTYPE where the device has no peak for what would be computed
+ * @throws E_DTYPE if the device has no peak in the compute dtype
  */
 export function withDtype(state: StageState, dtype: DType): Effect | MissingFigure {
   const { needs, onCpu, gpuName } = state;
@@ -91,7 +91,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     throw new InferscopeError('E_DTYPE', {
       what: `${gpuName ?? 'this device'} has no known peak in ${computed}`,
       why: `${peak.reason.text}.`,
-      fix: 'Ask for a dtype that it computes in, for example --what-if dtype=bfloat16, or for another GPU with gpu=….',
+      fix: 'Use a dtype that it supports, for example --what-if dtype=bfloat16, or another GPU with gpu=….',
     });
   }
   const weights = averageBytesPerWeight(storage.weights.linear);
@@ -108,19 +108,19 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...products.how,
-      `${storage.weights.name}: ${formatSetting(weights)} bytes a weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      `${storage.weights.name}: ${formatSetting(weights)} bytes per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']
         : []),
       ...(storage.weights.compute !== null && storage.weights.compute !== storage.activations
         ? ['activations are quantised inside the kernels before the products, at no extra time']
         : []),
-      'whether answers stay good enough is another question',
+      'output quality is not considered',
     ],
   });
 }
 
-/** Weight formats of the usual schemes; activations stay what they are, at least a half-width float on a GPU. */
+/** Weight formats of the usual schemes; activations keep their type, at least a 16-bit float on a GPU. */
 function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
   if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floatStorage(dtype);
   const half = before.activations === 'float32' && !onCpu ? 'bfloat16' : before.activations;
@@ -136,14 +136,14 @@ function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
   return { ...plain, weights: onCpu && dtype === 'int4' ? { ...weights, compute: 'int8' } : weights };
 }
 
-/** The same work on another GPU: peaks of data sheets on both sides, since nothing was measured on the other. */
+/** The same work on another GPU: data-sheet peaks on both sides, because the other GPU was not measured. */
 export function withGpu(
   state: StageState,
   { name, chosen }: { name: string; chosen: string | null },
 ): Effect | MissingFigure {
   const { needs, gpuName, onCpu } = state;
   if (onCpu || gpuName === null)
-    return unchanged(state, 'the session ran on no GPU that is known: nothing to compare with');
+    return unchanged(state, 'the session did not run on a known GPU, so there is nothing to compare with');
   if ('reason' in needs) return needs;
   const own = sheetPeaks(gpuName);
   const other = sheetPeaks(name);
@@ -162,7 +162,7 @@ export function withGpu(
       `${what} ${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
       ...(chosen === null ? [] : [chosen]),
-      `${name} reaches the same share of its data sheet as ${gpuName} does: bandwidth ${times(1 / bandwidth)}`,
+      `${name} reaches the same share of its data sheet as ${gpuName}: bandwidth ${times(1 / bandwidth)}`,
       'launches, host and idle time stay as on this machine',
       'not modelled: other kernels and tile sizes, clocks and power limits, links between GPUs',
       ...memoryWarning(needs, name),
@@ -188,6 +188,6 @@ function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const bytes = weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, held);
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
-    `weights and KV cache are ${formatGb(bytes)}: they do not fit into the ${sheet.memoryGb} GB of ${name}`,
+    `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${sheet.memoryGb} GB of ${name}`,
   ];
 }

@@ -2,12 +2,12 @@ import type { BenchAnswer } from '../../model/documents/bench.js';
 import type { Distribution, ServingPoint } from '../../model/documents/serving.js';
 import { holds } from '../../model/subjects.js';
 import {
-  cannot,
+  notKnown,
   capture,
   orNull,
   partFrom,
   type StoredFacts,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { overlap } from './words.js';
@@ -58,7 +58,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
     .map(({ answer, label }) =>
       partFrom(`bench answer ${answer.id}`, `${label}${answer.answer}`, Object.keys(answer.figures).length),
     );
-  return parts[0] ? told(parts[0], parts.slice(1)) : null;
+  return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
 /** Of a load test: latencies and rates of the heaviest load, and where it saturates. */
@@ -71,14 +71,14 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const which = latencies.find(({ asks }) => asks.test(text));
   const saturation = partFrom('serving', found.data.saturation.text);
   if (/\bsaturat\w*|\bscal\w*|\bcapacity\b|\bhow many (?:users|requests)\b/i.test(text))
-    return told(saturation);
+    return known(saturation);
   const { requests_per_s: rate, output_tokens_per_s: tokens } = point.throughput;
   const throughput = partFrom(
     'serving',
     `At the last load (${loadOf(point)}): ${tokens.value === null ? 'output not known' : `${formatNumber(tokens.value)} output tokens/s`}, ${rate.value === null ? 'requests not known' : `${formatNumber(rate.value)} requests/s`}.`,
   );
-  if (!which) return told(throughput, [saturation]);
-  return told(
+  if (!which) return known(throughput, [saturation]);
+  return known(
     partFrom('serving', `At the last load (${loadOf(point)}) ${which.what} is ${spreadOf(which.of(point))}.`),
     [throughput, saturation],
   );
@@ -102,7 +102,7 @@ function loadOf({ load, execution_id: id }: ServingPoint): string {
 
 const spreadOf = (of: Distribution): string =>
   'p50' in of
-    ? `${formatQuantity(of.p50, of.unit)} in the median, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
+    ? `${formatQuantity(of.p50, of.unit)} at p50, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
     : `not known: ${of.reason.text}`;
 
 /** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilisation?": what was measured. */
@@ -111,16 +111,16 @@ export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | 
   if (found || holds(facts.session.manifest, 'load')) return found;
   const { text } = facts.question;
   if (/\butili[sz]/i.test(text))
-    return cannot(
-      'Whether a larger batch raises utilisation is not known: the session measured one batch size.',
+    return notKnown(
+      'The effect of a larger batch on utilisation is not known: the session measured one batch size.',
       capture.bench,
     );
   return /\boutput\b/i.test(text)
-    ? cannot('How output lengths compare is not known: the session measured one.', capture.sequence)
+    ? notKnown('How output lengths compare is not known: the session measured one.', capture.sequence)
     : null;
 }
 
-/** Percentiles of requests, goodput, queues: a session without requests does not hold them. */
+/** Percentiles of requests, goodput, queues: only in sessions with requests. */
 export async function requestsAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = await benchAnswers(facts);
   if (
@@ -130,8 +130,8 @@ export async function requestsAsked(facts: StoredFacts): Promise<TopicAnswer | n
     )
   )
     return found;
-  return cannot(
-    'The session holds no requests of a load: percentiles, queues and goodput are not in it.',
+  return notKnown(
+    'The session has no load-test requests, so percentiles, queues and goodput are not available.',
     capture.serve,
   );
 }

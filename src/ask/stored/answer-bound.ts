@@ -6,7 +6,7 @@ import { busyTime, withoutGpu } from './answer-idle.js';
 import { boundKernels } from './answer-kernels.js';
 import { sampledUtilization } from './answer-machine.js';
 import {
-  cannot,
+  notKnown,
   capture,
   lacksStage,
   orNull,
@@ -14,7 +14,7 @@ import {
   stagesAsked,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
@@ -64,9 +64,9 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
   const near = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
   const [first, ...rest] = near ? [...shares, ...parts] : [...parts, ...shares];
   return first
-    ? told(first, rest)
+    ? known(first, rest)
     : (lacksStage(facts) ??
-        cannot('The session has no stages whose work and time are both known.', capture.timeline));
+        notKnown('The session has no stages with known work and time.', capture.timeline));
 }
 
 /** "Is the GPU fully utilized?": busy time of a timeline or samples, then MFU and MBU. */
@@ -77,7 +77,7 @@ export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
   const [first, ...rest] = busy;
   const use = [...(measured.direct ? [measured.direct] : []), ...measured.evidence];
   if (!first) return withoutGpu(facts, use) ?? measured;
-  return told(first, [...rest, ...use]);
+  return known(first, [...rest, ...use]);
 }
 
 /** How near the roofline each stage is. */
@@ -89,7 +89,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
     return [
       partFrom(
         'waterfall',
-        `The roofline allows ${formatMs(roofline.value)} of the ${formatMs(time)} that ${instanceOf(stage)} takes, ${formatPercent(roofline.value / time)}${roofs.length > 0 ? ` (${roofs.join('; ')})` : ''}.`,
+        `The roofline limit is ${formatMs(roofline.value)} of the ${formatMs(time)} that ${instanceOf(stage)} takes, ${formatPercent(roofline.value / time)}${roofs.length > 0 ? ` (${roofs.join('; ')})` : ''}.`,
       ),
     ];
   });
@@ -107,8 +107,8 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
       roofline.value === null ? [roofline.reason.text] : [],
     )[0];
     if ((await facts.captures()).counters) return boundKernels(facts);
-    return cannot(
-      `What bounds it is not known: ${withoutEnd(why ?? 'the session does not say which model ran')}.`,
+    return notKnown(
+      `The limiting resource is not known: ${withoutEnd(why ?? 'the session does not record the model')}.`,
       'inferscope session utilization --model <name>',
     );
   }
@@ -134,7 +134,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
       `${word}${where} is on the ${bound} side of its roofline (${both.join(', ')})${far}.`,
     );
   });
-  return told(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
+  return known(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
 }
 
 /** ": most of …" of that very point; nothing where the session has no bars of it, or several and does not say which. */
@@ -152,5 +152,5 @@ export function turningBatch(facts: StoredFacts): TopicAnswer | null {
   if (!found) return null;
   const sql = found.evidence.find((one) => one.sql !== null)?.sql ?? null;
   const direct = { text: `${capital(found.title)}. ${found.cause}`, sql, from: 'findings', rows: 1 };
-  return told(direct, [partFrom('findings', `Change: ${found.change.text}`)]);
+  return known(direct, [partFrom('findings', `Change: ${found.change.text}`)]);
 }

@@ -1,7 +1,7 @@
 import { holds } from '../../model/subjects.js';
 import { listSessions } from '../../session/list.js';
 import { openSession } from '../../session/open.js';
-import { cannot, orNull, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
+import { notKnown, orNull, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
 
 const dayMs = 86_400_000;
 
@@ -23,7 +23,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const alike = named.length > 0 ? named : others.filter(({ title }) => isAlike(title, manifest.title));
   const last = alike.toSorted((a, b) => (a.started_at! < b.started_at! ? 1 : -1))[0];
   if (!last) {
-    return cannot(
+    return notKnown(
       `There is no ${others.length > 0 ? 'comparable ' : ''}session before ${before.slice(0, 16).replace('T', ' ')} UTC to compare with.`,
       others.length > 0 ? 'inferscope session compare <before> <after>' : 'inferscope session list',
     );
@@ -33,13 +33,13 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
   if (!found || found.data.headlines.length === 0) {
     const command = holds(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
-    return cannot(
-      `It cannot be set against ${other} here.`,
+    return notKnown(
+      `It cannot be compared with ${other} here.`,
       `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,
     );
   }
   const [first, ...rest] = found.data.headlines;
-  return told(
+  return known(
     partFrom('compare', `Since ${other}: ${first!.text}`),
     rest.slice(0, 6).map(({ text }) => partFrom('compare', `- ${text}`)),
   );

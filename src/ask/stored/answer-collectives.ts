@@ -1,8 +1,8 @@
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
 import { groupsSql } from '../../facts/collectives/queries.js';
 import type { CollectiveGroup } from '../../model/documents/collectives.js';
-import { findingTold } from './finding-parts.js';
-import { hasTable, type StoredFacts, type StoredPart, told, type TopicAnswer } from './stored-facts.js';
+import { findingText } from './finding-parts.js';
+import { hasTable, type StoredFacts, type StoredPart, known, type TopicAnswer } from './stored-facts.js';
 import { formatBytes, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 /** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null where NCCL recorded no operations itself. */
@@ -21,8 +21,8 @@ export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer 
     rows: groups.length,
   }));
   if (late && /\branks?\b|\bstraggl|\bwait/i.test(facts.question.text))
-    return told(findingTold(late), first ? [first] : []);
-  return told(first!, [...rest, ...(late ? [findingTold(late)] : [])]);
+    return known(findingText(late), first ? [first] : []);
+  return known(first!, [...rest, ...(late ? [findingText(late)] : [])]);
 }
 
 /** "AllReduce of 64.0 MiB on 4 ranks: p50 0.51 ms, bus bandwidth 197 GB/s; …" */

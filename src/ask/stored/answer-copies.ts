@@ -1,13 +1,13 @@
 import { ofOneCapture } from './answer-idle.js';
-import { barsTold } from './finding-parts.js';
+import { barTexts } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   hasTable,
   partFrom,
   stagesAsked,
   type StoredFacts,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatBytes, formatMs } from '../../vocabulary/format.js';
@@ -24,8 +24,8 @@ interface CopyRow extends Record<string, unknown> {
 export async function copies(facts: StoredFacts): Promise<TopicAnswer> {
   if (!hasTable(facts, 'copies')) {
     return hasTable(facts, 'kernels')
-      ? told(partFrom('sql', 'Nothing is copied: the capture holds no copies.', 0))
-      : cannot('The session has no timeline of a GPU: copies were not recorded.', capture.timeline);
+      ? known(partFrom('sql', 'No copies: the capture has none.', 0))
+      : notKnown('The session has no GPU timeline: copies were not recorded.', capture.timeline);
   }
   const sql = `SELECT kind, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
   count(*) AS copies, sum(bytes) AS total_bytes, sum(dur_ns) / 1e6 AS total_ms
@@ -42,12 +42,12 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   );
   const evidence = [
     part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
-    ...stagesAsked(facts).flatMap((stage) => barsTold(stage, ['exposed_copy', 'nonessential.copy'], 2)),
+    ...stagesAsked(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
   ];
   const word = facts.question.isYesNo ? (own.length > 0 ? 'Yes: ' : 'No: ') : '';
   const what = pageable ? 'of pageable memory' : 'between host and device';
-  if (own.length === 0) return told(part(`${word}no copies ${what} were recorded.`), evidence);
-  return told(
+  if (own.length === 0) return known(part(`${word}no copies ${what} were recorded.`), evidence);
+  return known(
     part(
       `${word}${sum(own, 'copies')} copies ${what} move ${amountOf(sum(own, 'total_bytes'), sum(own, 'total_ms'))}.`,
     ),

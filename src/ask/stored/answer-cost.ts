@@ -5,7 +5,7 @@ import { withheldReasons } from '../../model/withheld.js';
 import { holds } from '../../model/subjects.js';
 import { idleOf } from './answer-idle.js';
 import {
-  cannot,
+  notKnown,
   capture,
   instanceOf,
   lacksStage,
@@ -13,7 +13,7 @@ import {
   stagesAsked,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
@@ -21,10 +21,10 @@ import { formatMs, formatPercent } from '../../vocabulary/format.js';
 /** "Is CPU scheduling, kernels or allocation the cost?": the verdict over operators, else busy and idle time of the GPU. */
 export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
   const [first, ...rest] = [...(await ofOperators(facts)), ...ofTimeline(facts)];
-  if (first) return told(first, [...rest, ...allocator(facts)]);
+  if (first) return known(first, [...rest, ...allocator(facts)]);
   return (
     lacksStage(facts) ??
-    cannot('What the host, the kernels and the allocator cost was not recorded.', capture.operators)
+    notKnown('The cost of host, kernels and allocator was not recorded.', capture.operators)
   );
 }
 
@@ -72,7 +72,7 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
   if (ranked.some(({ ms }) => barShare(ms, time) === null))
     return partFrom(
       'waterfall',
-      `What costs most in ${where} is not known: ${withheldReasons.passes_differ.text}.`,
+      `The largest cost in ${where} is not known: ${withheldReasons.passes_differ.text}.`,
       stage.bars.length,
     );
   const unattributed = stage.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0;

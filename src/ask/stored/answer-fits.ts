@@ -7,11 +7,11 @@ import { largestFit } from '../../llm/memory-fit.js';
 import { knownEngine, type MemoryRequest } from '../../llm/memory-request.js';
 import { type AskedWorkload, changesAsked } from './changes-asked.js';
 import {
-  cannot,
+  notKnown,
   partFrom,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import type { GpuSheet } from '../../hardware/gpu-sheet.js';
@@ -27,16 +27,16 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const { workload } = facts.session.manifest;
   const model = workload ? workloadModel(workload) : null;
   if (!workload || model === null || 'reason' in model) {
-    const why = model && 'reason' in model ? model.reason.text : 'the session does not say what it ran';
-    return cannot(
+    const why = model && 'reason' in model ? model.reason.text : 'the session does not record what it ran';
+    return notKnown(
       `Whether it fits is not known: ${why}.`,
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }
   const rooms = roomsOf(facts);
   if (rooms.length === 0) {
-    return cannot(
-      'Whether it fits is not known: the question names no GPU, and the session ran on none that is known.',
+    return notKnown(
+      'Whether it fits is not known: the question names no GPU, and the session has no known GPU.',
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }
@@ -62,7 +62,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const lines = made.lines
     .filter(({ bytes }) => bytes >= 1e6)
     .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${formatGb(bytes)}`);
-  return told(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
+  return known(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
 }
 
 /** The session's own sizes, with what the question changes. */

@@ -1,13 +1,13 @@
 import type { BenchFlag } from '../../model/documents/bench.js';
 import { holds } from '../../model/subjects.js';
-import { findingTold } from './finding-parts.js';
+import { findingText } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   partFrom,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { ended } from './words.js';
@@ -32,15 +32,15 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
   const count = warnings.length + found.length + issues.length;
   if (looked.length === 0 && flags.length === 0 && count === 0)
-    return cannot('Nothing that shows how the run went was recorded.', capture.monitor);
+    return notKnown('The state of the run was not recorded.', capture.monitor);
   const direct =
     count === 0
-      ? `No warnings: ${looked.length} of ${own.length} checks could look and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
+      ? `No warnings: ${looked.length} of ${own.length} checks had data and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
       : `${count} ${count === 1 ? 'warning' : 'warnings'}.`;
   const blind = own.filter((one) => !looked.includes(one));
-  return told(partFrom('findings', direct, count), [
+  return known(partFrom('findings', direct, count), [
     ...lines(warnings),
-    ...found.map(findingTold),
+    ...found.map(findingText),
     ...issues.map(({ text }) => partFrom('manifest', `- ${text}`)),
     ...lines(flags.filter(({ severity }) => severity !== 'warning')),
     ...(blind.length > 0

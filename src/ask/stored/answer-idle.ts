@@ -1,8 +1,8 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { busyMs, headlineTime, idleIn, isProfiled } from '../../model/headline-time.js';
-import { barsTold, stageTold } from './finding-parts.js';
+import { barTexts, stageText } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   hasTable,
   instanceOf,
@@ -11,7 +11,7 @@ import {
   stagesAsked,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatCount, formatMs, formatPercent } from '../../vocabulary/format.js';
@@ -24,25 +24,25 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   const own = stages.filter(({ source }) => source === 'trace');
   if (own.length === 0) {
     return (
-      withoutGpu(facts, stages.slice(0, 1).map(stageTold)) ??
+      withoutGpu(facts, stages.slice(0, 1).map(stageText)) ??
       (stages.length === 0 ? lacksStage(facts) : null) ??
-      cannot(
-        'The session has no timeline of a GPU: when it was idle, and what it waited for, is not recorded.',
+      notKnown(
+        'The session has no GPU timeline: idle time and its causes were not recorded.',
         capture.timeline,
       )
     );
   }
   const direct = own.map((stage) => idlePart(stage, facts.question.isYesNo));
-  return told(direct[0]!, [
+  return known(direct[0]!, [
     ...direct.slice(1),
-    ...own.slice(0, 2).flatMap((stage) => barsTold(stage, idleBars)),
+    ...own.slice(0, 2).flatMap((stage) => barTexts(stage, idleBars)),
   ]);
 }
 
 /** For questions about the GPU, where the session ran on the CPU. */
 export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPart[]): TopicAnswer | null =>
   session.manifest.workload?.device?.startsWith('cpu') === true
-    ? told(partFrom('manifest', 'No GPU was used: the session ran on the CPU.'), evidence)
+    ? known(partFrom('manifest', 'No GPU was used: the session ran on the CPU.'), evidence)
     : null;
 
 /** Busy time of the stages asked about; null where no timeline of a GPU shows it. */
@@ -78,11 +78,11 @@ function idlePart(stage: StageWaterfall, isYesNo: boolean): StoredPart {
   );
 }
 
-/** "How many kernels are launched a step?" */
+/** "How many kernels are launched per step?" */
 export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
   const { trace } = await facts.captures();
   if (!trace?.data.source.gpu_used)
-    return cannot('The session has no timeline of a GPU: its launches are not known.', capture.timeline);
+    return notKnown('The session has no GPU timeline: launches are not known.', capture.timeline);
   const asked = new Set(stagesAsked(facts).map(({ kind }) => kind));
   const parts = trace.data.phases
     .filter(({ kind }) => asked.has(kind))
@@ -99,8 +99,8 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
     });
   const [first, ...rest] = parts;
   if (!first)
-    return lacksStage(facts) ?? cannot('No stage of the session launches kernels.', capture.timeline);
-  return told(first, [...rest, ...(await launchCalls(facts))]);
+    return lacksStage(facts) ?? notKnown('No stage of the session launches kernels.', capture.timeline);
+  return known(first, [...rest, ...(await launchCalls(facts))]);
 }
 
 interface LaunchRow extends Record<string, unknown> {

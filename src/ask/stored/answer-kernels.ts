@@ -6,9 +6,9 @@ import { bareKernelName } from '../../model/kernel-name.js';
 import { holds } from '../../model/subjects.js';
 import { ofOneCapture, withoutGpu } from './answer-idle.js';
 import { ruleAnswer, ruleTopics } from './answer-rules.js';
-import { barsTold } from './finding-parts.js';
+import { barTexts } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   hasTable,
   instanceOf,
@@ -16,7 +16,7 @@ import {
   stagesAsked,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { capital, overlap, shortened, tokensOf, withoutEnd } from './words.js';
@@ -38,7 +38,7 @@ export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =
 async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; named: boolean }> {
   const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
   const none = {
-    answer: cannot('The session holds no kernels and no operators.', capture.timeline),
+    answer: notKnown('The session has no kernels and no operators.', capture.timeline),
     named: false,
   };
   if (table === null) return none;
@@ -60,7 +60,7 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const most = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
-  const answer = told(
+  const answer = known(
     part(
       `${most} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
     ),
@@ -115,7 +115,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
   const [first, ...rest] = found;
   if (!first) return null;
   const bars = stages.flatMap((stage) =>
-    barsTold(
+    barTexts(
       stage,
       names.flatMap((name) => [`inefficiency.${name}`, `nonessential.${name}`]),
       2,
@@ -125,7 +125,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
     ...facts,
     question: { ...facts.question, tokens: new Set(names) },
   });
-  return told(first, [...rest, ...bars, ...evidence.slice(0, 1)]);
+  return known(first, [...rest, ...bars, ...evidence.slice(0, 1)]);
 }
 
 interface ClassRow extends Record<string, unknown> {
@@ -150,7 +150,7 @@ FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}
   const { stages } = facts.question;
   const own = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
   if (own.length === 0)
-    return cannot(
+    return notKnown(
       `No operator of class ${names.join(' or ')} was recorded in these stages.`,
       capture.operators,
     );
@@ -160,7 +160,7 @@ FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}
       `${capital(name)} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${calls} calls).`,
     ),
   );
-  return told(first!, rest);
+  return known(first!, rest);
 }
 
 const sides = ['memory', 'compute', 'latency'] as const;
@@ -178,14 +178,14 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const what = asked.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
     if (holds(facts.session.manifest, 'profile')) return boundOperators(facts, asked);
-    return cannot(
+    return notKnown(
       `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,
     );
   }
   const judged = counters.data.kernels.filter(({ bound }) => bound.by !== null);
   if (judged.length === 0)
-    return cannot('The counters that show what bounds a kernel were not collected.', capture.counters);
+    return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
   const line = (one: KernelCounters) => `- ${nameOf(one)}: ${withoutEnd(one.bound.text)}`;
   const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
@@ -202,7 +202,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
       partFrom('counters', `${capital(side)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`, own.length),
     );
   const first = longest.length > 0 ? `; the longest: ${longest.join(', ')}` : '';
-  return told(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
+  return known(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
 }
 
 /** The embedded engine has no counters: classes of operators, by the arithmetic of the model against the machine's roofs. */
@@ -227,8 +227,8 @@ async function boundOperators(
   });
   const [first, ...rest] = parts.toReversed();
   return first
-    ? told(first, rest)
-    : cannot('The work of the operators is not known, so neither is what bounds them.', 'inferscope profile');
+    ? known(first, rest)
+    : notKnown('The work of the operators is not known, so their limit is not known.', 'inferscope profile');
 }
 
 const nameOf = ({ name, stage }: KernelCounters): string =>
@@ -271,7 +271,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
     // Names of kernels say which instructions they were built for, not what ran.
     return (
       withoutGpu(facts, []) ??
-      cannot(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
+      notKnown(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
     );
   }
   const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
@@ -293,12 +293,12 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   });
   const [first, ...rest] = lines;
   if (first === undefined)
-    return cannot(
+    return notKnown(
       `The ${what} is not known: it was not among the counters that were collected.`,
       capture.counters,
     );
-  return told(
-    partFrom('counters', `${capital(what)} of the kernel that takes longest: ${first}.`, lines.length),
+  return known(
+    partFrom('counters', `${capital(what)} of the longest kernel: ${first}.`, lines.length),
     rest.length > 0 ? [partFrom('counters', `The next:\n${rest.map((line) => `- ${line}`).join('\n')}`)] : [],
   );
 }
@@ -311,10 +311,10 @@ export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
     answer: { direct, evidence },
     named,
   } = await longestOf(asked);
-  if (found.cannot || !direct || !named) return found;
+  if (found.notKnown || !direct || !named) return found;
   const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
   if (isEager) return { ...found, evidence: [...found.evidence, ...evidence] };
   const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: a' : 'A';
   const fused = { ...direct, text: `${yes}ttention runs in fused kernels. ${direct.text}` };
-  return told(fused, [...evidence, ...(found.direct ? [found.direct] : [])]);
+  return known(fused, [...evidence, ...(found.direct ? [found.direct] : [])]);
 }

@@ -1,12 +1,12 @@
 import { deviceOf } from '../../facts/device.js';
 import {
-  cannot,
+  notKnown,
   capture,
   hasTable,
   partFrom,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatMs, formatQuantity } from '../../vocabulary/format.js';
@@ -40,13 +40,13 @@ const metrics: readonly Metric[] = [
   utilization,
 ];
 
-/** "How much power does it draw?": samples of the device beside the run. */
+/** "How much power does it draw?": samples of the device during the run. */
 export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = metrics.find(({ asks }) => asks.test(facts.question.text));
   if (!found) return null;
   const [first, ...rest] = (await samplesOf(facts, found)).map(({ part }) => part);
-  if (!first) return cannot(`That was not sampled in this session.`, capture.monitor);
-  return told(
+  if (!first) return notKnown(`That was not sampled in this session.`, capture.monitor);
+  return known(
     first,
     rest.slice(0, 3).map((part) => ({ ...part, text: `- ${part.text}` })),
   );
@@ -94,8 +94,8 @@ export function whatRan({ session: { manifest } }: StoredFacts): TopicAnswer {
     typeof device === 'string' ? `on ${device}` : null,
   ].filter((one) => one !== null);
   if (parts.length === 0)
-    return cannot('The session does not say what ran; its title is all there is.', 'inferscope session show');
-  return told(partFrom('manifest', `It ran ${parts.join('; ')}.`), [
+    return notKnown('The session does not record what ran, only its title.', 'inferscope session show');
+  return known(partFrom('manifest', `It ran ${parts.join('; ')}.`), [
     partFrom(
       'manifest',
       `Session: ${manifest.title}, ${manifest.started_at.slice(0, 16).replace('T', ' ')} UTC.`,

@@ -3,12 +3,12 @@ import { holds } from '../../model/subjects.js';
 import { workloadModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
-  cannot,
+  notKnown,
   capture,
   hasTable,
   partFrom,
   type StoredFacts,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { capital } from './words.js';
@@ -41,7 +41,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
     lines.length,
   );
   if (asked && own.length === 0)
-    return cannot('This session did not record that component.', capture.memory, [list]);
+    return notKnown('This session did not record that component.', capture.memory, [list]);
   const [first, second] = ordered;
   const text =
     own.length > 0
@@ -52,7 +52,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
           )
           .join(' ')
       : `Most of it is ${words(first!.component)}: ${formatBytes(first!.bytes)} of ${formatBytes(total)} at the peak${second ? `; then ${words(second.component)}, ${formatBytes(second.bytes)}` : ''}.`;
-  return told(partFrom('memory profile', text), [list]);
+  return known(partFrom('memory profile', text), [list]);
 }
 
 const words = (component: string): string => component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
@@ -73,24 +73,24 @@ interface PeakRow extends Record<string, unknown> {
   peak_bytes: number;
 }
 
-/** The most that samples and allocators said, where the session is no memory profile. */
+/** Peaks from samples and allocators, if the session is not a memory profile. */
 async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   const particular = componentWords.some(([asks]) => asks.test(facts.question.text));
-  const none = 'What took the memory was not recorded in this session.';
-  if (!hasTable(facts, 'memory')) return calculated(facts) ?? cannot(none, capture.memory);
+  const none = 'The use of memory was not recorded in this session.';
+  if (!hasTable(facts, 'memory')) return calculated(facts) ?? notKnown(none, capture.memory);
   const sql =
     'SELECT kind, max(bytes) AS peak_bytes FROM memory GROUP BY kind ORDER BY peak_bytes DESC NULLS LAST';
   const rows = (await facts.database.query<PeakRow>(sql)).filter((row) => row.peak_bytes !== null);
   const [first] = rows;
-  if (!first) return calculated(facts) ?? cannot(none, capture.memory);
+  if (!first) return calculated(facts) ?? notKnown(none, capture.memory);
   const list = rows
     .slice(0, 6)
     .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${formatBytes(Number(bytes))} at most`);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
   const all = part(`Memory as recorded:\n${list.join('\n')}`);
   if (particular)
-    return cannot('Which part took how much was not recorded in this session.', capture.memory, [all]);
-  return told(part(`At most ${formatBytes(Number(first.peak_bytes))} were in use (${first.kind}).`), [all]);
+    return notKnown('The memory of each component was not recorded in this session.', capture.memory, [all]);
+  return known(part(`Peak memory in use: ${formatBytes(Number(first.peak_bytes))} (${first.kind}).`), [all]);
 }
 
 /** Not measured: what the model's arithmetic gives for the run's sizes. */
@@ -114,10 +114,10 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
   const part = (text: string) => partFrom('estimate', text, lines.length);
   const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${formatGb(bytes)}`);
   const size = `batch ${workload.batch_size ?? 1}, ${workload.input_len ?? 1} + ${workload.output_len ?? 0} tokens`;
-  return told(
+  return known(
     part(
-      `Memory was not measured here; by the model's arithmetic ${formatGb(own.bytes)} of ${formatGb(totalBytes)} are ${words(own.component)} (${size}).`,
+      `Memory was not measured here; computed from the model: ${words(own.component)} ${formatGb(own.bytes)} of ${formatGb(totalBytes)} (${size}).`,
     ),
-    [part(`By component:\n${list.join('\n')}`), part(`What would measure it: ${capture.memory}`)],
+    [part(`By component:\n${list.join('\n')}`), part(`To measure it: ${capture.memory}`)],
   );
 }

@@ -1,11 +1,11 @@
-import { changeOf, findingTold, ofStage } from './finding-parts.js';
-import { cannot, capture, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
+import { changeOf, findingText, ofStage } from './finding-parts.js';
+import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
 import { ended, withoutEnd } from './words.js';
 
-/** A subject that rules judge: what they found, that they found nothing, or why they could not look. */
+/** A subject of rules: their findings, or why there are none. */
 export interface RuleTopic {
   rules: readonly string[];
-  /** The capture that lets them look. */
+  /** The capture with their data. */
   needs: string;
 }
 
@@ -42,28 +42,28 @@ export const ruleTopics = {
   host: { rules: ['host_bound', 'launch_bound'], needs: capture.timeline },
 } satisfies Record<string, RuleTopic>;
 
-/** Yes with the finding, no with the rule's own reason, or that it cannot be told. */
+/** Yes with the finding, no with the rule's reason, or not known. */
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && ofStage(facts, stage));
   const own = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;
-    const direct = findingTold(fired!);
+    const direct = findingText(fired!);
     const yes = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'Yes: ' : '';
-    return told({ ...direct, text: `${yes}${direct.text}` }, [
+    return known({ ...direct, text: `${yes}${direct.text}` }, [
       changeOf(fired!),
-      ...rest.slice(0, 2).map(findingTold),
+      ...rest.slice(0, 2).map(findingText),
     ]);
   }
   const first = own.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
     const no = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'No: ' : '';
-    return told(partFrom('findings', `${no}${first.title}: not found; ${ended(withoutEnd(first.why))}`, 0));
+    return known(partFrom('findings', `${no}${first.title}: not found; ${ended(withoutEnd(first.why))}`, 0));
   }
   const elsewhere = own.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)
-    return told(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
-  const why = own[0] ? `${own[0].title}: not known; ${withoutEnd(own[0].why)}.` : 'No rule judges that.';
-  return cannot(why, needs);
+    return known(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
+  const why = own[0] ? `${own[0].title}: not known; ${withoutEnd(own[0].why)}.` : 'No rule covers that.';
+  return notKnown(why, needs);
 }

@@ -3,15 +3,15 @@ import { halfInterval } from '../../model/figure.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { withheldWords } from '../../model/withheld.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
-import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
+import { changeOf, changesFound, findingText, stageText } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   lacksStage,
   partFrom,
   stagesAsked,
   type StoredFacts,
-  told,
+  known,
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
@@ -21,46 +21,47 @@ import { formatFigureWithInterval, formatMs, formatNumber, formatPercent } from 
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
 export function whySlow(facts: StoredFacts): TopicAnswer {
   const [first] = changesFound(facts);
-  const stages = stagesAsked(facts).slice(0, 2).map(stageTold);
-  if (first) return told(findingTold(first), [changeOf(first), ...stages]);
+  const stages = stagesAsked(facts).slice(0, 2).map(stageText);
+  if (first) return known(findingText(first), [changeOf(first), ...stages]);
   if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
-  return told(stages[0]!, [partFrom('findings', noneFound(facts), 0), ...stages.slice(1)]);
+  return known(stages[0]!, [partFrom('findings', noneFound(facts), 0), ...stages.slice(1)]);
 }
 
 /** "Where does the time of a decode step go?", "how long does …?" */
 export function timeOfStage(facts: StoredFacts): TopicAnswer {
-  const stages = stagesAsked(facts).slice(0, 3).map(stageTold);
+  const stages = stagesAsked(facts).slice(0, 3).map(stageText);
   const [first] = changesFound(facts);
   if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
-  return told(stages[0]!, [...stages.slice(1), ...(first ? [findingTold(first)] : [])]);
+  return known(stages[0]!, [...stages.slice(1), ...(first ? [findingText(first)] : [])]);
 }
 
 /** "What should I change first?": findings that are not hidden by others. */
 export function whatToChange(facts: StoredFacts): TopicAnswer {
   const found = changesFound(facts);
   const [first, ...rest] = found;
-  if (!first) return told(partFrom('findings', noneFound(facts), 0));
+  if (!first) return known(partFrom('findings', noneFound(facts), 0));
   const { change } = first;
   const direct = partFrom(
     'findings',
     `Change first: ${change.text.replace(/[.\s]+$/, '')}${expectedWords(first)}.`,
   );
-  return told(direct, [
-    findingTold(first),
-    ...rest.slice(0, 2).flatMap((one) => [findingTold(one), changeOf(one)]),
+  return known(direct, [
+    findingText(first),
+    ...rest.slice(0, 2).flatMap((one) => [findingText(one), changeOf(one)]),
   ]);
 }
 
 const noneFound = ({ explained }: StoredFacts): string =>
   [nothingFound(explained), withheldWords(explained.withheld) ?? []].flat().join(' ');
 
-const nothingTimed = () => cannot('Nothing in the session has a time of its own.', capture.timeline);
+const nothingTimed = () => notKnown('The session has no times.', capture.timeline);
 
 /** "What should I capture next?" */
 export function whatNext({ explained }: StoredFacts): TopicAnswer {
   const [first, ...rest] = explained.next_steps;
-  if (!first) return told(partFrom('explain', 'No further capture would sharpen what this session says.', 0));
-  return told(
+  if (!first)
+    return known(partFrom('explain', 'No further capture would refine the results of this session.', 0));
+  return known(
     partFrom('explain', `Next: ${first.command}; it ${first.why}.`),
     rest.map(({ command, why }) => partFrom('explain', `- ${command}; it ${why}.`)),
   );
@@ -81,13 +82,13 @@ export function howSure(facts: StoredFacts): TopicAnswer {
   });
   const doubts = facts.explained.findings
     .filter(({ rule }) => ['few_repeats', 'throttling', 'another_process', 'benchmark_flags'].includes(rule))
-    .map(findingTold);
+    .map(findingText);
   const [first, ...rest] = parts;
   if (!first) return lacksStage(facts) ?? nothingTimed();
-  return told(first, [...rest, ...doubts]);
+  return known(first, [...rest, ...doubts]);
 }
 
-/** "How much does the profiler add?": the same stage with and without it; null where no clean execution tells. */
+/** "How much does the profiler add?": the same stage with and without it; null without a clean execution. */
 export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
   const parts = stagesAsked(facts).flatMap((stage) => {
     const { measured_ms: under, clean_ms: clean, source } = stage;
@@ -96,7 +97,7 @@ export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
     const text = `The profiler adds ${formatMs(added)} to ${instanceOf(stage)}: ${formatMs(under.value)} under it, ${formatMs(clean.value)} without (${formatPercent(added / clean.value)} more).`;
     return [partFrom('waterfall', text)];
   });
-  return parts[0] ? told(parts[0], parts.slice(1)) : null;
+  return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
 /** "How many tokens per second?", of the stages' own times. */
@@ -104,7 +105,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
   const batch = facts.session.manifest.workload?.batch_size ?? null;
   const decode = facts.explained.stages.filter(({ kind }) => kind === 'decode');
   if (decode.length === 0) {
-    return cannot('No decode step is marked: how fast tokens come is not in the session.', capture.latency);
+    return notKnown('No decode step is marked, so the token rate is not known.', capture.latency);
   }
   const parts = decode.flatMap((stage) => {
     const of = headlineTime(stage);
@@ -115,13 +116,13 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     return [
       partFrom(
         'waterfall',
-        `Decode makes ${formatNumber(rate)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${formatMs(of.value)} a step${profiled}.`,
+        `Decode generates ${formatNumber(rate)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${formatMs(of.value)} per step${profiled}.`,
       ),
     ];
   });
   const [first, ...rest] = parts;
-  const stages = stagesAsked(facts).slice(0, 1).map(stageTold);
-  if (first) return told(first, [...rest.slice(0, 5), ...stages]);
-  const why = 'How many sequences a step decodes is not known, so that tokens a second are not either.';
-  return cannot(why, capture.latency, stages);
+  const stages = stagesAsked(facts).slice(0, 1).map(stageText);
+  if (first) return known(first, [...rest.slice(0, 5), ...stages]);
+  const why = 'The number of sequences per step is not known, so tokens per second are not known.';
+  return notKnown(why, capture.latency, stages);
 }

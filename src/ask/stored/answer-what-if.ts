@@ -2,15 +2,15 @@ import type { WhatIfResult } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
 import { leadOrder } from '../../advice/explain/sentences.js';
 import type { AskedChanges } from './changes-asked.js';
-import { changeOf, findingTold } from './finding-parts.js';
+import { changeOf, findingText } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   capture,
   instanceOf,
   partFrom,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { capital, withoutEnd } from './words.js';
@@ -18,7 +18,7 @@ import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.j
 
 type Stage = WhatIfResult['stages'][number];
 
-/** What the bars give for a change that was not run, by `explain --what-if`. */
+/** Prediction for a change that was not run, by `explain --what-if`. */
 export async function predicted(facts: StoredFacts, asked: AskedChanges): Promise<TopicAnswer> {
   const found: Prediction[] = [];
   const refused: Refusal[] = asked.unknown.map(({ what }) => ({ why: what, code: null }));
@@ -26,9 +26,9 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
   for (const changes of asked.alternatives) {
     try {
       const { data } = await whatIf(facts.session, changes);
-      const told = predictionOf(facts, data, changes);
-      if ('why' in told) refused.push(told);
-      else found.push(told);
+      const known = predictionOf(facts, data, changes);
+      if ('why' in known) refused.push(known);
+      else found.push(known);
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
       const { what, why } = error.parts;
@@ -40,14 +40,14 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
   if (!first) {
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
-      .flatMap((one) => [findingTold(one), changeOf(one)]);
+      .flatMap((one) => [findingText(one), changeOf(one)]);
     const codes = new Set(refused.map(({ code }) => code));
     const tells = codes.has('no_model')
       ? 'inferscope session utilization --model <name>'
       : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;
-    return cannot(why, asked.unknown[0]?.how ?? tells, hints);
+    return notKnown(why, asked.unknown[0]?.how ?? tells, hints);
   }
   // With several predictions the sentences are enough; each names the command that shows its bars.
   const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];
@@ -56,7 +56,7 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
     ...(rest.length > 0 ? [] : bars),
     ...assumed,
   ]);
-  return told(first, [...rest, ...behind, ...unsaid]);
+  return known(first, [...rest, ...behind, ...unsaid]);
 }
 
 /** Why a change is not predicted; `code` of the missing figure or the error. */
@@ -146,7 +146,7 @@ function sentence(stage: Stage, word: string): string {
       : `${formatPercent(Math.abs(share))} ${share < 0 ? 'less' : 'more'}`;
   const token =
     from !== null && to !== null && to > 0
-      ? `; a token ${formatMs(from)} → ${formatMs(to)}, ${formatFactor(from / to)} the throughput`
+      ? `; per token ${formatMs(from)} → ${formatMs(to)}, ${formatFactor(from / to)} the throughput`
       : '';
   return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(now)}, ${change}${token}.`;
 }

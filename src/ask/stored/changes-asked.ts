@@ -2,7 +2,7 @@
 export interface AskedChanges {
   /** Each is one prediction: changes that are made together. */
   alternatives: string[][];
-  /** What it asks for and no prediction knows, with what would tell. */
+  /** Changes without a prediction, with the command that measures them. */
   unknown: { what: string; how: string }[];
 }
 
@@ -53,8 +53,8 @@ function numbersBy(patterns: readonly RegExp[], text: string): number[] {
 
 const readings: readonly Reading[] = [
   (text, { batchSize }) => {
-    const told = numbersBy(batchPatterns, text);
-    if (told.length > 0) return told.map((size) => `batch-size=${size}`);
+    const stated = numbersBy(batchPatterns, text);
+    if (stated.length > 0) return stated.map((size) => `batch-size=${size}`);
     if (!/\bbatch/i.test(text)) return [];
     const times = /\b(?:doubl\w*|twice|2x|2 ×)\b/i.test(text)
       ? 2
@@ -66,8 +66,8 @@ const readings: readonly Reading[] = [
     return times === null ? [] : [`batch-size=${(batchSize ?? 1) * times}`];
   },
   (text, { contextLen }) => {
-    const told = numbersBy(contextPatterns, text);
-    if (told.length > 0) return told.map((tokens) => `context-len=${tokens}`);
+    const stated = numbersBy(contextPatterns, text);
+    if (stated.length > 0) return stated.map((tokens) => `context-len=${tokens}`);
     const grows = /\b(?:doubl\w*|twice|longer)\b.*\b(?:context|prompt|sequence)/i.test(text);
     return grows && contextLen !== null ? [`context-len=${2 * contextLen}`] : [];
   },
@@ -121,12 +121,12 @@ const unpredicted: readonly { asks: RegExp; what: string; how: string }[] = [
   },
   {
     asks: /\btensor[- ]?parallel\w*|\bpipeline[- ]?parallel\w*|\btp\s?=?\s?\d\b|\b(?:two|four|eight|more|\d+)\s+gpus\b|\bmulti[- ]?gpu\b/i,
-    what: 'Another number of GPUs is not predicted: what their communication costs was not measured here.',
+    what: 'Another number of GPUs is not predicted: their communication was not measured here.',
     how: 'inferscope run --evaluator none,nsys -- <command on so many GPUs>',
   },
   {
     asks: /\b(?:move|switch|chang\w*|use|try|with|on)\b.{0,12}\b(?:vllm|sglang|tensorrt|trt-?llm|llama\.cpp|tgi|onnx)\b/i,
-    what: 'Another engine is not predicted: its kernels and its scheduler are its own.',
+    what: 'Another engine is not predicted: its kernels and scheduler differ.',
     how: 'inferscope bench latency --engine <engine> --model <model>',
   },
   {
@@ -136,7 +136,7 @@ const unpredicted: readonly { asks: RegExp; what: string; how: string }[] = [
   },
 ];
 
-/** What the question would have changed; null where it asks for nothing that was not run. */
+/** Changes in the question; null if it asks for none. */
 export function changesAsked(text: string, workload: AskedWorkload): AskedChanges | null {
   if (!hypothetical.test(text)) return null;
   const read = readings.map((one) => one(text, workload)).filter((one) => one.length > 0);

@@ -12,7 +12,7 @@ export function ofStage({ question }: StoredFacts, stage: string | null): boolea
 }
 
 /** A finding in one or two sentences: what it is and what is at stake. */
-export function findingTold({
+export function findingText({
   title,
   at_stake_ms: ms,
   at_stake_share: share,
@@ -84,8 +84,8 @@ export function silentRule({ explained, question }: StoredFacts): ExplainResult[
   return best?.rule ?? null;
 }
 
-/** The time of a stage, its limit, and its three largest bars beyond the roofline. */
-export function stageTold(stage: StageWaterfall): StoredPart {
+/** The time of a stage, its limit, and its three largest bars above the roofline. */
+export function stageText(stage: StageWaterfall): StoredPart {
   const { measured_ms: measured, roofline_ms: roofline, instances } = stage;
   const { bars, profiler } = explainedBars(stage.bars);
   const time = headlineTime(stage);
@@ -100,8 +100,8 @@ export function stageTold(stage: StageWaterfall): StoredPart {
         ? `takes ${formatMs(time.value)} (${formatMs(measured.value)} under the profiler, n = ${instances})`
         : `takes ${formatMs(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${instances})`,
     roofline.value === null
-      ? `what the hardware allows is not known: ${withoutEnd(roofline.reason.text)}`
-      : `the roofline allows ${formatMs(roofline.value)}`,
+      ? `the roofline limit is not known: ${withoutEnd(roofline.reason.text)}`
+      : `the roofline limit is ${formatMs(roofline.value)}`,
   ];
   const beyond = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
   return {
@@ -113,14 +113,14 @@ export function stageTold(stage: StageWaterfall): StoredPart {
 }
 
 /** Bars whose ids begin with one of these, the largest first. */
-export function barsTold(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
+export function barTexts(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
   const { bars, ms: whole } = explainedBars(stage.bars);
   return bars
     .filter(({ id, ms }) => ms > 0 && beginnings.some((one) => id.startsWith(one)))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
+      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

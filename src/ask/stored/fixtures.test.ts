@@ -41,7 +41,7 @@ describe('a timeline of nsys', async () => {
       /^Decode at batch 1 is on the memory side of its roofline \(MBU 3\.5 %, MFU 0\.017 %\), but/,
     ],
     ['Does it fit on an A100?', /^Yes: .* needs [\d.]+ GB of the 42\.29 GB of .*A100.*: it fits/],
-    ['How big is the KV cache?', /^Memory was not measured here; by the model's arithmetic/],
+    ['How big is the KV cache?', /^Memory was not measured here; computed from the model/],
     ['Which model ran on which GPU?', /^It ran .*H200/],
     [
       'How much does the profiler add?',
@@ -68,10 +68,10 @@ describe('a timeline of nsys', async () => {
       `SELECT sum(dur_ns) FILTER (class = 'attention') / sum(dur_ns) AS share FROM kernels k
        JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
     );
-    const told = /: ([\d.]+) % of its kernel time/.exec(
+    const stated = /: ([\d.]+) % of its kernel time/.exec(
       direct((await answer('How much is attention?')).answer),
     )!;
-    expect(Number(told[1]) / 100).toBeCloseTo(share, 2);
+    expect(Number(stated[1]) / 100).toBeCloseTo(share, 2);
     const steps = await one<{ launches: number }>(
       `SELECT count(DISTINCT k.correlation) / count(DISTINCT s.stage_id) AS launches FROM kernels k
        JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
@@ -106,7 +106,7 @@ describe('a timeline of nsys', async () => {
     ] as const) {
       const found = await answer(question);
       expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringMatching(capture)]);
-      expect(found.answer).toContain(`What would show it: ${found.next_capture}`);
+      expect(found.answer).toContain(`To record it: ${found.next_capture}`);
     }
   });
 });
@@ -139,8 +139,8 @@ test('a memory profile', async () => {
   );
   // 2 × 32 layers × 4096 × 2 bytes a token, 4 sequences of 512 + 48.
   const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 2 ** 30;
-  const told = /KV cache: ([\d.]+) GiB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
-  expect(Math.abs(Number(told[1]) / kv - 1)).toBeLessThan(0.1);
+  const stated = /KV cache: ([\d.]+) GiB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
+  expect(Math.abs(Number(stated[1]) / kv - 1)).toBeLessThan(0.1);
   expect(direct((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
   // Its kernels were not timed.
   expect((await answer('What if batch 32?')).answered_by).toBe('nobody');

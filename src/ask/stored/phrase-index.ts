@@ -2,7 +2,7 @@ import MiniSearch from 'minisearch';
 import { isWeak, termsOf } from './words.js';
 
 /** Share of a question's terms that some phrase must have: with fewer, it is about something else. */
-const leastKnown = 0.25;
+const minKnown = 0.25;
 /** A second phrase of the same owner adds this share of its score: several near ones are better evidence than one. */
 const secondPhrase = 0.2;
 
@@ -34,7 +34,7 @@ export class PhraseIndex<Owner> {
     const found = this.#search.search(question);
     const terms = [...new Set(termsOf(question))].filter((term) => !isWeak(term) && !/^\d/.test(term));
     const known = new Set(found.flatMap(({ queryTerms }) => queryTerms));
-    if (terms.filter((term) => known.has(term)).length < leastKnown * terms.length) return [];
+    if (terms.filter((term) => known.has(term)).length < minKnown * terms.length) return [];
     const scores = new Map<Owner, number[]>();
     for (const { id, score, queryTerms } of found) {
       const owner = this.#owners[id as number]!;

@@ -60,8 +60,11 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
       const { share } = await one<{ share: number }>(
         `SELECT sum(k.dur_ns) FILTER (k.class = '${name}') / sum(k.dur_ns) AS share ${ofSteps}`,
       );
-      const told = numberIn(found.answer, new RegExp(`^${name} takes .*?: ([\\d.]+) % of its kernel`, 'im'));
-      expect(Math.abs(told - 100 * share), name).toBeLessThan(0.6);
+      const stated = numberIn(
+        found.answer,
+        new RegExp(`^${name} takes .*?: ([\\d.]+) % of its kernel`, 'im'),
+      );
+      expect(Math.abs(stated - 100 * share), name).toBeLessThan(0.6);
     }
   });
 
@@ -237,7 +240,7 @@ describe('the embedded engine', async () => {
     // Decode takes 7.75 ms; kernels and gaps are of the profiled pass: 6 + 2 + 1 and 8 + 2 + 1 ms, mean 10: 129 % cannot be a share, so the verdict is withheld.
     expect(text).not.toMatch(/\d{3} %/);
     expect(text).toMatch(
-      /^What costs most in a decode step .* is not known: the profiled pass and the clean one/,
+      /^The largest cost in a decode step .* is not known: the profiled pass and the clean one/,
     );
   });
 

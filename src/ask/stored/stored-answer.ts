@@ -4,13 +4,13 @@ import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js
 import type { Session } from '../../session/open.js';
 import { askedQuestion } from './asked-question.js';
 import type { AskedWorkload } from './changes-asked.js';
-import { changeOf, findingTold, matchedFindings, silentRule } from './finding-parts.js';
+import { changeOf, findingText, matchedFindings, silentRule } from './finding-parts.js';
 import {
-  cannot,
+  notKnown,
   partFrom,
   type StoredFacts,
   type StoredPart,
-  told,
+  known,
   type TopicAnswer,
 } from './stored-facts.js';
 import { exampleQuestions, topicsOf } from './topics.js';
@@ -22,7 +22,7 @@ const mostParts = 8;
 /**
  * Answers from analyses, predictions and findings, without a model: the question is matched to what it is about, answered in
  * a sentence or two with the number, then come the figures behind it; each part names the query or analysis that gave it.
- * What the session cannot tell is said, with the capture that would. Without a question: the three sentences and the
+ * If the session lacks the data, the answer names the capture that records it. Without a question: the three sentences and the
  * findings.
  */
 export async function storedAnswer(session: Session, question: string | null): Promise<AnalyzeResult> {
@@ -57,7 +57,7 @@ export async function answerer(session: Session): Promise<{
         captures,
       };
       if (question === null) return result(session, null, openingParts(facts), null);
-      const { direct, evidence, cannot: missing } = await answerOf(facts);
+      const { direct, evidence, notKnown: missing } = await answerOf(facts);
       const parts = withoutRepeats([...(direct ? [direct] : []), ...evidence]).slice(0, mostParts);
       return result(session, question, parts, missing);
     },
@@ -65,7 +65,7 @@ export async function answerer(session: Session): Promise<{
   };
 }
 
-/** sessions/<id> lies in the home; of a session elsewhere nothing beside it is looked at but that folder. */
+/** sessions/<id> is in the home; for a session elsewhere only its own folder is read. */
 function homeOf({ folder }: Session): StoredFacts['home'] {
   const sessions = dirname(folder);
   return { root: dirname(sessions), sessions, cache: dirname(sessions) };
@@ -100,11 +100,11 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
     if (answer !== null) return answer;
   }
   const [first, ...rest] = matchedFindings(facts);
-  if (first) return told(findingTold(first), [changeOf(first), ...rest.map(findingTold)]);
+  if (first) return known(findingText(first), [changeOf(first), ...rest.map(findingText)]);
   const rule = silentRule(facts);
-  if (!rule) return cannot('', null);
+  if (!rule) return notKnown('', null);
   const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'not known'}; ${withoutEnd(rule.why)}.`;
-  return rule.outcome === 'not_fired' ? told(partFrom('findings', why, 0)) : cannot(why, null);
+  return rule.outcome === 'not_fired' ? known(partFrom('findings', why, 0)) : notKnown(why, null);
 }
 
 function workloadOf({ session: { manifest }, question }: StoredFacts): AskedWorkload {
@@ -125,7 +125,7 @@ function result(
   session: Session,
   question: string | null,
   parts: readonly StoredPart[],
-  missing: TopicAnswer['cannot'],
+  missing: TopicAnswer['notKnown'],
 ): AnalyzeResult {
   const queries: AskedQuery[] = [];
   const texts = parts.map(({ text, sql, from, rows, command }) => {
@@ -139,7 +139,7 @@ function result(
   });
   const capture = missing?.capture ? withProgram(missing.capture, session) : null;
   const unanswered =
-    missing === null && parts.length > 0 ? [] : cannotLines(question ?? '', missing, capture);
+    missing === null && parts.length > 0 ? [] : unknownLines(question ?? '', missing, capture);
   return {
     session: { id: session.id, name: session.user.name, title: session.manifest.title },
     question,
@@ -175,12 +175,12 @@ function withProgram(command: string, { manifest }: Session): string {
   return command.replace('<command>', words.join(' '));
 }
 
-function cannotLines(question: string, missing: TopicAnswer['cannot'], capture: string | null): string[] {
-  if (missing !== null && capture !== null) return [missing.why, `What would show it: ${capture}`];
+function unknownLines(question: string, missing: TopicAnswer['notKnown'], capture: string | null): string[] {
+  if (missing !== null && capture !== null) return [missing.why, `To record it: ${capture}`];
   return [
-    `This cannot be answered without a model: nothing that is stored matches “${question}”.`,
+    `This cannot be answered without a model: no stored answer matches “${question}”.`,
     ...(missing?.why ? [missing.why] : []),
-    'What can be asked without one, for example:',
+    'Questions that need no model, for example:',
     ...exampleQuestions.map((example) => `- ${example}`),
     'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/guides/ask-questions.md).',
   ];

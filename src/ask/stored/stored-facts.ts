@@ -9,10 +9,10 @@ import type { SessionDatabase } from '../../session/query.js';
 import { instanceWord } from '../../vocabulary/stages.js';
 import type { AskedQuestion } from './asked-question.js';
 
-/** What answers without a model may look at. */
+/** Data for answers without a model. */
 export interface StoredFacts {
   session: Session;
-  /** Where other sessions lie. */
+  /** Folder of other sessions. */
   home: Home;
   database: SessionDatabase;
   explained: ExplainResult;
@@ -21,7 +21,7 @@ export interface StoredFacts {
   captures(): Promise<Pick<CapturesResult, 'trace' | 'counters'>>;
 }
 
-/** One piece of an answer and what gave it. */
+/** One part of an answer and its source. */
 export interface StoredPart {
   text: string;
   /** What yields its numbers with `inferscope sql`; null where an analysis gave them, which `from` names. */
@@ -33,24 +33,24 @@ export interface StoredPart {
 }
 
 export interface TopicAnswer {
-  /** One or two sentences with the number; null where it cannot be told. */
+  /** One or two sentences with the number; null if not known. */
   direct: StoredPart | null;
   evidence: readonly StoredPart[];
-  /** Why it cannot be told, and the command that would; null where it is told. */
-  cannot: { why: string; capture: string | null } | null;
+  /** Why it is not known, and the command that measures it; null if it is known. */
+  notKnown: { why: string; capture: string | null } | null;
 }
 
-export const told = (direct: StoredPart, evidence: readonly StoredPart[] = []): TopicAnswer => ({
+export const known = (direct: StoredPart, evidence: readonly StoredPart[] = []): TopicAnswer => ({
   direct,
   evidence,
-  cannot: null,
+  notKnown: null,
 });
 
-export const cannot = (
+export const notKnown = (
   why: string,
   capture: string | null,
   evidence: readonly StoredPart[] = [],
-): TopicAnswer => ({ direct: null, evidence, cannot: { why, capture } });
+): TopicAnswer => ({ direct: null, evidence, notKnown: { why, capture } });
 
 /** Of an analysis, without SQL of its own. */
 export const partFrom = (
@@ -60,7 +60,7 @@ export const partFrom = (
   command?: string,
 ): StoredPart => ({ text, sql: null, from, rows, ...(command === undefined ? {} : { command }) });
 
-/** Commands that bring what a session lacks. */
+/** Commands that record missing data. */
 export const capture = {
   timeline: 'inferscope run --evaluator none,nsys -- <command>',
   counters: 'inferscope run --evaluator nsys,ncu -- <command>',
@@ -73,7 +73,7 @@ export const capture = {
   monitor: 'inferscope monitor --record --while -- <command>',
 } as const;
 
-/** The stages that a question is about: those it names, else the one that is told first. */
+/** The stages of a question: those it names, else the lead stage. */
 export function stagesAsked({ explained, question }: StoredFacts): StageWaterfall[] {
   const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
   // A whole request is what a session without one is about as well.
@@ -93,8 +93,8 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
       ?.reason ??
     (explained.stages.length > 0
       ? `it marks ${explained.stages.map(({ kind }) => kind).join(', ')} only`
-      : 'nothing marks any');
-  return cannot(`The session has no ${wanted} to tell it by: ${why}.`, capture.timeline);
+      : 'no stages are marked');
+  return notKnown(`The session has no ${wanted}: ${why}.`, capture.timeline);
 }
 
 /** "A decode step", "the whole capture", "a decode step at b8". */

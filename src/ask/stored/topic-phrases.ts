@@ -1,5 +1,5 @@
 /**
- * What people ask for, by the topic that answers it: phrases for the index (phrase-index.ts), separated by bars. Each says the
+ * Phrases of questions by topic: phrases for the index (phrase-index.ts), separated by bars. Each says the
  * same thing in other words. Whether a change here is better is measured on questions that nobody wrote it for (docs/decisions/074).
  */
 export const topicPhrases = {

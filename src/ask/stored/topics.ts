@@ -25,7 +25,7 @@ import { predicted } from './answer-what-if.js';
 import type { AskedQuestion } from './asked-question.js';
 import { type AskedWorkload, changesAsked } from './changes-asked.js';
 import { PhraseIndex } from './phrase-index.js';
-import { cannot, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
+import { notKnown, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
 import { topicPhrases } from './topic-phrases.js';
 
 /** What answers a question, null where this session has nothing on it: then the next topic may. */
@@ -77,8 +77,8 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   requests: requestsAsked,
   scaling: async (facts) =>
     (await requestsAsked(facts)) ??
-    cannot(
-      'How it scales is not known: the session measured one batch size.',
+    notKnown(
+      'Scaling is not known: the session measured one batch size.',
       capture.bench,
       turningBatch(facts)?.evidence ?? [],
     ),
@@ -120,7 +120,7 @@ export function topicsOf(question: AskedQuestion, workload: AskedWorkload): Topi
   return [{ id: 'what_if', answer: (facts) => predicted(facts, changes) }, ...near];
 }
 
-/** What can be asked, for those whose question nobody understood. */
+/** Example questions, shown if a question was not understood. */
 export const exampleQuestions = [
   'does it fit on an A100?',
   'what changed since yesterday?',

@@ -4,7 +4,7 @@ import { changeText } from '../../model/explain-words.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 
-/** A finding without its rows, queries and references: what is told first. */
+/** A finding without its rows, queries and references. */
 export function briefFindings({
   findings,
   rules,

@@ -53,7 +53,7 @@ export const hardwareTool = askTool({
                 bytes_per_s,
               })),
             }
-          : { note: 'the session names no device whose peaks are known' }),
+          : { note: 'the session has no device with known peaks' }),
     };
     return { data, rows: Object.keys(data).length };
   },

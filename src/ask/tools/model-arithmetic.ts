@@ -32,7 +32,7 @@ export const modelArithmeticTool = askTool({
   async run(input, { sessions }) {
     const session = whichSession(sessions, input.session);
     const { workload } = session.manifest;
-    if (!workload) return { data: { note: 'the session does not say which model ran' }, rows: 0 };
+    if (!workload) return { data: { note: 'the session does not record the model' }, rows: 0 };
     const model = workloadModel(workload);
     if (!('architecture' in model)) return { data: { note: model.reason.text }, rows: 0 };
     const prefill = input.phase === 'prefill';

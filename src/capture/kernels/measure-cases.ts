@@ -18,7 +18,7 @@ import { startWatchdog } from './watchdog.js';
 const mostDeaths = 3;
 /** Time for importing torch from a cold disk, creating a context, and ramping up the clocks. */
 const startUpMs = 180_000;
-const leastPatienceMs = 120_000;
+const minPatienceMs = 120_000;
 /** Time after SIGKILL; a process blocked in the driver may never exit. */
 const unkillableMs = 30_000;
 
@@ -106,7 +106,7 @@ async function launchOnce(
   const { order, launches } = capture;
   const { runner, recordPath } = options;
   const before = (await recordedCases(recordPath, from)).size;
-  const patienceMs = options.patienceMs ?? Math.max(leastPatienceMs, 10_000 * order.max_seconds);
+  const patienceMs = options.patienceMs ?? Math.max(minPatienceMs, 10_000 * order.max_seconds);
   const scratch = join(options.scratch, `kernels-${launches.length}`);
   await mkdir(scratch, { recursive: true });
   const watchdog = startWatchdog(options.signal, Math.max(startUpMs, patienceMs));

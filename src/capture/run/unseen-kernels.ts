@@ -3,7 +3,7 @@ import type { RunExecution } from './run-options.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
 /** A CUDA context takes more than this; occasional allocations of other programs take less. */
-const leastBytes = 256 * 2 ** 20;
+const minBytes = 256 * 2 ** 20;
 
 /**
  * Why a timeline without kernels is a failure: GPU memory was used while the program ran, so a process
@@ -50,7 +50,7 @@ function mostRisen(memory: RunExecution['memory']): { device: number; bytes: num
   }
   const risen = [...spans].map(([device, { first, most }]) => ({ device, bytes: most - first }));
   const [top] = risen.sort((a, b) => b.bytes - a.bytes);
-  return top && top.bytes >= leastBytes ? top : null;
+  return top && top.bytes >= minBytes ? top : null;
 }
 
 /** Processes named in vLLM's log: "(EngineCore pid=2524) INFO …" -> "EngineCore pid=2524". */

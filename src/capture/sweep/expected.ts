@@ -42,7 +42,7 @@ const startUpS: Record<MemoryEngine, number> = { onnx: 3, transformers: 30, vllm
 const readBytesPerS = 1e9;
 const repeats = 5.5;
 const decodeBytesPerS = { gpu: 5e11, cpu: 1e10 } as const;
-const leastStepS = { gpu: 0.02, cpu: 0.001 } as const;
+const minStepS = { gpu: 0.02, cpu: 0.001 } as const;
 
 /**
  * Time and memory of each run before it starts. Never throws: unknown values have a reason.
@@ -179,7 +179,7 @@ function timeOf(
   const startUp = engine === null ? 0 : startUpS[engine];
   if (!model) return { seconds: startUp, basis: 'rule of thumb: startup of the engine only' };
   const bytes = weightBytes(model.architecture, model.storage).total;
-  const step = Math.max(leastStepS[device], bytes / decodeBytesPerS[device]);
+  const step = Math.max(minStepS[device], bytes / decodeBytesPerS[device]);
   const decode = repeats * Number(run.parameters['output_length']) * step;
   if (engine === null)
     return { seconds: decode, basis: 'rule of thumb: decode at half of a typical bandwidth' };

@@ -19,14 +19,14 @@ export function freeDiskBytes(folder: string): number | null {
 }
 
 /** Why a run cannot start: too little disk in one of its output folders. */
-export function diskFailure(folders: readonly string[], leastBytes: number): SweepFailure | null {
+export function diskFailure(folders: readonly string[], minBytes: number): SweepFailure | null {
   for (const folder of folders) {
     const free = freeDiskBytes(folder);
-    if (free === null || free >= leastBytes) continue;
+    if (free === null || free >= minBytes) continue;
     return {
       code: 'E_DISK_FULL',
       what: `too little free disk at ${folder}`,
-      why: `${formatBytes(free)} are free; ${formatBytes(leastBytes)} must stay free for results, logs and sessions (--min-free-disk).`,
+      why: `${formatBytes(free)} are free; ${formatBytes(minBytes)} must stay free for results, logs and sessions (--min-free-disk).`,
       fix: 'Free some space there.',
       infrastructure: true,
     };

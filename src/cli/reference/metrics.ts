@@ -1,4 +1,4 @@
-import { toldBar } from '../../facts/waterfall/words.js';
+import { describeBar } from '../../facts/waterfall/words.js';
 import { baselineColumns } from '../../model/documents/baseline-metrics.js';
 import { type BarHead, barHeads } from '../../model/bars.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
@@ -40,7 +40,7 @@ const exampleTail: Partial<Record<BarHead, string>> = {
 function bars(): string {
   const rows = barHeads.map((head) => {
     const id = `${head}${exampleTail[head] ?? ''}`;
-    const { label, confidence } = toldBar(id, { peaksMeasured: true });
+    const { label, confidence } = describeBar(id, { peaksMeasured: true });
     return [code(id), label, 'ms', confidence, barMeanings[head]];
   });
   return table(['id', 'label', 'unit', 'confidence', 'meaning'], rows);

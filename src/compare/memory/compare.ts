@@ -221,7 +221,7 @@ function differencesOf(pair: Pair<ComparedProfile>): MemoryCompareResult['differ
 }
 
 /** What a sampler cannot tell from nothing. */
-const leastGb = 0.0005;
+const minGb = 0.0005;
 const words: Record<string, string> = {
   model_weights: 'weights',
   kv_cache: 'the KV cache',
@@ -242,11 +242,11 @@ function headlinesOf(
   if (!peak || peak.change_gb === null) return ['The peaks cannot be compared: one of them is missing.'];
   const direction = peak.change_gb > 0 ? 'higher' : 'lower';
   const first =
-    Math.abs(peak.change_gb) < leastGb
+    Math.abs(peak.change_gb) < minGb
       ? `The peak is the same: ${formatQuantity(peak.now_gb!, 'GB', 4)}.`
       : `The peak is ${formatQuantity(Math.abs(peak.change_gb), 'GB')}${peak.change_share === null ? '' : ` (${formatPercent(Math.abs(peak.change_share))})`} ${direction}: ${formatQuantity(peak.base_gb!, 'GB', 4)} → ${formatQuantity(peak.now_gb!, 'GB', 4)}.`;
   const causes = components
-    .filter(({ name, change_gb }) => name !== 'total' && change_gb !== null && Math.abs(change_gb) >= leastGb)
+    .filter(({ name, change_gb }) => name !== 'total' && change_gb !== null && Math.abs(change_gb) >= minGb)
     .toSorted((a, b) => Math.abs(b.change_gb!) - Math.abs(a.change_gb!))
     .slice(0, 3)
     .map(({ name, change_gb }) => `${words[name] ?? name} ${formatSigned(change_gb!, 'GB')}`);

@@ -5,7 +5,7 @@ import type {
   BaselineVerdict,
 } from '../../model/documents/baseline.js';
 import { realDifferences } from '../../facts/difference/ratio-test.js';
-import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, toldOf } from './pairs.js';
+import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, knownOf } from './pairs.js';
 import type { Sampled } from './sample.js';
 import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
@@ -58,7 +58,7 @@ export function checkBaseline(
 
 function comparisonOf(pair: MetricPair, decision: Decision | null, tolerance: number): BaselineComparison {
   const { base, now, welch: test } = pair;
-  const { known, plain, basis } = toldOf(pair);
+  const { known, plain, basis } = knownOf(pair);
   const change = test ? test.ratio - 1 : plain;
   const comparison = {
     ...known,

@@ -8,8 +8,8 @@ import type {
 } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import { comparisonText } from './comparison-text.js';
-import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, toldOf } from './pairs.js';
-import { leastP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
+import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, knownOf } from './pairs.js';
+import { minP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
 import { level, realDifferences } from '../../facts/difference/ratio-test.js';
 import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
@@ -92,7 +92,7 @@ export function compareSides(
 
 /** Whether the most extreme order of the values would be called real. */
 function ranksReach(pair: Pair, metrics: number): boolean {
-  return pair.ranks !== null && leastP(...sizes(pair)) * metrics < level;
+  return pair.ranks !== null && minP(...sizes(pair)) * metrics < level;
 }
 
 function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
@@ -113,9 +113,9 @@ function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
 
 function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
   const { base, now, welch, ranks } = pair;
-  const { known, plain, basis } = toldOf(pair);
+  const { known, plain, basis } = knownOf(pair);
   const shown = decision ?? welch;
-  const told = {
+  const values = {
     ...known,
     base: base?.value ?? null,
     now: now?.value ?? null,
@@ -133,7 +133,7 @@ function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
     n: sizes(pair),
     verdict: verdictOf(pair, decision),
   };
-  return { ...told, text: comparisonText(told) };
+  return { ...values, text: comparisonText(values) };
 }
 
 function verdictOf({ base, now, welch }: Pair, decision: Decision | null): CompareVerdict {
@@ -206,7 +206,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     const own = claims.filter((pair) => pair.family === family);
     const first = own.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
     if (!first) return [];
-    const least = Math.min(1, leastP(...sizes(first)) * own.length);
+    const least = Math.min(1, minP(...sizes(first)) * own.length);
     const metrics = own.length === 1 ? '1 metric' : `${own.length} metrics corrected together`;
     return [
       {

@@ -79,7 +79,7 @@ export const sizes = ({ base, now }: MetricPair): [number, number] => {
 const order = ['none', 'interval', 'repeats', 'launches'] as const;
 
 /** What comparisons of all kinds tell of a pair. */
-export function toldOf({ id, base, now }: MetricPair) {
+export function knownOf({ id, base, now }: MetricPair) {
   const { point, name, unit, better } = (base ?? now)!;
   const weaker = base && now && order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))];
   return {

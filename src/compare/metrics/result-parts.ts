@@ -50,14 +50,14 @@ export async function resultParts(database: SessionDatabase): Promise<MetricPart
     const key = [row.label, row.name, row.statistic, row.unit].join('\n');
     keys.set(key, [...(keys.get(key) ?? []), row]);
   }
-  const told = [...keys.values()].toSorted(
+  const ordered = [...keys.values()].toSorted(
     ([a], [b]) =>
       a!.point - b!.point ||
       rank(a!) - rank(b!) ||
       a!.name.localeCompare(b!.name, 'en') ||
       compared.indexOf(a!.statistic) - compared.indexOf(b!.statistic),
   );
-  return told.map((all): MetricPart => {
+  return ordered.map((all): MetricPart => {
     const runs = all.filter(
       (row, i) => all.findIndex((one) => one.capture_id === row.capture_id && one.point === row.point) === i,
     );

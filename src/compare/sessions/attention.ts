@@ -67,8 +67,8 @@ export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: st
   const fused = own.flatMap(({ name }) => implementationOf(name) ?? []);
   if (fused.length > 0) return [...new Set(fused)].sort();
   if (!own.some(({ name }) => softmax.test(name))) return [];
-  const told = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
-  return [told?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
+  const found = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
+  return [found?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
 }
 
 /** Whose attention a kernel is; null when its name tells none. */

@@ -179,11 +179,11 @@ test('across batch sizes: throughput, time per token, scaling and MFU, not the t
   expect(to!.ms_per_token.value).toBeCloseTo(0.067_58, 5);
   expect(to!.mfu.value).toBeCloseTo(0.148, 3);
   const [stage] = headlines;
-  for (const told of ['148×', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
-    expect(stage!.text).toContain(told);
+  for (const found of ['148×', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
+    expect(stage!.text).toContain(found);
   expect(stage!.text).not.toMatch(/slower|faster/);
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
-  for (const told of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(told);
+  for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
 });
 
 test('what a session did not record is not 0 ms, not new and not gone', async () => {

@@ -45,12 +45,12 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   const kinds = sessions.map(({ manifest }) => (hasRows(manifest, 'kernels') ? 'trace' : 'profile'));
   const [what] = kinds;
   if (kinds.some((kind) => kind !== what)) {
-    const told = sessions.map(
+    const found = sessions.map(
       ({ id }, i) => `${id} (${kinds[i] === 'trace' ? 'GPU timeline' : 'no GPU timeline'})`,
     );
     throw new InferscopeError('E_USAGE', {
       what: 'these sessions have nothing to compare with each other',
-      why: `They are ${told.join(', ')}.`,
+      why: `They are ${found.join(', ')}.`,
       fix: 'Compare GPU timelines with each other, or programs on the CPU with each other.',
     });
   }
@@ -263,11 +263,11 @@ function attentionRows(sides: readonly Side[]): CompareResult['attention'] {
     .flatMap((phase) => {
       const implementations = sides.map((side) => attentionOf(side, phase));
       if (implementations.every((names) => names.length === 0)) return [];
-      const told = implementations.map((names) => names.join(' + ') || 'none recognised');
-      const switched = new Set(told).size > 1;
+      const found = implementations.map((names) => names.join(' + ') || 'none recognised');
+      const switched = new Set(found).size > 1;
       const text = switched
-        ? `Attention in ${phase} switched: ${told.join(' → ')}.`
-        : `Attention in ${phase} is ${told[0]} in all of them.`;
+        ? `Attention in ${phase} switched: ${found.join(' → ')}.`
+        : `Attention in ${phase} is ${found[0]} in all of them.`;
       return [{ phase, implementations, switched, text }];
     });
 }

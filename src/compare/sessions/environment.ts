@@ -95,8 +95,8 @@ function argumentDifference(sides: readonly Side[]): Difference[] {
       .join(' '),
   );
   if (new Set(values).size < 2) return [];
-  const told = values.map((value) => value || '(not given)');
-  return [{ label: 'arguments', part: 'workload', values: told, could_explain: explanation('arguments') }];
+  const found = values.map((value) => value || '(not given)');
+  return [{ label: 'arguments', part: 'workload', values: found, could_explain: explanation('arguments') }];
 }
 
 /** Sampled means differ by chance: from 2 % on they could explain a change. */

@@ -96,34 +96,36 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     if (rows.length === 0 && from === to) return [];
     const tiles = rows.slice(0, 4).map((row) => row.tiles.join(' → '));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
-    const told =
+    const found =
       rows.length === 0
         ? []
         : rows[0]!.matched_by === 'place'
           ? [`${changed} with another tile, most often ${tiles[0]}`]
           : [`by tile: ${tiles.join(', ')}`];
-    return [{ id: 'gemm_tiles', text: `GEMMs of a ${phase} instance: ${[...invoked, ...told].join('; ')}.` }];
+    return [
+      { id: 'gemm_tiles', text: `GEMMs of a ${phase} instance: ${[...invoked, ...found].join('; ')}.` },
+    ];
   });
 }
 
 function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] {
-  const told = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
+  const found = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
     .map((status) => `${kernel_counts[status]} ${status}`);
   const noun = what === 'trace' ? 'Kernels' : 'Operators';
-  return told.length > 0
-    ? [{ id: 'kernels', text: `${noun}: ${told.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
+  return found.length > 0
+    ? [{ id: 'kernels', text: `${noun}: ${found.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
     : [];
 }
 
 function environmentLine({ environment }: Parts): CompareResult['headlines'] {
-  const telling = environment.filter(({ could_explain }) => could_explain !== null);
-  if (telling.length === 0) {
+  const explaining = environment.filter(({ could_explain }) => could_explain !== null);
+  if (explaining.length === 0) {
     return [{ id: 'environment', text: 'No known difference in workload, software or machine.' }];
   }
-  const words = telling
+  const words = explaining
     .slice(0, 4)
     .map(({ label, values }) => `${label} ${values.map((v) => v ?? '–').join(' → ')}`);
-  const rest = telling.length > 4 ? ` and ${telling.length - 4} more` : '';
+  const rest = explaining.length > 4 ? ` and ${explaining.length - 4} more` : '';
   return [{ id: 'environment', text: `What differs and could explain it: ${words.join(', ')}${rest}.` }];
 }

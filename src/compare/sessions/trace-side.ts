@@ -174,11 +174,11 @@ async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
     .map(({ scope: whose, metric, mean, phases: sampled }) => {
       const own = sampled.filter(({ kind }) => comparedPhases.has(kind));
       const samples = own.reduce((sum, one) => sum + one.samples, 0);
-      const told = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
+      const found = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
       return {
         label: `${whose} ${metric.replaceAll('_', ' ')}`,
         part: 'clocks' as const,
-        values: [String(Math.round(told))],
+        values: [String(Math.round(found))],
         could_explain: null,
       };
     });

@@ -64,7 +64,7 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
     ]),
     'batch_knee',
   );
-  expect(good.answer).toContain('There is no knee up to batch 16');
+  expect(good.answer).toContain('No knee up to batch 16');
   expect(good.figures).not.toHaveProperty('knee_batch');
 });
 
@@ -72,7 +72,7 @@ test('the crossover: TPOT = 10 + 0.5 b costs as much for its sequences as for th
   const points = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.5 * batch]));
   const knee = answer(points, 'batch_knee');
   close(knee.figures['crossover_batch'], 20);
-  expect(knee.answer).toContain('at batch 20, far beyond what was measured');
+  expect(knee.answer).toContain('at batch 20, far beyond the measured range');
   expect(flagsOf(points)).toEqual([]);
 });
 
@@ -86,7 +86,7 @@ test('twice the prompt and twice the output, measured and by the fit', () => {
   close(prompt.figures['doubling_by_fit'], 104 / 54);
   close(prompt.figures['fixed_ms'], 4);
   close(prompt.figures['per_token_ms'], 0.1);
-  expect(prompt.answer).toContain('a hundred prompt tokens more cost 10.0 ms');
+  expect(prompt.answer).toContain('100 more prompt tokens cost 10.0 ms');
   const output = answer(points, 'output_cost');
   // 24 + 99 · 5 = 519 and 24 + 199 · 5 = 1019 ms.
   close(output.figures['doubling_100_200'], 1019 / 519);
@@ -107,7 +107,7 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
       ),
     );
   expect(answer(prompts(0.03), 'prompt_cost').answer).toContain(
-    'TTFT does not depend on the prompt tokens measurably, from 10 to 1\u00a0000.',
+    'TTFT does not measurably depend on the prompt tokens, from 10 to 1\u00a0000.',
   );
   const falls = answer(prompts(0.001), 'prompt_cost');
   expect(falls.answer).toContain(
@@ -135,14 +135,14 @@ test('a knee by decode and scaling by output tokens are told apart', () => {
     pointOf(['throughput'], [batch, 8, 11], [[10 * batch * batch, 10]]),
   );
   const knee = answer(points, 'batch_knee');
-  expect(knee.answer).toContain('There is no knee up to batch 8');
+  expect(knee.answer).toContain('No knee up to batch 8');
   // Batch 4: 44 tokens in 260 ms, batch 8: 88 in 740 ms.
   expect(knee.answer).toContain(
-    'Output tokens/s, which have the prefill in them, gain less: 0.703× per doubling from 4 to 8',
+    'Output tokens/s, which include the prefill, gain less: 0.703× per doubling from 4 to 8',
   );
-  expect(knee.answer).toContain('TPOT does not grow with the batch measurably');
+  expect(knee.answer).toContain('TPOT does not measurably grow with the batch');
   const far = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.01 * batch]));
-  expect(answer(far, 'batch_knee').answer).toContain('the fixed part far beyond what was measured.');
+  expect(answer(far, 'batch_knee').answer).toContain('the fixed part far beyond the measured range.');
 });
 
 test('a small utilisation keeps its digits', () => {
@@ -156,7 +156,7 @@ test('idle and bound say what is missing instead of inventing it', () => {
     [1, 10],
     [2, 10],
   ]);
-  expect(answer(points, 'idle').answer).toBe("Not enough data: the device's work was not recorded.");
+  expect(answer(points, 'idle').answer).toBe('Not enough data: device work was not recorded.');
   expect(answer(points, 'bound').answer).toBe('Not enough data: not asked.');
   expect(answer(points, 'utilization').answer).toContain('Not enough data');
   expect(answersOf([pointOf(['latency'], [1, 8, 8], [])])).toEqual([]);
@@ -211,18 +211,18 @@ test('variants: a real difference with its interval, and none', () => {
   // Two launches of each, half the time, and six comparisons: by itself a difference, but not proven among them.
   const [few] = variantAnswers([variant('a', [20, 23]), variant('b', [10, 11.5])]);
   expect(few!.answer).toMatch(
-    /TPOT 0\.500× \(95 % .* by itself; too few launches to be sure among 6 comparisons\)/,
+    /TPOT 0\.500× \(95 % .* alone; too few launches for significance among 6 comparisons\)/,
   );
   expect(variantAnswers([eager])).toEqual([]);
   const [once] = variantAnswers([eager, variant('x', [10])]);
-  expect(once!.answer).toContain('Not enough data: whether a difference is real');
+  expect(once!.answer).toContain('Not enough data: at least two launches of each');
 });
 
 test('a mean above the range that is known to less than that is said so', () => {
   const point = pointOf(['latency'], [1, 8, 11], [[10, 10]]);
   const { tpot_ms: tpot } = point.latency;
   if (!('p50' in tpot)) throw new Error('no TPOT');
-  const told = (ci95: [number, number]) =>
+  const judged = (ci95: [number, number]) =>
     answer(
       [
         {
@@ -233,6 +233,6 @@ test('a mean above the range that is known to less than that is said so', () => 
       ],
       'latency',
     ).answer;
-  expect(told([9.5, 10.5])).toContain('the roofline leads one to expect.');
-  expect(told([8, 12])).toContain('leads one to expect, by less than it is known to.');
+  expect(judged([9.5, 10.5])).toContain('predicted from the roofline.');
+  expect(judged([8, 12])).toContain('predicted from the roofline, but within its uncertainty.');
 });

@@ -15,7 +15,7 @@ import {
 
 type Points = readonly BenchPointResult[];
 
-/** The questions of a benchmark, answered in words with numbers; what was not measured is said to be missing. */
+/** Answers to the questions of a benchmark, with numbers; states what was not measured. */
 export function benchAnswers(points: Points, fits: readonly BenchFit[]): BenchVariant['answers'] {
   const reference = referencePoint(points);
   if (!reference) return [];
@@ -30,7 +30,7 @@ export function benchAnswers(points: Points, fits: readonly BenchFit[]): BenchVa
   ].filter((answer) => answer !== null);
 }
 
-/** Whether any point was measured to answer a question; who did not ask is not told that nothing is known. */
+/** Whether any point was measured for a question; otherwise the question is left out. */
 const asked = (points: Points, part: BenchPointResult['parts'][number]): boolean =>
   points.some(({ parts }) => parts.includes(part));
 
@@ -76,13 +76,13 @@ function rangeWords(
   const { mean } = spread;
   const range = `${formatMs(expected.low)} to ${formatMs(expected.high)}`;
   if (mean < expected.low)
-    return `${name} is below the ${range} that the roofline allows: an accounting fault.`;
+    return `${name} is below the ${range} predicted from the roofline: an accounting fault.`;
   if (mean > expected.high) {
-    const above = `${name} is above the ${range} that the roofline leads one to expect`;
+    const above = `${name} is above the ${range} predicted from the roofline`;
     const reaches = spread.ci95 !== null && spread.ci95[0] <= expected.high;
-    return reaches ? `${above}, by less than it is known to.` : `${above}.`;
+    return reaches ? `${above}, but within its uncertainty.` : `${above}.`;
   }
-  return `${name} is within the ${range} that the roofline leads one to expect.`;
+  return `${name} is within the ${range} predicted from the roofline.`;
 }
 
 const notEnough = (id: BenchAnswer['id'], question: string, what: string): BenchAnswer => ({
@@ -95,7 +95,7 @@ const notEnough = (id: BenchAnswer['id'], question: string, what: string): Bench
 function promptAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | null {
   return growthAnswer(points, fits, {
     id: 'prompt_cost',
-    question: 'What does twice the prompt cost?',
+    question: 'What does doubling the prompt cost?',
     size: 'input_len',
     spread: 'ttft_ms',
     name: 'TTFT',
@@ -106,7 +106,7 @@ function promptAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | 
 function outputAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | null {
   return growthAnswer(points, fits, {
     id: 'output_cost',
-    question: 'What does twice the output cost?',
+    question: 'What does doubling the output cost?',
     size: 'output_len',
     spread: 'e2e_ms',
     name: 'end to end',
@@ -123,7 +123,7 @@ interface Growth {
   things: string;
 }
 
-/** Measured pairs first, brought to one doubling; then the fit, which tells the fixed part from what each token adds. */
+/** Measured pairs first, scaled to one doubling; then the fit, which separates the fixed part from the cost per token. */
 function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth): BenchAnswer | null {
   const { id, question, size, spread, name, things } = growth;
   const sweep = (sweepOver(points, size) ?? []).flatMap((point) => {
@@ -160,15 +160,15 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
   };
 }
 
-/** A fit's coefficients as costs, and what doubling to the largest size measured costs by it. */
+/** A fit's coefficients as costs, and the cost of doubling to the largest measured size. */
 function fitWords(fit: BenchFit, name: string, things: string, figures: Record<string, Figure>): string {
   const { coefficients, coefficients_ci95, rms_error, at } = fit;
-  if (rms_error > poorFit) return `The fit is too poor to tell more (error ${formatPercent(rms_error)}).`;
-  const by = `By the fit (error ${formatPercent(rms_error)})`;
+  if (rms_error > poorFit) return `The fit is too poor for details (error ${formatPercent(rms_error)}).`;
+  const by = `From the fit (error ${formatPercent(rms_error)}):`;
   const trend = trendOf(fit);
   const [from, to] = [at[0]!, at.at(-1)!];
   if (trend === 'none') {
-    return `${by} ${name} does not depend on the ${things} measurably, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
+    return `${by} ${name} does not measurably depend on the ${things}, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
   }
   if (trend === 'down') {
     return `${by} ${name} does not grow with the ${things}: ${formatMs(from.fitted)} at ${formatCount(from.x)}, ${formatMs(to.fitted)} at ${formatCount(to.x)}.`;
@@ -179,10 +179,10 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
   figures['fixed_ms'] = figure(fixed, 'ms', 'fit: coefficient 0');
   figures['per_token_ms'] = figure(slope + 2 * square * largest, 'ms', `fit: slope at ${largest}`);
   figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
-  const curve = square === 0 ? '' : `, growing with the length (the square is worth its parameter by AICc)`;
+  const curve = square === 0 ? '' : `, growing with the length (AICc supports the quadratic term)`;
   const least = coefficients_ci95?.[0]?.[0] ?? fixed;
-  const base = least > 0 ? `${formatMs(fixed)} are fixed` : 'no fixed part can be distinguished from 0';
-  return `${by} ${base} and a hundred ${things} more cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(whole - half)} more, ${formatFactor(whole / half)}.`;
+  const base = least > 0 ? `${formatMs(fixed)} is fixed` : 'no fixed part can be distinguished from 0';
+  return `${by} ${base} and 100 more ${things} cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(whole - half)} more, ${formatFactor(whole / half)}.`;
 }
 
 function regimesAnswer(point: BenchPointResult): BenchAnswer {
@@ -196,7 +196,7 @@ function regimesAnswer(point: BenchPointResult): BenchAnswer {
   return {
     id: 'regimes',
     question,
-    answer: `At ${pointWords(point)}: prefill ${formatFigureWithInterval(prefill)}${bound(prefill_bound)}, decode ${formatFigureWithInterval(decode)}${bound(decode_bound)}: a prompt token costs ${formatNumber(decode.value / prefill.value, 2)} of an output token.`,
+    answer: `At ${pointWords(point)}: prefill ${formatFigureWithInterval(prefill)}${bound(prefill_bound)}, decode ${formatFigureWithInterval(decode)}${bound(decode_bound)}: a prompt token takes ${formatNumber(decode.value / prefill.value, 2)} of the time of an output token.`,
     figures: { prefill_tokens_per_s: prefill, decode_tokens_per_s: decode },
   };
 }
@@ -205,7 +205,7 @@ function idleAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
   const question = 'Does the device wait between steps?';
   const sweep = sweepOver(points, 'batch_size') ?? [reference];
   const figures: Record<string, Figure> = {};
-  const told = sweep.flatMap((point) => {
+  const parts = sweep.flatMap((point) => {
     const { decode_idle_share: idle } = point.device_work;
     const period = 'p50' in point.latency.itl_ms ? point.latency.itl_ms : point.latency.tpot_ms;
     if (idle.value === null || !('p50' in period)) return [];
@@ -213,17 +213,17 @@ function idleAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
     figures[`idle_ms_batch_${point.batch_size}`] = figure(
       idle.value * period.mean,
       'ms',
-      'idle share × period of a decode step',
+      'idle share × decode step period',
     );
     return [
       `at batch ${point.batch_size} ${formatPercent(idle.value)} of a decode step (${formatMs(idle.value * period.mean)} of ${formatMs(period.mean)})`,
     ];
   });
-  if (told.length === 0) {
+  if (parts.length === 0) {
     const { decode_idle_share: idle } = reference.device_work;
     return notEnough('idle', question, idle.value === null ? idle.reason.text : 'no decode step was timed');
   }
-  const shown = told.length > 3 ? [told[0]!, told[Math.floor(told.length / 2)]!, told.at(-1)!] : told;
+  const shown = parts.length > 3 ? [parts[0]!, parts[Math.floor(parts.length / 2)]!, parts.at(-1)!] : parts;
   return { id: 'idle', question, answer: `The device is idle ${listed(shown)}.`, figures };
 }
 
@@ -232,7 +232,7 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
   const sweep = sweepOver(points, 'batch_size') ?? [reference];
   const shown = sweep.length > 1 ? [sweep[0]!, sweep.at(-1)!] : sweep;
   const figures: Record<string, Figure> = {};
-  const told = shown.flatMap((point) =>
+  const parts = shown.flatMap((point) =>
     (['prefill', 'decode'] as const).flatMap((stage) => {
       const bound = point.model_utilization[`${stage}_bound`];
       const [mfu, mbu] = [point.model_utilization[`${stage}_mfu`], point.model_utilization[`${stage}_mbu`]];
@@ -242,13 +242,11 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       const reached =
         bound === 'compute' ? `MFU ${formatPercent(mfu.value)}` : `MBU ${formatPercent(mbu.value)}`;
       const far =
-        Math.max(mfu.value, mbu.value) < 0.3
-          ? ', far from either roof: what limits it is not the hardware'
-          : '';
+        Math.max(mfu.value, mbu.value) < 0.3 ? ', far from either roof: the hardware does not limit it' : '';
       return [`${stage} at batch ${point.batch_size} is ${bound}-bound by its work (${reached}${far})`];
     }),
   );
-  if (told.length === 0) {
+  if (parts.length === 0) {
     const { decode_mbu: why } = reference.model_utilization;
     return notEnough(
       'bound',
@@ -256,6 +254,6 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       why.value === null ? why.reason.text : missing('', 'no roofline is known').reason.text,
     );
   }
-  const text = `${told.join('; ')}.`;
+  const text = `${parts.join('; ')}.`;
   return { id: 'bound', question, answer: text.charAt(0).toUpperCase() + text.slice(1), figures };
 }

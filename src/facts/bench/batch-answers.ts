@@ -5,7 +5,7 @@ import { perDoubling, sweepOver } from './sweeps.js';
 import { listed, unended } from './words.js';
 import { formatCount, formatFactor, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
 
-/** A batch is past the knee when doubling it gives less than this. */
+/** A batch is past the knee if doubling it gives less than this factor. */
 export const kneeGain = 1.5;
 
 interface Rate {
@@ -15,7 +15,7 @@ interface Rate {
   output: number;
 }
 
-/** Where batching pays: the knee, scaling, and whether it raised utilisation. */
+/** Where batching pays off: the knee, scaling, and the effect on utilisation. */
 export function batchAnswers(points: readonly BenchPointResult[], fits: readonly BenchFit[]): BenchAnswer[] {
   const rates = (sweepOver(points, 'batch_size') ?? []).flatMap((point): Rate[] => {
     const { output_tokens_per_s: output, decode_tokens_per_s: decode } = point.throughput;
@@ -30,7 +30,7 @@ export function batchAnswers(points: readonly BenchPointResult[], fits: readonly
   return [kneeAnswer(rates, fits), scalingAnswer(rates), utilizationAnswer(rates)];
 }
 
-const kneeQuestion = 'Up to which batch does batching pay?';
+const kneeQuestion = 'Up to which batch size does batching pay off?';
 
 function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAnswer {
   const steps = rates.slice(1).map((to, i) => {
@@ -51,7 +51,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   const sentences = [
     knee
       ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the decode tokens/s, less than ${kneeGain} (${formatNumber(knee.from.decode)} → ${formatNumber(knee.to.decode)} tok/s).`
-      : `There is no knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the decode tokens/s.`,
+      : `No knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the decode tokens/s.`,
   ];
   if (knee)
     figures['knee_batch'] = figure(
@@ -62,37 +62,37 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   const worst = steps.reduce((x, y) => (y.outputGain < x.outputGain ? y : x));
   if (!knee && worst.outputGain < kneeGain) {
     sentences.push(
-      `Output tokens/s, which have the prefill in them, gain less: ${formatFactor(worst.outputGain)} per doubling from ${worst.from.batch} to ${worst.to.batch}.`,
+      `Output tokens/s, which include the prefill, gain less: ${formatFactor(worst.outputGain)} per doubling from ${worst.from.batch} to ${worst.to.batch}.`,
     );
   }
   const tpot = fits.find(({ id }) => id === 'batch_tpot');
   const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
   if (tpot && tpot.rms_error > poorFit) {
-    sentences.push(`The fit of TPOT is too poor to tell more (error ${formatPercent(tpot.rms_error)}).`);
+    sentences.push(`The fit of TPOT is too poor for details (error ${formatPercent(tpot.rms_error)}).`);
   } else if (tpot && trendOf(tpot) !== 'up') {
     sentences.push(
-      `By the fit (error ${formatPercent(tpot.rms_error)}) TPOT does not grow with the batch measurably.`,
+      `From the fit (error ${formatPercent(tpot.rms_error)}): TPOT does not measurably grow with the batch.`,
     );
   } else if (tpot && fixed > 0 && each > 0) {
     const crossover = fixed / each;
     figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
-    const beyond = crossover > 2 * last.batch ? ', far beyond what was measured' : '';
+    const beyond = crossover > 2 * last.batch ? ', far beyond the measured range' : '';
     const where =
       crossover > 10 * last.batch
-        ? 'far beyond what was measured'
+        ? 'far beyond the measured range'
         : `at batch ${formatCount(crossover)}${beyond}`;
     sentences.push(
-      `By the fit (error ${formatPercent(tpot.rms_error)}) a decode step takes ${formatMs(fixed)} and ${formatMs(each)} a sequence: the sequences cost as much as the fixed part ${where}.`,
+      `From the fit (error ${formatPercent(tpot.rms_error)}): a decode step takes ${formatMs(fixed)} plus ${formatMs(each)} per sequence; the sequences take as long as the fixed part ${where}.`,
     );
   }
   return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };
 }
 
-/** Factors only: where scaling slows is the knee's answer, of which there is one. */
+/** Factors only: the knee's answer states where scaling slows. */
 function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   const [first] = rates as [Rate, ...Rate[]];
   const figures: Record<string, Figure> = {};
-  const told = rates.slice(1).map(({ batch, output }) => {
+  const parts = rates.slice(1).map(({ batch, output }) => {
     const factor = output / first.output;
     const efficiency = factor / (batch / first.batch);
     figures[`scaling_factor_${batch}`] = figure(
@@ -110,12 +110,12 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'scaling',
     question: 'How does throughput scale with the batch?',
-    answer: `Output tokens/s against batch ${first.batch} (${formatNumber(first.output)} tok/s): ${listed(told)}.`,
+    answer: `Output tokens/s relative to batch ${first.batch} (${formatNumber(first.output)} tok/s): ${listed(parts)}.`,
     figures,
   };
 }
 
-/** The measures of use that both ends of the sweep have, the device's own first. */
+/** Utilisation measures known at both ends of the sweep, the device's own first. */
 function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
   const question = 'Did batching raise utilisation?';
   const [first, last] = [rates[0]!, rates.at(-1)!];
@@ -126,19 +126,19 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     ['decode MBU', ({ model_utilization }) => model_utilization.decode_mbu, 1],
   ];
   const raised: boolean[] = [];
-  const told = measures.flatMap(([name, of, unit]) => {
+  const parts = measures.flatMap(([name, of, unit]) => {
     const [from, to] = [of(first.point), of(last.point)];
     if (from.value === null || to.value === null) return [];
     const key = name.toLowerCase().replaceAll(' ', '_');
     figures[`${key}_batch_${first.batch}`] = from;
     figures[`${key}_batch_${last.batch}`] = to;
-    // Less than a twentieth is what two samplings of the same differ by.
+    // Differences under 5 % are sampling noise.
     raised.push(to.value > 1.05 * from.value);
     return [`${name} ${formatPercent(from.value / unit)} → ${formatPercent(to.value / unit)}`];
   });
-  if (told.length === 0) {
+  if (parts.length === 0) {
     const { gpu_utilization_percent: why } = first.point.machine;
-    const text = why.value === null ? why.reason.text : 'no measure of use is known at both ends';
+    const text = why.value === null ? why.reason.text : 'no utilisation measure is known at both ends';
     return {
       id: 'utilization',
       question,
@@ -150,7 +150,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'utilization',
     question,
-    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${formatFactor(last.output / first.output)}.`,
+    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(parts)}; tokens/s ${formatFactor(last.output / first.output)}.`,
     figures,
   };
 }

@@ -243,7 +243,7 @@ describe('a benchmark counted by hand', async () => {
     expect(tpot.low).toBeGreaterThan((131_392 * 2e3) / 4.8e12);
     expect(tpot.low).toBeLessThan((1.2 * 131_392 * 2e3) / 4.8e12);
     close(tpot.high, tpot.low / 0.6 + 0.25);
-    expect(tpot.how).toContain('10 launches (of a decode step, counted)');
+    expect(tpot.how).toContain('10 launches (counted in a decode step)');
     // Nothing was counted at batch 4: 42 launches a layer, two layers.
     const other = second.expected.tpot;
     if (!('low' in other)) throw new Error('no range');
@@ -283,7 +283,7 @@ describe('a benchmark counted by hand', async () => {
       'gpu0: power cap in 50 % of the samples',
     );
     expect(codes(variant!)).toEqual(['other_process warning', 'out_of_memory warning']);
-    expect(variant!.flags[0]!.text).toContain('gpu0 had 3.00 GiB in use before');
+    expect(variant!.flags[0]!.text).toContain('gpu0 had 3.00 GiB in use by another process before');
   });
 });
 
@@ -390,7 +390,7 @@ test('decode steps of a CUDA graph cost a node, not a launch, each', async () =>
   const { tpot, ttft } = data.variants[0]!.points[0]!.expected;
   if (!('low' in tpot) || !('low' in ttft)) throw new Error('no range');
   close(tpot.high, tpot.low / 0.6 + (10 * 1.5) / 1000);
-  expect(tpot.how).toContain('10 nodes of a CUDA graph (of a decode step, counted) × 1.5 µs');
+  expect(tpot.how).toContain('10 nodes of a CUDA graph (counted in a decode step) × 1.5 µs');
   close(ttft.high, ttft.low / 0.6 + (10 * 25) / 1000);
   const vllm = gpuWorkload({ engine: { name: 'vllm', version: null, options: {} } });
   expect(usesGraphs(vllm, {})).toBe(true);

@@ -39,9 +39,9 @@ interface Context {
 }
 
 /**
- * What a benchmark says: distributions, throughput, device, machine and roofline of every point, how times grow with each
- * size, and the questions answered in words. One execution is one variant; nothing is summed over executions.
- * @throws E_USAGE when the session holds no benchmark
+ * Results of a benchmark: distributions, throughput, device, machine and roofline of every point, growth with each size, and
+ * answers in words. One execution is one variant; nothing is summed over executions.
+ * @throws E_USAGE if the session has no benchmark
  */
 export async function analyzeBench(session: Session): Promise<Document<BenchResult>> {
   const plan = await benchPlanOf(session);
@@ -49,9 +49,9 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
   const { workload } = manifest;
   if (!workload) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} does not say what it ran`,
-      why: 'It ended before the engine told its model.',
-      fix: 'Run the benchmark again; the log among its artifacts tells why it ended.',
+      what: `session ${session.id} does not record what it ran`,
+      why: 'It stopped before the engine reported its model.',
+      fix: 'Run the benchmark again; the log in its artifacts shows why it stopped.',
     });
   }
   const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
@@ -85,8 +85,8 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
 }
 
 /**
- * The protocol with the launches and repeats that were completed: a run that was stopped has fewer than were ordered, and
- * an engine may make its own number. The most that any point has.
+ * The protocol with completed launches and repeats: a stopped run has fewer than requested, and an engine may choose its own
+ * number. The maximum over all points.
  */
 function protocolRun({ protocol }: BenchPlan, variants: readonly BenchVariant[]): BenchResult['protocol'] {
   const repeats = Math.max(0, ...variants.flatMap(({ points }) => points.flatMap(repeatsOfLaunches)));
@@ -94,7 +94,7 @@ function protocolRun({ protocol }: BenchPlan, variants: readonly BenchVariant[])
   return { ...protocol, launches: Math.max(...variants.map(({ launches }) => launches)), repeats };
 }
 
-/** How often each launch of a point was timed. */
+/** Timed repeats per launch of a point. */
 function repeatsOfLaunches({ repeats = [] }: BenchVariant['points'][number]): number[] {
   const counts = new Map<number, number>();
   for (const { launch } of repeats) counts.set(launch, (counts.get(launch) ?? 0) + 1);
@@ -144,7 +144,7 @@ async function variantOf(
   };
 }
 
-/** Memory of each GPU at the first sample, where that was taken before the first repeat began. */
+/** Memory of each GPU at the first sample, if taken before the first repeat started. */
 function usedBefore(
   database: SessionDatabase,
   executionId: string,
@@ -162,7 +162,7 @@ function usedBefore(
 function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['engine'] {
   const { model, engine, device, threads, tensor_parallel_size } = workload;
   const cpu = hardware['cpu_model'];
-  // A server tells a name only.
+  // A server reports only a name.
   const served = engine.options['model'];
   return {
     name: engine.name,
@@ -190,7 +190,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'nothing_measured',
       severity: 'error',
-      text: `No point was measured: ${unended(points[0]!.text ?? 'no launch came to one')}.`,
+      text: `No point was measured: ${unended(points[0]!.text ?? 'no launch reached one')}.`,
     });
   } else if (measured < points.length) {
     issues.push({
@@ -204,7 +204,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'one_launch',
       severity: 'info',
-      text: 'There was one launch: intervals are over its repeats and do not say what the next process does.',
+      text: 'There was one launch: intervals cover its repeats and do not predict the next process.',
     });
   }
   return issues;

@@ -3,9 +3,9 @@ import type { MissingFigure } from '../../model/figure.js';
 import { meanOverLaunches, orderStatistics, outlierTest, type Repeat } from '../statistics.js';
 
 /**
- * Of repeated values, with the interval over launches' means. Tokens of one repeat follow each other: where `values` are
- * tokens, `repeats` holds the mean of each repeat, which is what an interval within one launch may count.
- * `processes` is false where launches are rounds against one process.
+ * Distribution of repeated values, with the interval over launch means. Tokens of one repeat are dependent: if `values` are
+ * tokens, `repeats` has the mean of each repeat, and an interval within one launch counts these.
+ * `processes` is false if launches are rounds against one process.
  */
 export function benchDistribution(
   values: readonly Repeat[],

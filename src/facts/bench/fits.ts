@@ -44,8 +44,8 @@ export function valueAt(coefficients: readonly number[], x: number): number {
 }
 
 /**
- * Akaike's criterion for few values (Hurvich and Tsai 1989): n ln(RSS / n) + 2k + 2k(k + 1) / (n − k − 1), k counting the
- * coefficients and the variance. Infinite where n leaves nothing to judge by.
+ * Akaike's information criterion for small samples (Hurvich and Tsai 1989): n ln(RSS / n) + 2k + 2k(k + 1) / (n − k − 1), k counting the
+ * coefficients and the variance. Infinite if n is too small.
  */
 export function aicc(n: number, coefficients: number, rss: number): number {
   const k = coefficients + 1;
@@ -53,17 +53,17 @@ export function aicc(n: number, coefficients: number, rss: number): number {
   return n * Math.log(rss / n) + 2 * k + (2 * k * (k + 1)) / (n - k - 1);
 }
 
-/** A parabola only when four or more sizes were measured and AICc says that it is worth its parameter. */
+/** Quadratic only if at least four sizes were measured and AICc supports it. */
 function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fitted {
   const line = leastSquares(xs, ys, 1);
-  // What is left is rounding: nothing for a square to explain.
+  // The residual is rounding: no need for a quadratic term.
   const exact = line.rss <= 1e-20 * sum(ys, (y) => y * y);
   if (!square || exact || new Set(xs).size < 4) return line;
   const parabola = leastSquares(xs, ys, 2);
   return aicc(xs.length, 3, parabola.rss) < aicc(xs.length, 2, line.rss) ? parabola : line;
 }
 
-/** 95 % intervals of the coefficients by the scatter around the fit (Student); null where no value is left to judge by. */
+/** 95 % intervals of the coefficients by the scatter around the fit (Student); null without degrees of freedom. */
 export function coefficientIntervals(
   { coefficients, rss, unscaled }: Fitted,
   n: number,
@@ -77,8 +77,8 @@ export function coefficientIntervals(
 }
 
 /**
- * How y moves from the smallest to the largest size: not measurably when that is less than the scatter around the fit, or,
- * of a line, when the interval of its slope includes 0.
+ * Change of y from the smallest to the largest size: not measurable if it is less than the scatter around the fit or, for a
+ * line, if the interval of its slope includes 0.
  */
 export function trendOf({
   coefficients,
@@ -87,7 +87,7 @@ export function trendOf({
   at,
 }: BenchFit): 'up' | 'down' | 'none' {
   const change = at.at(-1)!.fitted - at[0]!.fitted;
-  // Under 1e-9 of it is rounding, where nothing scatters.
+  // Less than 1e-9 is rounding.
   const least = Math.max(rms_error, 1e-9) * mean(at.map(({ measured }) => measured));
   if (Math.abs(change) < least) return 'none';
   const slope = coefficients.length === 2 ? coefficients_ci95?.[1] : undefined;
@@ -95,7 +95,7 @@ export function trendOf({
   return change > 0 ? 'up' : 'down';
 }
 
-/** Scatter around a fit, as a share of the mean, from which its coefficients are no costs. */
+/** Scatter around a fit, as a share of the mean, above which coefficients are not reported as costs. */
 export const poorFit = 0.25;
 
 const asked: {
@@ -111,14 +111,14 @@ const asked: {
   { id: 'batch_ttft', size: 'batch_size', x: 'batch size', y: 'TTFT', of: 'ttft_ms' },
 ];
 
-/** How times grow with each size that was swept: over the means of the launches, so scatter between them is in the error. */
+/** Growth of times with each swept size, over launch means, so that the error includes scatter between launches. */
 export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
   return asked.flatMap(({ id, size, x, y, of }): BenchFit[] => {
     const sweep = sweepOver(points, size) ?? [];
     const own = sweep
       .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[of]) }))
       .filter(({ values }) => values.length > 0);
-    // Two sizes always lie on a line: it has no error to tell.
+    // Two sizes always fit a line: its error is unknown.
     if (own.length < 3) return [];
     const xs = own.flatMap((one) => one.values.map(() => one.x));
     const ys = own.flatMap(({ values }) => values);

@@ -13,11 +13,11 @@ import { pointWords, unended } from './words.js';
 const lowUtilization = 50;
 const goodUtilization = 70;
 const largeVariation = 0.05;
-/** Share of samples from which throttling is worth a warning. */
+/** Share of samples from which throttling gives a warning. */
 const someThrottling = 0.02;
-/** Growth of tokens/s for each doubling of the batch under which throughput does not scale. */
-const leastGain = 1.1;
-/** What a driver and a display hold of an idle GPU is less. */
+/** Growth of tokens/s per doubling of the batch below which throughput does not scale. */
+const minGain = 1.1;
+/** More memory than a driver and a display use on an idle GPU. */
 const foreignBytes = 2 * 2 ** 30;
 
 interface PointFacts {
@@ -25,7 +25,7 @@ interface PointFacts {
   telemetry: Telemetry;
 }
 
-/** What makes a point's figures doubtful, or reassuring. */
+/** Conditions that make a point's numbers unreliable, or confirm them. */
 export function pointFlags(point: BenchPointResult, { workload, telemetry }: PointFacts): BenchFlag[] {
   if (point.outcome !== 'measured') return [];
   return [
@@ -40,7 +40,7 @@ export function pointFlags(point: BenchPointResult, { workload, telemetry }: Poi
           flag(
             'not_interleaved',
             'info',
-            'its repeats ran in a row, not in turn with the other points: slow drift of the machine is in the comparison',
+            'its repeats ran consecutively, not interleaved with the other points: the comparison includes slow drift of the machine',
           ),
         ]),
   ];
@@ -70,10 +70,10 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
   const severity = point.batch_size > 1 ? 'warning' : 'info';
   const text =
     gpu === null
-      ? said`${digits(cores!)} of ${threads!} threads busy: they wait for other programs on this machine or for each other`
+      ? said`${digits(cores!)} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
       : point.batch_size > 1
         ? said`GPU utilisation ${Math.round(percent)} %: the GPU waits for the host`
-        : said`GPU utilisation ${Math.round(percent)} %, as is usual for one sequence`;
+        : said`GPU utilisation ${Math.round(percent)} %, as usual for one sequence`;
   return [flag('low_utilization', severity, text)];
 }
 
@@ -115,8 +115,8 @@ function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag
   if (stable !== false) return [];
   const text =
     iterations.value === null
-      ? 'warm-up had not settled in some launch: the first repeats may be slow'
-      : said`warm-up had not settled after ${digits(iterations.value)} repeats in some launch: the first repeats may be slow`;
+      ? 'warm-up did not settle in some launch: the first repeats may be slow'
+      : said`warm-up did not settle after ${digits(iterations.value)} repeats in some launch: the first repeats may be slow`;
   return [flag('unstable_warmup', 'warning', text)];
 }
 
@@ -141,7 +141,7 @@ function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
       flag(
         'other_process',
         'warning',
-        said`${scope} had ${largest} compute processes: something else may have used it`,
+        said`${scope} had ${largest} compute processes: another program may have used it`,
       ),
     );
 }
@@ -150,12 +150,12 @@ export interface VariantFacts {
   workload: Workload;
   command: readonly string[];
   hardware: ManifestData['hardware'];
-  /** Memory of each GPU used before the first repeat began, at the first sample. */
+  /** Memory of each GPU used before the first repeat started, at the first sample. */
   usedBefore: { device: number; bytes: number }[];
   plan: BenchPlan;
 }
 
-/** What holds for all of a variant: its limits, its scaling, and what it should not have met. */
+/** Flags of a whole variant: limits, scaling, and unexpected conditions. */
 export function variantFlags(points: readonly BenchPointResult[], facts: VariantFacts): BenchFlag[] {
   return [...cpuByAccident(facts), ...usedBefore(facts), ...scaling(points), ...limits(points)];
 }
@@ -165,14 +165,14 @@ function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag
   const asked = command.some((word) => /^--device(=|$)/.test(word));
   if (engine === null || engine === 'onnx' || !onCpu(workload) || asked) return [];
   const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'];
-  // A vLLM built for GPUs does not start without one: where there is none, a build for CPUs was chosen.
+  // vLLM built for GPUs does not start without one, so without a GPU this is a CPU build.
   if (!gpu && engine === 'vllm') return [];
   const why = gpu ? `although this machine has ${gpu}` : 'because it found no GPU';
   return [
     flag(
       'cpu_by_accident',
       'warning',
-      `${workload.engine.name} computed on the CPU ${why}; --device cpu says that it is meant`,
+      `${workload.engine.name} computed on the CPU ${why}; --device cpu states that this is intended`,
     ),
   ];
 }
@@ -185,7 +185,7 @@ function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[
       flag(
         'other_process',
         'warning',
-        `gpu${device} had ${formatBytes(bytes)} in use before the engine was loaded: another process holds it`,
+        `gpu${device} had ${formatBytes(bytes)} in use by another process before the engine was loaded`,
       ),
     );
 }
@@ -197,13 +197,13 @@ function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
     const [low, high] = [from, to].map(({ throughput }) => throughput.output_tokens_per_s.value);
     if (!low || !high) return [];
     const gain = perDoubling(high / low, from.batch_size, to.batch_size);
-    if (gain >= leastGain) return [];
+    if (gain >= minGain) return [];
     const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${formatNumber(low)} → ${formatNumber(high)} tok/s`;
     return [flag('no_scaling', 'warning', text)];
   });
 }
 
-/** The largest batch that ran beside the smallest that did not, of every prompt and output length. */
+/** The largest batch that ran and the smallest that did not, per prompt and output length. */
 function limits(points: readonly BenchPointResult[]): BenchFlag[] {
   return points
     .filter(({ outcome }) => outcome === 'out_of_memory')

@@ -6,11 +6,11 @@ import type { BenchRows, MemoryRow, PointRow } from './rows.js';
 import type { EnergyRow, MetricRow, Telemetry } from './sampled.js';
 
 export const onCpu = (workload: Workload): boolean => workload.device === 'cpu';
-/** Device of an engine that is reached over HTTP: what it computes on is not known. */
+/** Device of an engine that is reached over HTTP: its hardware is not known. */
 export const remote = 'server';
 const thisMachine = /^https?:\/\/(localhost|127\.|\[::1\])/;
 
-/** Facts of the machine while one point ran. */
+/** Machine state during one point. */
 export function machineFigures(
   rows: Pick<BenchRows, 'memory'> & { outcomes: readonly PointRow[] },
   telemetry: Telemetry,
@@ -31,10 +31,7 @@ export function machineFigures(
     sm_clock_mhz: gpu.clock,
     cpu_cores_busy: cores
       ? figure(cores.mean, 'cores', 'telemetry: process cores_busy, timed repeats', { n: cores.n })
-      : because(
-          ['cpu_cores_busy', 'cpu'],
-          missing('no_samples', 'no host sample fell into the timed repeats'),
-        ),
+      : because(['cpu_cores_busy', 'cpu'], missing('no_samples', 'no host sample during the timed repeats')),
     joules_per_output_token:
       gpu.power.value === null
         ? gpu.power
@@ -43,7 +40,7 @@ export function machineFigures(
           : figure(
               gpu.power.value * secondsPerToken,
               'J',
-              'mean power × end to end / (batch × output tokens); prefill is in it',
+              'mean power × end to end / (batch × output tokens); includes prefill',
             ),
     kv_cache_usage:
       cache.length > 0
@@ -54,12 +51,12 @@ export function machineFigures(
           )
         : because(
             ['kv_cache_usage', 'kv_occupancy'],
-            missing('not_told', 'the engine does not tell how full its KV cache is'),
+            missing('not_told', 'the engine does not report its KV cache usage'),
           ),
   };
 }
 
-/** Why there is no figure of a GPU, should there be none. */
+/** Reason for missing GPU figures. */
 function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
   if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
   if (device === remote && !thisMachine.test(String(engine.options['url']))) {
@@ -67,7 +64,7 @@ function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
   }
   return because(
     ['gpu', 'gpu_utilization', 'telemetry'],
-    missing('not_sampled', 'no sample of a GPU fell into the timed repeats'),
+    missing('not_sampled', 'no GPU sample during the timed repeats'),
   );
 }
 
@@ -106,12 +103,12 @@ function gpuFigures(
   };
 }
 
-/** Of samples that NVML's averaging, over up to 1 s, mixes nothing else into; a share of neighbours is no figure of a point. */
+/** Utilisation from samples that NVML's averaging (up to 1 s) does not mix with neighbouring points. */
 function utilizationOf(busy: readonly MetricRow[]): Figure {
   if (busy.some(({ settled_n }) => settled_n === 0)) {
     return missing(
       'too_short',
-      'the timed repeats of this point were too short for its utilisation to be told from what ran beside them: NVML averages over up to 1 s (longer outputs, more repeats, or this point alone)',
+      'the timed repeats of this point were too short to separate its utilisation from that of other points: NVML averages over up to 1 s (use longer outputs, more repeats, or this point alone)',
     );
   }
   return figure(
@@ -122,11 +119,11 @@ function utilizationOf(busy: readonly MetricRow[]): Figure {
   );
 }
 
-/** Sampled time from which the energy counter, which drivers renew some ten times a second, tells a mean. */
+/** Sampled time from which the energy counter (updated about ten times per second) gives a mean. */
 const energySeconds = 1;
 const instantSamples = 10;
 
-/** By the energy counter, else by the power of the moment, else by NVML's mean over 1 s where nothing else is in it. */
+/** From the energy counter, else instantaneous power, else NVML's mean over 1 s if it covers only this point. */
 function powerOf(
   energy: readonly EnergyRow[],
   instant: readonly MetricRow[],
@@ -154,7 +151,7 @@ function powerOf(
   if (averaged.length === 0 || averaged.some(({ settled }) => settled === null)) {
     return missing(
       'too_short',
-      'the timed repeats of this point were too short for its power to be told from that of its neighbours (longer outputs, more repeats, or this point alone)',
+      'the timed repeats of this point were too short to separate its power from that of other points (use longer outputs, more repeats, or this point alone)',
     );
   }
   return figure(
@@ -188,28 +185,28 @@ function memoryFigure(
   because: Because,
   device: string,
 ): Figure {
-  const told = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
-  if (told.length > 0) {
-    const most = told.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
+  const known = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
+  if (known.length > 0) {
+    const most = known.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
     return figure(
       most.memory_bytes!,
       'B',
       `points.memory_bytes: ${most.memory_source ?? 'the engine'}, largest of the launches`,
       {
-        n: told.length,
+        n: known.length,
       },
     );
   }
   const unsampled = missing('no_samples', 'memory was not sampled in the timed repeats');
   const reason = because(['memory', 'memory_bytes'], unsampled);
-  // An engine on a GPU that says why its memory cannot be told: the host's pages beside it are no answer.
+  // The engine states why its GPU memory is unknown: host memory is not a substitute.
   if (device !== 'cpu' && reason !== unsampled) return reason;
   const resident = memory.find((row) => row.point === point && row.kind === 'rss' && row.device === null);
   return resident
     ? figure(
         resident.bytes,
         'B',
-        'memory: resident set of the process, largest in the timed repeats; what other points left allocated is in it',
+        'memory: resident set of the process, largest in the timed repeats; includes memory that other points left allocated',
       )
     : reason;
 }

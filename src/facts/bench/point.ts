@@ -22,12 +22,12 @@ export interface PointContext {
   telemetry: Telemetry;
   /** Decode steps are replayed CUDA graphs. */
   graphs: boolean;
-  /** Process launches that left anything of this variant. */
+  /** Process launches with any data of this variant. */
   launches: number;
   status: string;
 }
 
-/** All figures of one point of one variant. What a launch did not finish is in `text`, never averaged in. */
+/** All figures of one point of one variant. Unfinished launches are named in `text` and never averaged in. */
 export function pointResult(facts: BenchPoint, all: BenchRows, context: PointContext): BenchPointResult {
   const { plan, workload } = context;
   const of = <T extends { point: string | null }>(rows: readonly T[]) =>
@@ -83,7 +83,7 @@ export function pointResult(facts: BenchPoint, all: BenchRows, context: PointCon
   return { ...result, flags: pointFlags(result, context) };
 }
 
-/** Mean of a distribution with its interval. */
+/** Mean of a distribution, with its interval. */
 export function meanOf(spread: BenchDistribution): Figure {
   if (!('p50' in spread)) return spread;
   return figure(spread.mean, spread.unit, spread.source, {
@@ -93,7 +93,7 @@ export function meanOf(spread: BenchDistribution): Figure {
   });
 }
 
-const gravest: PointOutcome[] = ['out_of_memory', 'failed', 'stopped', 'skipped'];
+const bySeverity: PointOutcome[] = ['out_of_memory', 'failed', 'stopped', 'skipped'];
 
 function outcomeOf(
   rows: readonly PointRow[],
@@ -101,7 +101,7 @@ function outcomeOf(
   { launches, status }: PointContext,
 ): { outcome: PointOutcome; text: string | null } {
   const ended = rows.filter(({ outcome }) => outcome !== 'measured');
-  const worst = gravest.flatMap((outcome) => ended.filter((row) => row.outcome === outcome))[0];
+  const worst = bySeverity.flatMap((outcome) => ended.filter((row) => row.outcome === outcome))[0];
   if (repeats > 0) {
     const text = worst
       ? `${words(worst.outcome)} in ${ended.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
@@ -110,8 +110,8 @@ function outcomeOf(
   }
   if (worst) return { outcome: worst.outcome, text: worst.text ?? words(worst.outcome) };
   return status === 'interrupted'
-    ? { outcome: 'stopped', text: 'the run was stopped before it' }
-    : { outcome: 'failed', text: 'no launch came to it' };
+    ? { outcome: 'stopped', text: 'the run was stopped before this point' }
+    : { outcome: 'failed', text: 'no launch reached it' };
 }
 
 function words(outcome: PointOutcome): string {
@@ -123,25 +123,25 @@ function warmupOf(
   outcomes: readonly PointRow[],
   because: Because,
 ): BenchPointResult['warmup'] {
-  const told = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
+  const counted = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
   const seen = iterations.filter(({ warmup }) => warmup).length;
-  const known = outcomes.filter(({ stable }) => stable !== null);
+  const judged = outcomes.filter(({ stable }) => stable !== null);
   return {
     iterations:
-      told.length > 0
+      counted.length > 0
         ? figure(
-            mean(told.map((row) => row.warmup_iterations!)),
+            mean(counted.map((row) => row.warmup_iterations!)),
             'repeats',
             'points.warmup_iterations, mean of the launches',
             {
-              n: told.length,
+              n: counted.length,
             },
           )
         : launches > 0
           ? figure(seen / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
-          : because(['warmup'], missing('not_told', 'the engine does not tell its warm-up')),
-    stable: known.length === 0 ? null : known.every(({ stable }) => stable),
+          : because(['warmup'], missing('not_told', 'the engine does not report its warm-up')),
+    stable: judged.length === 0 ? null : judged.every(({ stable }) => stable),
   };
 }
 
@@ -167,7 +167,7 @@ export function latencies(
       undefined,
       processes,
     );
-  /** Of steps: the interval of a single launch is over the means of its repeats. */
+  /** Distribution of steps: the interval of a single launch is over the means of its repeats. */
   const overSteps = (
     names: string[],
     source: string,
@@ -269,14 +269,14 @@ function noWork(why: MissingFigure): DeviceWork {
   };
 }
 
-/** Of the watched repeat of each launch; the time it is held against is that of the clean repeats. */
+/** From the instrumented repeat of each launch, compared with the time of the clean repeats. */
 function deviceWork(
   rows: readonly DeviceWorkRow[],
   ttft: Figure,
   period: Figure,
   because: Because,
 ): DeviceWork {
-  const unwatched = missing('not_watched', "the device's work was not recorded");
+  const unwatched = missing('not_watched', 'device work was not recorded');
   const per = (
     kind: string,
     unit: string,
@@ -316,6 +316,6 @@ function deviceWork(
       'decode_kernels',
     ]),
     prefill_idle_share: idle('prefill', ttft, 'TTFT'),
-    decode_idle_share: idle('decode', period, 'period of a decode step'),
+    decode_idle_share: idle('decode', period, 'decode step period'),
   };
 }

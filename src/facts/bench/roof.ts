@@ -12,27 +12,27 @@ import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utiliza
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
 import { onCpu, remote } from './machine.js';
 
-/** Of eager programs: share of a roof that their kernels commonly reach; kernels a decoder layer; host cost of a launch. */
+/** Typical values of eager programs: share of a roof that kernels reach; kernels per decoder layer; host cost per launch. */
 const kernelEfficiency = 0.6;
 const launchesPerLayer = 42;
 const launchUs = 25;
-/** From the start of one node of a replayed CUDA graph to that of the next where kernels are too short to tell. */
+/** Period of nodes of a replayed CUDA graph if kernels are very short. */
 const nodeUs = 1.5;
-/** Operators of a CPU runtime commonly take up to this many times what their own roofs allow. */
+/** Operators of a CPU runtime commonly take up to this multiple of their own roofs. */
 const cpuExcess = 2;
 
-/** What the engine's device allows; missing for a server, which does not tell what it computes on. */
+/** Roofs of the engine's device; missing for a server, which does not report its hardware. */
 export function roofsOf(
   { workload, hardware }: Pick<ManifestData, 'hardware'> & { workload: Workload },
   rooflines: { cpu: MachineRoofline | null; gpu: GpuRoofline | null },
 ): UtilizationRoofs | MissingFigure {
   if (workload.device === remote) {
-    return missing('remote', 'a server does not tell what it computes on');
+    return missing('remote', 'a server does not report its hardware');
   }
   return utilizationRoofs({ workload, hardware }, rooflines, { onCpu: onCpu(workload) });
 }
 
-/** Whether a variant replays its decode steps as CUDA graphs, by its engine's arguments: vLLM does unless told otherwise. */
+/** Whether a variant replays its decode steps as CUDA graphs, by its engine's arguments: vLLM does by default. */
 export function usesGraphs(workload: Workload, engineArgs: Record<string, string>): boolean {
   if (onCpu(workload) || workload.device === remote) return false;
   const { name } = workload.engine;
@@ -42,7 +42,7 @@ export function usesGraphs(workload: Workload, engineArgs: Record<string, string
 
 type Utilization = Pick<BenchPointResult, 'model_utilization' | 'expected'>;
 
-/** MFU, MBU, bound, and the range that the roofline leads one to expect, of one point. */
+/** MFU, MBU, bound, and the range predicted from the roofline, of one point. */
 export function pointRoof(
   point: BenchPoint,
   measured: { ttft: Figure; tpot: Figure; decodeKernels: Figure; graphs: boolean },
@@ -84,7 +84,7 @@ export function pointRoof(
   };
 }
 
-/** Prefill is launched kernel by kernel also where decode is a graph: prompts have any length. */
+/** Prefill is launched kernel by kernel even if decode is a graph: prompts have any length. */
 interface Launched {
   kernels: Figure;
   graphs: boolean;
@@ -139,7 +139,7 @@ function stageRoof(
   };
 }
 
-/** From the roofline to what programs without fused operators commonly take; how is told with it. */
+/** Range from the roofline to the typical time of programs without fused operators; `how` states the computation. */
 function expectation(
   low: number,
   oneByOneMs: number,
@@ -153,14 +153,14 @@ function expectation(
       unit: 'ms',
       low,
       high: cpuExcess * oneByOneMs,
-      how: `${lowest}; high = ${cpuExcess} × Σ over operations max(F/P, B/BW): operation after operation, each at half its roof`,
+      how: `${lowest}; high = ${cpuExcess} × Σ over operations max(F/P, B/BW): one operation at a time, each at half its roof`,
     };
   }
   const launches = kernels.value ?? launchesPerLayer * layers;
   const counted =
     kernels.value === null
-      ? `${launchesPerLayer} a layer × ${layers} layers assumed`
-      : 'of a decode step, counted';
+      ? `${launchesPerLayer} per layer × ${layers} layers assumed`
+      : 'counted in a decode step';
   if (graphs) {
     return {
       unit: 'ms',

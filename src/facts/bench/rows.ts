@@ -48,7 +48,7 @@ export interface PrefillRow {
   device_ms: number;
 }
 
-/** Most memory of a kind while a point's timed repeats ran; device null is the host. */
+/** Peak memory of a kind during a point's timed repeats; device null is the host. */
 export interface MemoryRow {
   point: string;
   device: number | null;
@@ -56,7 +56,7 @@ export interface MemoryRow {
   bytes: number;
 }
 
-/** Rows of one variant (an execution); of several ranks the first speaks. */
+/** Rows of one variant (an execution), from the first rank. */
 export interface BenchRows {
   iterations: IterationRow[];
   points: PointRow[];
@@ -66,7 +66,7 @@ export interface BenchRows {
   memory: MemoryRow[];
 }
 
-/** Repeats of an execution in order; of several ranks the first speaks. */
+/** Repeats of an execution in order, from the first rank. */
 export const repeatRows = (
   database: SessionDatabase,
   executionId: string,

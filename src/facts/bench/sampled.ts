@@ -9,12 +9,12 @@ export interface MetricRow {
   mean: number;
   n: number;
   largest: number;
-  /** Samples from 1 s after the point began without a break: NVML's means over the last second hold nothing else. */
+  /** Samples from 1 s after an unbroken start of the point: NVML's 1 s means cover only this point. */
   settled: number | null;
   settled_n: number;
 }
 
-/** Samples in which a reason held the clocks down, of all that were taken in a point's timed repeats. */
+/** Share of samples with a throttle reason in a point's timed repeats. */
 export interface ThrottleRow {
   point: string;
   scope: string;
@@ -40,10 +40,10 @@ export interface Telemetry {
 
 /** NVML gives power as the mean of the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilisation of up to one. */
 const averagedNs = 1e9;
-/** Repeats of a point with less time between them count as running without a break. */
+/** Repeats with less time between them count as unbroken. */
 const breakNs = 1e8;
 
-/** Timed repeats of each point, each with the begin of the unbroken stretch of that point it lies in. */
+/** Timed repeats of each point, with the start of their unbroken stretch. */
 const spans = `runs AS (
     SELECT point, coalesce(warmup, false) AS warmup, start_ns, end_ns,
            CASE WHEN lag(point) OVER w = point AND start_ns - lag(end_ns) OVER w < ${breakNs} THEN 0 ELSE 1 END AS begins
@@ -55,7 +55,7 @@ const spans = `runs AS (
     FROM telemetry t JOIN spans s ON NOT s.warmup AND t.t_ns BETWEEN s.start_ns AND s.end_ns
     WHERE t.execution_id = $1 AND t.value IS NOT NULL AND t.scope NOT SIMILAR TO 'cpu\\d+')`;
 
-/** What was sampled while a variant's timed repeats ran; samples between them are in nothing. */
+/** Samples during a variant's timed repeats; samples between them are ignored. */
 export async function benchTelemetry(
   database: SessionDatabase,
   executionId: string,
@@ -93,7 +93,7 @@ export async function benchTelemetry(
   return { metrics, energy, throttled, gpus };
 }
 
-/** Every GPU of the host is sampled; the engine's are those that worked most. */
+/** Every GPU of the host is sampled; the engine's are the busiest ones. */
 function usedGpus(rows: readonly (MetricRow | EnergyRow)[], devices: number): string[] {
   const work = new Map<string, number>();
   for (const row of rows) {

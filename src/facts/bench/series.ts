@@ -5,7 +5,7 @@ import { notSeries, seriesOf } from '../sampled-metrics.js';
 const pointsShown = 600;
 const left = ['compute_processes', ...notSeries].map((metric) => `'${metric}'`).join(', ');
 
-/** Host and GPUs over the whole session, thinned by means of equal spans; times in ms since the session began. */
+/** Host and GPUs over the whole session, thinned by means of equal spans; times in ms since the session started. */
 export async function benchSeries(database: SessionDatabase): Promise<NonNullable<BenchResult['telemetry']>> {
   const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH samples AS (

@@ -4,7 +4,7 @@ import { mean } from '../../model/statistics.js';
 export type Size = 'batch_size' | 'input_len' | 'output_len';
 type Timed = NonNullable<BenchPointResult['repeats']>[number];
 
-/** Points that differ in one size only, ascending; the largest such set, null when none has two. */
+/** Points that differ only in one size, ascending; the largest such set, null if none has two points. */
 export function sweepOver(points: readonly BenchPointResult[], size: Size): BenchPointResult[] | null {
   const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
   const groups = new Map<string, BenchPointResult[]>();
@@ -17,7 +17,7 @@ export function sweepOver(points: readonly BenchPointResult[], size: Size): Benc
   return largest && largest.length > 1 ? largest.toSorted((x, y) => x[size] - y[size]) : null;
 }
 
-/** The point that speaks for a single request: that of `bench latency`, else the smallest batch measured. */
+/** The point that represents a single request: that of `bench latency`, else the smallest batch. */
 export function referencePoint(points: readonly BenchPointResult[]): BenchPointResult | null {
   const measured = points.filter(({ outcome }) => outcome === 'measured');
   return (

@@ -35,7 +35,7 @@ interface Comparison {
   real: boolean;
 }
 
-/** Each variant against the first, at every point that both have. */
+/** Compares each variant with the first, at all common points. */
 export function variantAnswers(variants: readonly BenchVariant[]): BenchAnswer[] {
   const [base, ...others] = variants;
   return base ? others.map((other) => comparison(base, other)) : [];
@@ -56,7 +56,7 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   });
   if (pairs.length === 0) return nothing('no point was measured with both');
   if (base.launches < 2 || other.launches < 2) {
-    return nothing('whether a difference is real can be told from two launches of each on (--launches)');
+    return nothing('at least two launches of each are needed to test a difference (--launches)');
   }
   const tested = compared.flatMap(({ name, key, of }) =>
     pairs.flatMap(([from, to]) => {
@@ -93,13 +93,13 @@ function comparisonWords({ name, test, real }: Comparison, all: number): string 
   if (real) return `${name} ${ratio} (95 % ${interval})`;
   if (test.ci95[0] <= 1 && test.ci95[1] >= 1)
     return `${name} no real difference (${ratio}, 95 % ${interval})`;
-  // By itself it is one; among so many comparisons chance makes one, too.
-  return `${name} ${ratio} (95 % ${interval} by itself; too few launches to be sure among ${all} comparisons)`;
+  // Significant alone, but not after correction for multiple comparisons.
+  return `${name} ${ratio} (95 % ${interval} alone; too few launches for significance among ${all} comparisons)`;
 }
 
-/** The other points in a line a metric: how far the ratios reach, and how many of them are real. */
+/** The other points, one line per metric: range of the ratios, and how many are significant. */
 function restWords(rest: readonly Comparison[]): string {
-  const told = compared.flatMap(({ name }) => {
+  const parts = compared.flatMap(({ name }) => {
     const own = rest.filter((one) => one.name === name);
     if (own.length === 0) return [];
     const ratios = own.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
@@ -107,5 +107,5 @@ function restWords(rest: readonly Comparison[]): string {
     const real = own.filter((one) => one.real).length;
     return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${own.length} real)`];
   });
-  return told.length === 0 ? '' : `At the other points ${listed(told)}.`;
+  return parts.length === 0 ? '' : `At the other points ${listed(parts)}.`;
 }

@@ -7,7 +7,7 @@ export const pointWords = ({
   output_len,
 }: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} → ${output_len}`;
 
-/** A sentence as part of another: without its full stop, and its first word small where that is no name. */
+/** A sentence as part of another: no full stop, first word in lower case unless it is a name. */
 export const unended = (text: string): string =>
   text
     .trimEnd()

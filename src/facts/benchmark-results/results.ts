@@ -30,7 +30,7 @@ interface RequestRow {
   failed: number;
 }
 
-/** Imported results of other benchmark tools. @throws E_USAGE when the session holds none */
+/** Imported results of other benchmark tools. @throws E_USAGE if the session has none */
 export async function analyzeResults(session: Session): Promise<Document<BenchmarkResults>> {
   const { manifest } = session;
   requireSubject(session, 'results');
@@ -47,13 +47,13 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
         return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
       })
       .filter(({ points }) => points.length > 0);
-    const told = {
+    const identity = {
       id: session.id,
       name: session.user.name,
       title: manifest.title,
       started_at: manifest.started_at,
     };
-    return document('results', resultsVersion, { session: told, captures }, session.issues);
+    return document('results', resultsVersion, { session: identity, captures }, session.issues);
   } finally {
     await database.close();
   }
@@ -67,7 +67,7 @@ async function requestCounts(database: SessionDatabase): Promise<Map<string, Req
   return new Map(rows.map((row) => [row.capture_id, row]));
 }
 
-/** Requests are counted where a file has one point: rows do not tell theirs. */
+/** Requests are only counted if a file has one point, because rows do not name theirs. */
 function pointsOf(rows: readonly MetricRow[], requests: RequestRow | null): BenchmarkPoint[] {
   const points = [...new Set(rows.map(({ point }) => point))].sort((a, b) => a - b);
   return points.map((point) => {
@@ -103,7 +103,7 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
 
 const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
 
-/** Ours first, in the order in which a request meets them. */
+/** Our metrics first, in request order. */
 export function rank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
   const known = order.indexOf(name);
   if (known >= 0) return known;

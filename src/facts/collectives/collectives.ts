@@ -42,8 +42,8 @@ interface CompleteRow extends Group {
 type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
 
 /**
- * Collectives that NCCL recorded itself, by operation, size and ranks: times, bandwidths as nccl-tests defines them, which
- * part of the calls was recorded, and which rank the others wait for.
+ * Collectives recorded by NCCL, by operation, size and ranks: times, bandwidths as nccl-tests defines them, recorded share of
+ * the calls, and the rank that the others wait for.
  */
 export async function analyzeCollectives(session: Session): Promise<Document<CollectivesResult>> {
   const database = await session.connect();
@@ -129,7 +129,7 @@ function group(
     bus_bandwidth: bandwidth(row, p50, 'bus'),
     complete: complete?.complete ?? 0,
     transfer_p50_ns: transfer,
-    waiting_p50_ns: over(complete?.waiting, 'median of the longest less the shortest time over ranks'),
+    waiting_p50_ns: over(complete?.waiting, 'median of the longest minus the shortest time over ranks'),
     transfer_bus_bandwidth: transferBus,
     of_roof: ofRoof(row, transferBus, roof),
     longest: shareOf(longest),
@@ -145,15 +145,14 @@ function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'alg
   if (time.value === null) return time;
   const traffic = collectiveTraffic(operation, bytes, ranks);
   if (traffic === null) return missing('no_definition', 'nccl-tests defines no bandwidth for this operation');
-  if (traffic[which] === 0 || time.value === 0)
-    return missing('no_traffic', 'nothing is moved between ranks');
+  if (traffic[which] === 0 || time.value === 0) return missing('no_traffic', 'no data moves between ranks');
   return figure(traffic[which] / (time.value / 1e9), 'B/s', `nccl-tests ${which} bytes over: ${time.source}`);
 }
 
 function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {
-  if (roof === null) return missing('no_roofline', 'no bus bandwidth was measured: inferscope roofline');
+  if (roof === null) return missing('no_roofline', 'no bus bandwidth was measured (run inferscope roofline)');
   if (roof.ranks !== ranks || nodes === null || nodes > 1)
-    return missing('other_ranks', `the roofline is of ${roof.ranks} GPUs of one host`);
+    return missing('other_ranks', `the roofline was measured on ${roof.ranks} GPUs of one host`);
   if (bus.value === null) return bus;
   if (roof.bus_bytes_per_s === null) return missing('no_roofline', 'the roofline has no bus bandwidth');
   return figure(bus.value / roof.bus_bytes_per_s, 'ratio', 'bus bandwidth over the largest of the roofline');
@@ -181,7 +180,7 @@ const tolerance = 0.001;
 function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
   const list: Issue[] = [];
   if (repeated > 0) {
-    const text = 'Records that are there twice count once: a log was imported again.';
+    const text = 'Duplicate records count once: a log was imported twice.';
     list.push({ code: 'collectives_repeated', severity: 'warning', text, count: repeated });
   }
   const differ = rows.filter((row) => {
@@ -190,7 +189,7 @@ function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
     return row.least_bus_bytes < bus * (1 - tolerance) || row.most_bus_bytes > bus * (1 + tolerance);
   });
   if (differ.length > 0) {
-    const text = `The bus bandwidth in the logs is not that of nccl-tests' definition for ${[...new Set(differ.map(({ operation }) => operation))].join(', ')}; ours is computed from size, ranks and time.`;
+    const text = `The bus bandwidth in the logs does not match nccl-tests' definition for ${[...new Set(differ.map(({ operation }) => operation))].join(', ')}; ours is computed from size, ranks and time.`;
     list.push({ code: 'collectives_bandwidth_differs', severity: 'warning', text, count: differ.length });
   }
   return list;

@@ -1,4 +1,4 @@
-/** Operations that no rank leaves before the last one has arrived. */
+/** Operations that no rank leaves before the last rank has arrived. */
 const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter')";
 
 /**

@@ -26,10 +26,10 @@ export function speedOfLightBound(metrics: Metrics): Bound {
   if (sm < latency && memory < latency) {
     const waves = valueOf(metrics, 'launch__waves_per_multiprocessor');
     if (waves !== null && waves < 1) {
-      const text = `${numbers}: the grid is too small, it fills ${part(waves)} of one wave of blocks.`;
+      const text = `${numbers}: the grid is too small: it fills ${part(waves)} of one wave of blocks.`;
       return { by: 'latency', cause: 'grid_too_small', text };
     }
-    const text = `${numbers}: both under ${latency} %, it waits for latencies most of the time.`;
+    const text = `${numbers}: both under ${latency} %: latency-bound.`;
     return { by: 'latency', cause: 'low_throughput', text };
   }
   if (Math.abs(sm - memory) < lead) {
@@ -41,5 +41,5 @@ export function speedOfLightBound(metrics: Metrics): Bound {
 export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';
 export const memoryThroughput = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed';
 
-/** ncu rounds to hundredths: 0.00 is less than that, not none. */
+/** ncu rounds to hundredths: 0.00 means less than that. */
 const part = (waves: number) => (waves < 0.005 ? 'under 1 %' : `${formatPercent(waves)}`);

@@ -8,12 +8,12 @@ import { tensorPipe } from './flop.js';
 import { devicesOf, type KernelGroup, kernelGroups, launchesOf } from './kernel-groups.js';
 import { occupancy } from './occupancy.js';
 import { kernelRoofline } from './roofline.js';
-import { stageReader, stagesTold } from './stages.js';
+import { stageReader, stageNames } from './stages.js';
 import { stalls } from './stalls.js';
 
 /**
- * What holds each kernel back, by the hardware's counters (ncu). Kernels of different captures are never put together.
- * Durations are those under ncu: caches flushed, clocks perhaps locked; a run's own times are in `kernels`.
+ * Limiters of each kernel from hardware counters (ncu). Kernels of different captures are never combined. Durations are those
+ * under ncu (caches flushed, clocks possibly locked); normal run times are in `kernels`.
  */
 export async function analyzeCounters(session: Session): Promise<Document<CountersResult>> {
   const database = await session.connect();
@@ -23,7 +23,7 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
     const { launches, total } = await launchesOf(database, groups);
     const data = {
       devices: await devicesOf(database),
-      kernels: groups.map((group) => ({ ...kernel(group), stage: stagesTold(group.nvtx_paths, stageOf) })),
+      kernels: groups.map((group) => ({ ...kernel(group), stage: stageNames(group.nvtx_paths, stageOf) })),
       launches,
       launches_total: total,
     };
@@ -79,7 +79,7 @@ function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCount
   };
 }
 
-/** The whole, or its parts: what the driver keeps for itself, static and dynamic. */
+/** Total shared memory, or its parts: driver, static and dynamic. */
 function sharedMemory(metrics: Metrics) {
   const whole = metricFigure(metrics, 'launch__shared_mem_per_block', 'B');
   if (whole.value !== null) return whole;
@@ -99,7 +99,7 @@ function issues({ kernels, launches, launches_total }: CountersResult): Issue[] 
     list.push({ code: 'no_counters', severity: 'info', text });
   }
   if (launches_total > launches.length) {
-    const text = 'Launches beyond the first 2000 are in the means, not in the list.';
+    const text = 'Launches after the first 2000 are included in the means, not in the list.';
     list.push({
       code: 'launches_not_listed',
       severity: 'info',

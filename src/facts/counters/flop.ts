@@ -5,7 +5,7 @@ import { formatQuantity } from '../../vocabulary/format.js';
 
 type Unit = KernelRoofline['flop_by_unit'][number]['unit'];
 
-/** Which tensor instructions do the work on an architecture; without their counters a sum of others is not the FLOP. */
+/** Tensor instructions in use per architecture; without their counters the FLOP count is unknown. */
 const tensorCounters: Record<number, { needs: RegExp; name: string }> = {
   8: { needs: /^sm__ops_path_tensor_/, name: 'sm__ops_path_tensor_src_*' },
   9: { needs: /^sm__ops_path_tensor_(op_hgmma_)?src_/, name: 'sm__ops_path_tensor_op_hgmma_src_*' },
@@ -15,13 +15,13 @@ const tensorCounters: Record<number, { needs: RegExp; name: string }> = {
 
 /** Integer and one-bit products are operations, not FLOP. */
 const integer = /src_u?int\d|_[ib]g?mma_/;
-/** Instruction, where the metric is of one, and the type of the inputs. */
+/** Instruction (if the metric is for one) and input type. */
 const tensorSum = /^sm__ops_path_tensor_(op_[a-z]+_)?src_([a-z]+\d+)\w*\.sum$/;
 
-/** A tensor pipe this busy with no operation counted: the counters are of another instruction than the one used. */
+/** A tensor pipe this busy without counted operations: the counters are for another instruction. */
 const busyPercent = 5;
 
-/** FLOP of a launch by the unit that made them. `seconds` is the duration of a launch. */
+/** FLOP of a launch per unit. `seconds` is the duration of a launch. */
 export function flopByUnit(metrics: Metrics, seconds: number | null): { unit: Unit; flop: Figure }[] {
   const vector = (add: string, multiply: string, fma: string, width: number) =>
     combine(
@@ -73,7 +73,7 @@ function tensorFlop(metrics: Metrics): Figure {
   if (flop === 0 && pipe !== null && pipe >= busyPercent) {
     return missing(
       'tensor_not_counted',
-      `the tensor pipe was busy ${formatQuantity(pipe, '%')} and no operation was counted: a type or instruction without a counter here`,
+      `the tensor pipe was busy ${formatQuantity(pipe, '%')} and no operation was counted: its type or instruction has no counter here`,
     );
   }
   const used = counted.filter(({ value }) => value > 0).map(({ name }) => name);
@@ -82,7 +82,7 @@ function tensorFlop(metrics: Metrics): Figure {
 
 export const tensorPipe = 'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed';
 
-/** Executed thread instructions: the sum, or ncu's rate a cycle × cycles a second × time, as its roofline has it. */
+/** Executed thread instructions: the sum, or ncu's rate per cycle × cycles per second × time, as in its roofline. */
 function threadInstructions(metrics: Metrics, op: string, seconds: number | null): Figure {
   const metric = `smsp__sass_thread_inst_executed_op_${op}_pred_on.sum`;
   const sum = valueOf(metrics, metric);

@@ -22,7 +22,7 @@ const dimensions = (kind: 'grid' | 'block') =>
     .map((axis) => `CAST(max(value) FILTER (WHERE metric = 'launch__${kind}_dim_${axis}') AS BIGINT)`)
     .join(', ')})`;
 
-/** One row a launch, with the number of its group. */
+/** One row per launch, with the number of its group. */
 const launchSql = `
   SELECT *, dense_rank() OVER (ORDER BY execution_id, capture_id, kernel_name, grid, block, device) - 1 AS key FROM (
     SELECT execution_id, capture_id, pid, device, kernel_name, launch_ordinal, any_value(nvtx_path) AS nvtx_path,
@@ -81,7 +81,7 @@ export async function kernelGroups(database: SessionDatabase): Promise<KernelGro
   return groups;
 }
 
-/** What the analysis reads, of the two thousand metrics of a full set. */
+/** Metrics that the analysis reads, out of about 2000 in a full set. */
 const usedMetrics = `^(${[
   'gpu__time_duration\\.sum',
   '(sm__throughput|gpu__compute_memory_throughput|gpu__dram_throughput|dram__throughput)\\.avg\\.pct_of_peak_sustained_elapsed',

@@ -7,7 +7,7 @@ export interface Mean {
   sd: number | null;
 }
 
-/** Means of a kernel's counters by metric name; a metric whose values are all null is not there. */
+/** Means of a kernel's counters by metric name; metrics with only null values are left out. */
 export type Metrics = ReadonlyMap<string, Mean>;
 
 /** The first of these metrics that was collected, as a figure. */

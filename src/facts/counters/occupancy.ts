@@ -5,11 +5,11 @@ const resources = {
   registers: 'registers',
   shared_mem: 'shared memory',
   warps: 'block size (warps)',
-  blocks: 'blocks an SM holds',
+  blocks: 'blocks per SM',
   barriers: 'barriers',
 };
 
-/** What holds occupancy down: the resource by which an SM can hold the fewest blocks. */
+/** The occupancy limiter: the resource that allows the fewest blocks per SM. */
 export function occupancy(metrics: Metrics): Occupancy {
   const limits = Object.entries(resources)
     .flatMap(([key, resource]) => {

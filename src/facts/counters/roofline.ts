@@ -16,7 +16,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
   const bytes = dramBytes(metrics, seconds);
   const intensity: Figure =
     bytes.value === 0
-      ? missing('no_dram_traffic', 'no byte went to or came from DRAM: all of it was in the caches')
+      ? missing('no_dram_traffic', 'no DRAM traffic: all data was in the caches')
       : combine([flop, bytes], 'FLOP/B', 'FLOP / DRAM bytes', ([f, b]) => f! / b!);
   const achieved = combine([flop, time], 'FLOP/s', 'FLOP / duration', ([f, s]) => f! / s!);
   const busiest = units
@@ -27,7 +27,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
       ? flop
       : busiest
         ? peakOf(metrics, busiest.unit)
-        : missing('no_flop', 'it makes no floating-point operation');
+        : missing('no_flop', 'it has no floating-point operations');
   const bandwidth = combine(
     [of(metrics, 'dram__bytes.sum.peak_sustained'), of(metrics, 'dram__cycles_elapsed.avg.per_second')],
     'B/s',
@@ -56,8 +56,8 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
 }
 
 /**
- * The sum over the units. Where tensor work was counted and other units were not, tensor work alone stands for it: the
- * source says so, and beside a matrix product the rest is small. Without tensor work every unit must be known.
+ * The sum over the units. If only tensor work was counted, it is used alone: the source states this, and other work is small
+ * compared with a matrix product. Without tensor work every unit must be known.
  */
 function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
   const tensor = units.find(({ unit }) => unit === 'tensor')?.flop.value ?? 0;

@@ -1,12 +1,12 @@
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Phases of a model's pass, then what encloses them: a decode step in a warm-up is told as decode. */
+/** Phases of a forward pass, then enclosing phases: a decode step in a warm-up counts as decode. */
 const kinds = ['sampling', 'decode', 'prefill', 'mixed', 'load', 'warmup'] as const;
 const words = new RegExp(`(?<![a-z])(${kinds.join('|')})(?![a-z])`, 'i');
 
 /**
- * Reads the phase from the NVTX ranges around a profiled launch ("outer / inner"): by the names that the session's own
- * timeline knows as stages, else by a phase's plain name in a range's name.
+ * The phase of a profiled launch from its enclosing NVTX ranges ("outer / inner"): by stage names of the session's own
+ * timeline, else by a phase name within a range name.
  */
 export async function stageReader(database: SessionDatabase): Promise<(path: string) => string | null> {
   const rows = await database.query<{ raw_name: string; kind: string }>(
@@ -21,11 +21,11 @@ export async function stageReader(database: SessionDatabase): Promise<(path: str
   };
 }
 
-/** The phases of several paths, each once: "decode", "decode and prefill"; null where none is told. */
-export function stagesTold(
+/** The phases of several paths, each once: "decode", "decode and prefill"; null if none is known. */
+export function stageNames(
   paths: readonly string[],
   stageOf: (path: string) => string | null,
 ): string | null {
-  const told = [...new Set(paths.map(stageOf).filter((stage) => stage !== null))].sort();
-  return told.length === 0 ? null : told.join(' and ');
+  const stated = [...new Set(paths.map(stageOf).filter((stage) => stage !== null))].sort();
+  return stated.length === 0 ? null : stated.join(' and ');
 }

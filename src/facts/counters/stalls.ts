@@ -6,9 +6,9 @@ const sampled = /^smsp__pcsamp_warps_issue_stalled_(\w+?)$/;
 const shown = 5;
 
 /**
- * What warps wait for. A warp takes `smsp__average_warp_latency_per_inst_issued` cycles from one instruction to the
- * next; the ratios are the warps in each state a cycle with an issue, and sum to it. "selected" is the cycle of the
- * issue itself, no stall, but part of the whole. Without the ratios the program-counter samples tell the shares.
+ * Warp stall reasons. A warp takes `smsp__average_warp_latency_per_inst_issued` cycles from one instruction to the
+ * next; the ratios are the warps in each state per issue-active cycle, and sum to it. "selected" is the cycle of the
+ * issue itself, no stall, but part of the whole. Without the ratios, program-counter samples give the shares.
  */
 export function stalls(metrics: Metrics): { stalls: Stall[]; missing: string | null } {
   const ratios = states(metrics, perIssue);

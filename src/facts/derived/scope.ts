@@ -50,7 +50,7 @@ export async function traceScope(
   if (counts.length === 0) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no GPU timeline`,
-      why: 'Its captures hold no device kernels.',
+      why: 'Its captures have no device kernels.',
       fix: 'Record one: inferscope run --evaluator nsys -- command, or inferscope import FILE.',
     });
   }
@@ -139,12 +139,12 @@ async function chooseSource(
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, device ${device ?? 'any'}`,
       why: `It has ${[...new Set(counts.map((row) => `rank ${row.rank ?? '–'} device ${row.device ?? '–'}`))].join(', ')}.`,
-      fix: 'Leave --rank and --device out, or give one of these.',
+      fix: 'Omit --rank and --device, or give one of these.',
     });
   }
   if (own.length > 1) {
     why.push(
-      `Shown is rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, which computed longest of ${own.length}; ranks and devices are never added up.`,
+      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the longest compute time of ${own.length}; ranks and devices are never summed.`,
     );
   }
   const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');
@@ -157,8 +157,8 @@ async function chooseSource(
   const timing = timed && timed.execution_id !== chosen.execution_id ? timed : null;
   why.push(
     timing
-      ? `Stages that the clean execution (${timing.execution_id}) timed have its times, the others hold what the profiler added.`
-      : 'No clean execution with stages is in the session: times hold what the profiler added.',
+      ? `Stages timed in the clean execution (${timing.execution_id}) have its times; the others include profiler overhead.`
+      : 'The session has no clean execution with stages: times include profiler overhead.',
   );
   const purposeOf = (id: string) =>
     manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leastP, neededEach, rankTest } from './rank-test.js';
+import { minP, neededEach, rankTest } from './rank-test.js';
 
 const before = [10.1, 10.3, 9.9, 10.2];
 const after = [11.0, 10.6, 11.3, 10.9, 11.1];
@@ -54,9 +54,9 @@ test('many values: normal approximation with ties and continuity, as scipy has i
 });
 
 test('what ranks can reach: 2 / C(n + m, n)', () => {
-  expect(leastP(3, 3)).toBeCloseTo(0.1, 14);
-  expect(leastP(4, 4)).toBeCloseTo(2 / 70, 14);
-  expect(leastP(5, 4)).toBeCloseTo(2 / 126, 14);
+  expect(minP(3, 3)).toBeCloseTo(0.1, 14);
+  expect(minP(4, 4)).toBeCloseTo(2 / 70, 14);
+  expect(minP(5, 4)).toBeCloseTo(2 / 126, 14);
   // 2/70 · 1 < 0.05; 2/70 · 2 > 0.05 but 2/252 · 6 < 0.05; 2/924 · 20 < 0.05.
   expect([1, 2, 6, 7, 20, 23].map(neededEach)).toEqual([4, 5, 5, 6, 6, 6]);
   expect(rankTest([1, 2, 3], [10, 20, 30])).toMatchObject({ p: 0.1, ci95: null });

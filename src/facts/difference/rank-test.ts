@@ -42,7 +42,7 @@ export function rankTest(from: readonly number[], to: readonly number[]): RankTe
 }
 
 /** The smallest p that ranks can give: the two most extreme of all arrangements. */
-export function leastP(n: number, m: number): number {
+export function minP(n: number, m: number): number {
   let arrangements = 1;
   for (let i = 1; i <= n; i++) arrangements = (arrangements * (m + i)) / i;
   return Math.min(1, 2 / arrangements);
@@ -51,7 +51,7 @@ export function leastP(n: number, m: number): number {
 /** Values on each side with which ranks can reach 0.05 after Holm's correction for this many metrics. */
 export function neededEach(metrics: number): number {
   let each = 2;
-  while (leastP(each, each) * Math.max(1, metrics) >= 0.05) each++;
+  while (minP(each, each) * Math.max(1, metrics) >= 0.05) each++;
   return each;
 }
 

@@ -123,7 +123,7 @@ function issuesOf(
     issues.push({
       code: 'headers_not_read',
       severity: 'warning',
-      text: `The files' headers were not read, sizes are those of the config: ${withoutWeights}`,
+      text: `The files' headers were not read; sizes come from the config: ${withoutWeights}`,
     });
   }
   const held = weights?.parameters ?? null;
@@ -131,7 +131,7 @@ function issuesOf(
     issues.push({
       code: 'files_differ',
       severity: 'warning',
-      text: `The files hold ${held} parameters and the config means ${parameters}: the files' are taken for the weights.`,
+      text: `The files have ${held} parameters and the config implies ${parameters}: the files are used for the weights.`,
     });
   }
   return issues;

@@ -216,11 +216,13 @@ test('operators: where their matrices stand', () => {
 
 test('alignment: 16 bytes of K and N', () => {
   const shape = { m: 3, n: 50_257, k: 768, batch: 1 };
-  expect(alignmentFaults(shape, 'float16')).toEqual(['N = 50257 is no multiple of 8 (16 bytes of float16)']);
+  expect(alignmentFaults(shape, 'float16')).toEqual([
+    'N = 50257 is not a multiple of 8 (16 bytes of float16)',
+  ]);
   expect(alignmentFaults({ ...shape, n: 50_264 }, 'float16')).toEqual([]);
   expect(alignmentFaults({ ...shape, n: 50_264 }, 'float8_e4m3')).toHaveLength(1);
   expect(alignmentFaults({ ...shape, k: 770, n: 4 }, 'float32')).toEqual([
-    'K = 770 is no multiple of 4 (16 bytes of float32)',
+    'K = 770 is not a multiple of 4 (16 bytes of float32)',
   ]);
   expect(alignmentFaults(shape, 'float64')).toEqual([]);
 });

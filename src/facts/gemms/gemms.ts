@@ -54,15 +54,15 @@ interface Device {
 }
 
 async function deviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
-  const { name: gpu, smCount: told } = deviceOf(session.manifest);
+  const { name: gpu, smCount: stated } = deviceOf(session.manifest);
   const roofs = gpuRoofs(gpu, await storedGpuRoofline(session));
-  if (told.value !== null) return { gpu, roofs, smCount: told };
+  if (stated.value !== null) return { gpu, roofs, smCount: stated };
   const [row] = await database.query<{ n: number | null }>(
     `SELECT max(value) AS n FROM counters WHERE metric IN ('launch__sm_count', 'device__attribute_multiprocessor_count')`,
   );
   const smCount = row?.n
     ? figure(row.n, 'SMs', 'counters: launch__sm_count')
-    : missing('no_sm_count', 'no capture of the session tells how many SMs the GPU has');
+    : missing('no_sm_count', 'no capture of the session has the number of SMs');
   return { gpu, roofs, smCount };
 }
 
@@ -110,7 +110,7 @@ const sourceOf = (value: Figure) => (value.value === null ? '' : value.source);
 function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
   const { execution_id, capture_id, m, n, k, batch, dtype, calls } = shape;
   const times = shape.timed_calls;
-  const none = missing('no_kernels', 'no kernel is known to belong to these operators');
+  const none = missing('no_kernels', 'no kernels are known for these operators');
   const mean =
     times === 0 ? none : figure(shape.time_ns / times, 'ns', 'mean time of its kernels', { n: times });
   return {
@@ -183,11 +183,11 @@ function byTimeThenFlop(x: Gemm, y: Gemm): number {
 function issues(gemms: readonly Gemm[], withoutShapes: number, stage: string | null): Issue[] {
   const list: Issue[] = [];
   if (gemms.length === 0 && stage !== null) {
-    const text = `No matrix product with a known shape ran in a stage of kind ${stage}; logs do not tell stages.`;
+    const text = `No matrix product with a known shape ran in a stage of kind ${stage}; logs have no stages.`;
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });
   } else if (gemms.length === 0) {
     const text =
-      'No shape of a matrix product is known: profile with recorded shapes (inferscope run --evaluator torch) or with --gemm-log.';
+      'No matrix product has a known shape: record shapes with inferscope run --evaluator torch or --gemm-log.';
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });
   }
   if (withoutShapes > 0) {
@@ -197,7 +197,7 @@ function issues(gemms: readonly Gemm[], withoutShapes: number, stage: string | n
   }
   if (new Set(gemms.map(({ capture_id }) => capture_id)).size > 1) {
     const text =
-      'Several captures tell shapes, perhaps of the same calls (cuBLAS calls cuBLASLt): rows of different captures are not summed.';
+      'Several captures have shapes, possibly for the same calls (cuBLAS calls cuBLASLt): rows of different captures are not summed.';
     list.push({ code: 'several_gemm_sources', severity: 'info', text });
   }
   return list;

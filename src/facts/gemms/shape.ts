@@ -88,6 +88,6 @@ export function alignmentFaults({ n, k }: GemmShape, dtype: string | null): stri
   return Object.entries({ K: k, N: n })
     .filter(([, size]) => size % multiple !== 0)
     .map(
-      ([dimension, size]) => `${dimension} = ${size} is no multiple of ${multiple} (16 bytes of ${dtype})`,
+      ([dimension, size]) => `${dimension} = ${size} is not a multiple of ${multiple} (16 bytes of ${dtype})`,
     );
 }

@@ -24,7 +24,7 @@ export function tiling(
   const covered = across * alongN * down * alongM;
   const tiles: Figure =
     splits === null
-      ? missing('split_k', 'the kernel splits K over several thread blocks; its name does not tell how many')
+      ? missing('split_k', 'the kernel splits K over several thread blocks; their number is not in its name')
       : figure(
           across * down * shape.batch * splits,
           'tiles',

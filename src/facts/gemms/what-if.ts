@@ -50,12 +50,12 @@ function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | 
     k: gemm.k,
     time_ratio: figure(ratio, 'ratio', model),
     rate_ratio: figure(gain, 'ratio', `rows / time; ${model}`),
-    text: `M up to ${m} ${within}, ${formatFactor(gain)} the rows a second${until}`,
+    text: `M up to ${m} ${within}, ${formatFactor(gain)} the rows per second${until}`,
   };
 }
 
-const ridgeModel = 'time goes with the bytes moved, at the share of the roof reached now';
-const waveModel = 'time goes with whole waves of this tile, one tile on an SM at a time';
+const ridgeModel = 'time is proportional to the bytes moved, at the current share of the roof';
+const waveModel = 'time is proportional to whole waves of this tile, with one tile per SM at a time';
 
 /** Growth of traffic that still counts as the same time. */
 const flat = 0.05;
@@ -65,7 +65,7 @@ export function flatRows({ m, n, k }: Pick<Gemm, 'm' | 'n' | 'k'>): number {
   return Math.floor(m + (flat * (m * k + k * n + m * n)) / (k + n));
 }
 
-const alignModel = 'padded products reach the share of the roof that aligned ones of this session do';
+const alignModel = 'padded products reach the same share of the roof as aligned ones of this session';
 
 /**
  * Rows at which arithmetic takes as long as the traffic: M* = r·b·K·N / (2·N·K − r·b·(K + N)), r the ridge in FLOP/byte and
@@ -129,7 +129,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
       ...base,
       time_ratio: why,
       rate_ratio: why,
-      text: `${sizes}: tensor cores load 16 bytes at once, at ${formatPercent(extra - 1)} more of what the roof allows; what it gains is not known here`,
+      text: `${sizes}: tensor cores load 16 bytes at once, with ${formatPercent(extra - 1)} more roofline time; the gain is not known here`,
     };
   }
   const reach = peers[Math.floor((peers.length - 1) / 2)]!;
@@ -139,7 +139,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
     ...base,
     time_ratio: figure(ratio, 'ratio', alignModel),
     rate_ratio: figure(1 / ratio, 'ratio', alignModel),
-    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at the ${formatPercent(reach)} of the roof that aligned ones reach (median of ${peers.length})`,
+    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at ${formatPercent(reach)} of the roof as aligned products (median of ${peers.length})`,
   };
 }
 
@@ -151,7 +151,7 @@ function filledN(gemm: Gemm): GemmWhatIf | null {
   const n = Math.ceil(gemm.n / alongN) * alongN;
   const gain = n / gemm.n;
   if (gain < worthwhile) return null;
-  const model = 'edge tiles cost as much as whole ones';
+  const model = 'edge tiles take as long as whole ones';
   return {
     change: 'fill_n',
     m: gemm.m,

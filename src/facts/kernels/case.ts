@@ -63,7 +63,7 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
     rotated_bytes: row.rotated_bytes,
     peak_memory_bytes:
       row.peak_memory_bytes === null
-        ? missing('not_told', 'the framework does not tell the memory of one operation')
+        ? missing('not_told', 'the framework does not report the memory of one operation')
         : figure(row.peak_memory_bytes, 'B', 'peak of the allocator during the case'),
     max_error: row.max_error,
     ...conditionsOf(case_id, plan.scope, conditions),
@@ -98,7 +98,7 @@ function conditionsOf(caseId: string, gpu: string | null, all: readonly Conditio
   const own = all.filter(
     ({ case_id, scope }) => case_id === caseId && (gpu === null ? /^cpu\d/.test(scope) : scope === gpu),
   );
-  const none = missing('no_samples', 'no sample fell into the case');
+  const none = missing('no_samples', 'no sample during the case');
   const mean = (unit: string, ...names: string[]): Figure => {
     for (const name of names) {
       const rows = own.filter(({ metric }) => metric === name);
@@ -113,7 +113,9 @@ function conditionsOf(caseId: string, gpu: string | null, all: readonly Conditio
   return {
     clock_mhz: mean('MHz', gpu === null ? 'clock_mhz' : 'sm_clock_mhz'),
     power_w:
-      gpu === null ? missing('cpu', 'a CPU tells no power here') : mean('W', 'power_instant_w', 'power_w'),
+      gpu === null
+        ? missing('cpu', 'CPU power is not available here')
+        : mean('W', 'power_instant_w', 'power_w'),
     throttled_by: throttleReasonNames(bits & limitingBits),
   };
 }

@@ -30,7 +30,7 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
       behind: behind.get(row.case_id) ?? null,
     }));
     const byId = new Map(cases.map((one) => [one.case, one]));
-    const { points, model, traces: _, ...told } = plan;
+    const { points, model, traces: _, ...settings } = plan;
     const dtypes = [...new Set(cases.map(({ dtype }) => dtype))];
     const result: KernelsResult = {
       session: {
@@ -40,7 +40,7 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
         started_at: manifest.started_at,
         status: manifest.status,
       },
-      plan: told,
+      plan: settings,
       model: model && { name: model.name, dtype: model.dtype },
       roofs: {
         compute: dtypes.map((dtype) => ({ dtype, flops_per_s: roofs.flopsPerS(dtype) })),
@@ -76,13 +76,13 @@ function levelsOf(cases: KernelsResult['cases']): KernelsResult['roofs']['levels
 
 function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const issues: Issue[] = [];
-  const tell = (code: string, severity: Issue['severity'], count: number, text: string) => {
+  const report = (code: string, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
   const some = (of: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(of);
   const throttled = some(({ throttled_by }) => throttled_by.length > 0);
   const reasons = [...new Set(throttled.flatMap(({ throttled_by }) => throttled_by))].join(', ');
-  tell(
+  report(
     'kernels_throttled',
     'warning',
     throttled.length,
@@ -91,28 +91,28 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const { runs: wanted, max_seconds: seconds } = plan.protocol;
   const cut = some(({ runs }) => runs > 0 && runs < wanted);
   const fewest = Math.min(...cut.map(({ runs }) => runs));
-  tell(
+  report(
     'runs_cut',
     'warning',
     cut.length,
     `${cut.length} of ${cases.length} cases reached the time limit before ${wanted} runs (${fewest} runs at least): --max-seconds ${seconds} is the limit per case.`,
   );
   const wrong = some(({ outcome }) => outcome === 'wrong');
-  tell(
+  report(
     'kernels_wrong',
     'error',
     wrong.length,
     `Further from the float64 reference than rounding explains: ${names(wrong)}.`,
   );
   const over = some(({ roof_share: share }) => share.value !== null && share.value > 1.05);
-  tell(
+  report(
     'roof_exceeded',
     'warning',
     over.length,
-    `Over 100 % of the roof: ${names(over)}. The roof is too low for them, or a cache held what was to be moved.`,
+    `Over 100 % of the roof: ${names(over)}. The roof is too low for them, or the data was in a cache.`,
   );
   if (roofs.bytes_per_s.value === null)
-    tell('no_roofline', 'info', 1, `No share of the roof: ${roofs.bytes_per_s.reason.text}.`);
+    report('no_roofline', 'info', 1, `No share of the roof: ${roofs.bytes_per_s.reason.text}.`);
   return issues;
 }
 

@@ -30,11 +30,11 @@ export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoo
 
 /** Measured roofs of a CPU through the embedded engine; no sheet states them. */
 export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | null): CaseRoofs {
-  const nothing = missing('cpu', 'nothing is launched on a CPU');
+  const nothing = missing('cpu', 'a CPU has no kernel launches');
   if (roofline === null) {
     const none = missing(
       'no_roofline',
-      `this CPU's roofs are not measured: inferscope roofline${threads === null ? '' : ` --threads ${threads}`} does it once`,
+      `this CPU's roofs are not measured: inferscope roofline${threads === null ? '' : ` --threads ${threads}`} measures them once`,
     );
     return {
       flopsPerS: () => none,

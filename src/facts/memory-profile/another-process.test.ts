@@ -6,7 +6,7 @@ import { packageRoot } from '../../model/installation.js';
 import { breakdownOf } from './breakdown.js';
 import { placesOf } from './places.js';
 import { gpuPoints, gpusOfRun, ownPids } from './points.js';
-import { mb, planOf, rowsOf, told } from './test-run.js';
+import { mb, planOf, rowsOf, memoryRow } from './test-run.js';
 import { otherIssues, totalMeasured } from './total.js';
 import type { Sample } from './rows.js';
 
@@ -48,7 +48,7 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
     warm,
     own,
     reserved,
-    told: lines.map(([kind, bytes]) => told(kind, bytes / mb, { t_ns: warm })),
+    recorded: lines.map(([kind, bytes]) => memoryRow(kind, bytes / mb, { t_ns: warm })),
   };
 }
 
@@ -59,7 +59,7 @@ function breakdown(name: 'alone' | 'before' | 'joined') {
   const other = [came, made.warm + 1e9].map((t_ns) => ({ t_ns, bytes: otherBytes }));
   const rows = rowsOf({
     used: new Map([[0, made.used]]),
-    told: made.told,
+    recorded: made.recorded,
     processes: [
       { gpu: 0, pid: 100, samples: made.own },
       ...(name === 'alone' ? [] : [{ gpu: 0, pid: 7, samples: other }]),
@@ -93,7 +93,7 @@ test.each(['before', 'joined'] as const)('%s: the context is the run’s own, as
   expect(found.issues).toEqual(['gpu_shared']);
   expect(found.total_measured_bytes).toBe(2_088_763_392);
   expect(Math.abs(found.context.bytes - alone.context.bytes)).toBeLessThan(10e6);
-  expect(found.context.evidence[0]).toContain('its own processes as the driver lists them 2.089 GB');
+  expect(found.context.evidence[0]).toContain('its own processes as listed by the driver 2.089 GB');
   expect(found.residual_bytes).toBe(0);
   expect(found.confidence_levels.overall).toBe('high');
 });

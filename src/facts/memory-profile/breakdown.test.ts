@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { breakdownOf } from './breakdown.js';
 import { placesOf } from './places.js';
 import { gpuPoints, gpusOfRun, ownPids } from './points.js';
-import { mb, planOf, rowsOf, samples, told, torchTold } from './test-run.js';
+import { mb, planOf, rowsOf, samples, memoryRow, torchRecorded } from './test-run.js';
 import { otherIssues, totalMeasured } from './total.js';
 import type { MemoryRows } from './rows.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
@@ -33,7 +33,7 @@ const bytesOf = ({ components }: ReturnType<typeof breakdown>) =>
 const used = samples({ 0.5: 20, 1: 20, 2: 1640, 3: 2240, 4: 2240, 5: 2250, 6: 2250 });
 
 test('at the peak of the allocator, in prefill, everything has its place and the sum is what was measured', () => {
-  const found = breakdown(rowsOf({ used: new Map([[0, used]]), told: torchTold() }));
+  const found = breakdown(rowsOf({ used: new Map([[0, used]]), recorded: torchRecorded() }));
   expect(found.gpus).toEqual([0]);
   expect(found.points.baseline.total_bytes).toBe(20 * mb);
   expect(found.points.peak.total_bytes).toBe(2250 * mb);
@@ -58,17 +58,17 @@ test('at the peak of the allocator, in prefill, everything has its place and the
 });
 
 test('blocks are given out whole: the rounding is the allocator’s, and what loading held for a moment too', () => {
-  const told_ = [
-    ...torchTold().filter(({ what }) => what !== 'max_reserved' && what !== 'max_allocated'),
+  const lines = [
+    ...torchRecorded().filter(({ what }) => what !== 'max_reserved' && what !== 'max_allocated'),
     ...['prefill', 'decode'].map((stage) =>
-      told(`max_allocated:${stage}`, stage === 'prefill' ? 1500 : 1300),
+      memoryRow(`max_allocated:${stage}`, stage === 'prefill' ? 1500 : 1300),
     ),
-    told('max_allocated:load', 1650),
-    told('max_allocated', 1650, { point: 'peak' }),
-    told('max_reserved', 1700, { point: 'peak' }),
-    told('requested:post_warmup', 1085),
+    memoryRow('max_allocated:load', 1650),
+    memoryRow('max_allocated', 1650, { point: 'peak' }),
+    memoryRow('max_reserved', 1700, { point: 'peak' }),
+    memoryRow('requested:post_warmup', 1085),
   ];
-  const found = breakdown(rowsOf({ used: new Map([[0, used]]), told: told_ }));
+  const found = breakdown(rowsOf({ used: new Map([[0, used]]), recorded: lines }));
   expect(found.peak_stage).toBe('prefill');
   expect(bytesOf(found)).toMatchObject({
     framework_overhead: 85,
@@ -83,12 +83,12 @@ test('blocks are given out whole: the rounding is the allocator’s, and what lo
 
 test('a residual is never of high confidence, and a negative one is shown', () => {
   const shrunk = samples({ 1: 20, 3: 2240, 4: 2240.001, 5: 2240 });
-  const late = torchTold().map((row) => (row.stage === 'post_warmup' ? { ...row, t_ns: 3e9 } : row));
-  const told = [
+  const late = torchRecorded().map((row) => (row.stage === 'post_warmup' ? { ...row, t_ns: 3e9 } : row));
+  const recorded = [
     ...late.filter(({ what }) => what !== 'max_reserved'),
     ...late.filter(({ what }) => what === 'max_reserved').map((row) => ({ ...row, bytes: 1750 * mb })),
   ];
-  const found = breakdown(rowsOf({ used: new Map([[0, shrunk]]), told }));
+  const found = breakdown(rowsOf({ used: new Map([[0, shrunk]]), recorded }));
   const residual = found.components.at(-1)!;
   expect(residual).toMatchObject({ component: 'residual', confidence: 'low' });
   // 2220.001 measured; 50 MB more were reserved after the quiet moment than the driver saw.
@@ -104,7 +104,7 @@ test('two ranks: each GPU has its own, and the points have sum, max, mean and de
       [0, used],
       [1, other],
     ]),
-    told: [...torchTold(), ...torchTold({ device: 1, rank: 1 })],
+    recorded: [...torchRecorded(), ...torchRecorded({ device: 1, rank: 1 })],
   });
   const found = breakdown(rows);
   expect(found.gpus).toEqual([0, 1]);
@@ -125,11 +125,11 @@ test('two ranks: each GPU has its own, and the points have sum, max, mean and de
 test('what collectives add to a rank is the framework’s, not the context’s', () => {
   const rows = rowsOf({
     used: new Map([[0, used]]),
-    told: [
-      ...torchTold(),
-      told('device_used:alone', 420, { t_ns: 1.1e9 }),
-      told('reserved:alone', 20, { t_ns: 1.1e9 }),
-      told('device_used:post_warmup', 2240),
+    recorded: [
+      ...torchRecorded(),
+      memoryRow('device_used:alone', 420, { t_ns: 1.1e9 }),
+      memoryRow('reserved:alone', 20, { t_ns: 1.1e9 }),
+      memoryRow('device_used:post_warmup', 2240),
     ],
   });
   const found = breakdown(rows);
@@ -146,11 +146,11 @@ test('where others came after the launch, growth of the whole GPU is not taken f
   const alone = { t_ns: 1.1e9 };
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 20, 3: 7240, 4: 7240, 5: 7250 })]]),
-    told: [
-      ...torchTold(),
-      told('device_used:alone', 420, alone),
-      told('reserved:alone', 20, alone),
-      told('device_used:post_warmup', 7240),
+    recorded: [
+      ...torchRecorded(),
+      memoryRow('device_used:alone', 420, alone),
+      memoryRow('reserved:alone', 20, alone),
+      memoryRow('device_used:post_warmup', 7240),
     ],
     processes: [
       { gpu: 0, pid: 100, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
@@ -174,7 +174,7 @@ test('where others came after the launch, growth of the whole GPU is not taken f
 test('a GPU that others use too: their growth is not the run’s where the driver lists processes', () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 5020, 3: 7240, 4: 7240, 5: 9250 })]]),
-    told: torchTold(),
+    recorded: torchRecorded(),
     processes: [
       { gpu: 0, pid: 100, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
       { gpu: 0, pid: 7, samples: samples({ 3: 5000, 5: 7000 }) },
@@ -189,7 +189,7 @@ test('a GPU that others use too: their growth is not the run’s where the drive
     {
       code: 'gpu_shared',
       severity: 'warning',
-      text: 'gpu0 was also used by python (pid 7), 5.000 GB: figures of the whole GPU have its part.',
+      text: 'gpu0 was also used by python (pid 7), 5.000 GB: figures of the whole GPU include it.',
     },
   ]);
   expect(bytesOf(found)['residual']).toBe(2225 - 2220);
@@ -198,7 +198,7 @@ test('a GPU that others use too: their growth is not the run’s where the drive
 test('in a container, where a process that comes later looks like the run’s own: torch knows what it has not taken', () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 20, 3: 2240, 4: 6340, 5: 6350 })]]),
-    told: [...torchTold(), told('device_used:post_warmup', 6340)],
+    recorded: [...torchRecorded(), memoryRow('device_used:post_warmup', 6340)],
     processes: [
       { gpu: 0, pid: 900, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
       { gpu: 0, pid: 901, samples: samples({ 4: 4100, 5: 4100 }) },
@@ -214,27 +214,31 @@ test('in a container, where a process that comes later looks like the run’s ow
   expect(context.evidence[0]).toContain('others came to the GPU');
   const issues = otherIssues(rows, plan, { gpus: [0], own: ownPids(rows, plan), points: found.points });
   expect(issues.map(({ code, text }) => `${code}: ${text}`)).toEqual([
-    'gpu_shared: gpu0 was also used by a process that is not seen from here: figures of the whole GPU have its part.',
+    'gpu_shared: gpu0 was also used by a process that is not visible from here: figures of the whole GPU include it.',
   ]);
 });
 
 test('a tool that answers once a second: what was read before warm-up ended is no sample of it', () => {
   const slow = samples({ 0.9: 20, 2.4: 1640, 3.4: 1900, 4.4: 2240, 5.4: 2250, 6.4: 20 });
-  const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), told: torchTold() }));
+  const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), recorded: torchRecorded() }));
   expect(points.post_warmup.total_bytes).toBe(2240 * mb);
   expect(points.peak.total_bytes).toBe(2250 * mb);
   expect(points.baseline.total_bytes).toBe(20 * mb);
 });
 
 test('a cache that is kept between repeats is no overhead, and a graph’s pool has a line', () => {
-  const base = torchTold().map((row) => {
+  const base = torchRecorded().map((row) => {
     if (row.stage === 'post_warmup' && row.what === 'allocated') return { ...row, bytes: 1220 * mb };
     if (row.what === 'kv_cache') return { ...row, bytes: 120 * mb };
     return row;
   });
   const rows = rowsOf({
     used: new Map([[0, used]]),
-    told: [...base, told('kv_cache:post_warmup:float16', 120), told('graph_pool:post_warmup', 60)],
+    recorded: [
+      ...base,
+      memoryRow('kv_cache:post_warmup:float16', 120),
+      memoryRow('graph_pool:post_warmup', 60),
+    ],
   });
   const found = bytesOf(breakdown(rows));
   expect(found).toMatchObject({
@@ -245,8 +249,8 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
     allocator_reserve: 140,
   });
   // 40 of the 100 that stay lie in the pool: they are the graph's, once.
-  const told40 = { ...rows, told: [...rows.told, told('graph_allocated:post_warmup', 40)] };
-  const split = bytesOf(breakdown(told40));
+  const recorded40 = { ...rows, recorded: [...rows.recorded, memoryRow('graph_allocated:post_warmup', 40)] };
+  const split = bytesOf(breakdown(recorded40));
   expect(split).toMatchObject({
     framework_overhead: 60,
     activations: found['activations'],
@@ -257,14 +261,16 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
 });
 
 test('a run that went out of memory in warm-up keeps what was told', () => {
-  const told_ = torchTold().filter(({ stage, what }) => ['load'].includes(stage ?? '') || what === 'weights');
+  const lines = torchRecorded().filter(
+    ({ stage, what }) => ['load'].includes(stage ?? '') || what === 'weights',
+  );
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 20, 2: 1640, 3: 9000, 4: 3000 })]]),
-    told: [
-      ...told_,
-      told('max_allocated:failed', 8000),
-      told('reserved:failed', 8400),
-      told('max_reserved:failed', 8400),
+    recorded: [
+      ...lines,
+      memoryRow('max_allocated:failed', 8000),
+      memoryRow('reserved:failed', 8400),
+      memoryRow('max_reserved:failed', 8400),
     ],
     phases: [{ label: 'load', start_ns: 1.2e9, end_ns: 2e9 }],
   });

@@ -50,7 +50,7 @@ export function breakdownOf(
       confidence: 'low',
       evidence: [
         `measured ${formatGb(measured!.bytes)} (${measured!.source}) − the components above`,
-        ...(measured!.shared ? ['other processes were on the GPU: their growth is in it'] : []),
+        ...(measured!.shared ? ['other processes were on the GPU: their growth is included'] : []),
       ],
       estimate_bytes: null,
     });

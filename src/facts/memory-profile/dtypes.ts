@@ -4,11 +4,11 @@ import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { MemoryRows } from './rows.js';
-import { dtypesTold } from './torch-device.js';
+import { recordedDtypes } from './torch-device.js';
 
 /** dtypes by component and the quantisation: of the tensors where they were counted, else of the log, else as declared. */
 export function dtypesOfRun(
-  rows: Pick<MemoryRows, 'told'>,
+  rows: Pick<MemoryRows, 'recorded'>,
   { config }: MemoryPlan,
   {
     workload,
@@ -25,15 +25,16 @@ export function dtypesOfRun(
   return {
     dtype,
     dtypes: {
-      weights: dtypesTold(rows, 'weights')[0] ?? workload?.model?.dtype ?? dtype,
+      weights: recordedDtypes(rows, 'weights')[0] ?? workload?.model?.dtype ?? dtype,
       activations: log?.dtype?.value ?? storage?.activations ?? dtype,
-      kv_cache: dtypesTold(rows, 'kv_cache')[0] ?? kv ?? config.kv_cache_dtype ?? storage?.kvCache ?? dtype,
+      kv_cache:
+        recordedDtypes(rows, 'kv_cache')[0] ?? kv ?? config.kv_cache_dtype ?? storage?.kvCache ?? dtype,
     },
     quantization: log?.quantization?.value ?? workload?.model?.quantization ?? config.quantization,
   };
 }
 
 function served(workload: Workload | null): string | undefined {
-  const told = workload?.device === 'server' ? workload.engine.options['kv_cache_dtype'] : undefined;
-  return typeof told === 'string' ? told : undefined;
+  const recorded = workload?.device === 'server' ? workload.engine.options['kv_cache_dtype'] : undefined;
+  return typeof recorded === 'string' ? recorded : undefined;
 }

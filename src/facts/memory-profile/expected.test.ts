@@ -151,7 +151,7 @@ describe('a server behind a URL', () => {
     const unknown = run({ device: 'server' }, {}, 'openai-compatible');
     expect(engineType(unknown, plan)).toBe('openai');
     expect(engineType(run(), planOf({ engine: 'vllm' }))).toBe('vllm');
-    const { dtypes } = dtypesOfRun({ told: [] }, plan, {
+    const { dtypes } = dtypesOfRun({ recorded: [] }, plan, {
       workload: server({ kv_cache_dtype: 'fp8' }),
       log: null,
       estimate: null,

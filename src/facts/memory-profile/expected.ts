@@ -29,7 +29,7 @@ export function expectedMemory(
   const first = plan.gpus.find(({ gpu }) => gpu === gpus[0]);
   const onCpu = gpus.length === 0 && plan.where !== 'url';
   const { quantization, kv_cache_dtype } = plan.config;
-  const told = log?.kv_cache_dtype?.value ?? workload.engine.options['kv_cache_dtype'];
+  const recorded = log?.kv_cache_dtype?.value ?? workload.engine.options['kv_cache_dtype'];
   try {
     const request = requestOfRun({
       engine,
@@ -37,7 +37,7 @@ export function expectedMemory(
       config: model.config,
       dtypes: [log?.dtype?.value, model.dtype],
       quantization: model.quantization ?? quantization,
-      kvCacheDtype: kv_cache_dtype ?? (typeof told === 'string' ? told : null),
+      kvCacheDtype: kv_cache_dtype ?? (typeof recorded === 'string' ? recorded : null),
       weightBytes: model.weight_bytes,
       batchSize: batch_size,
       inputLen: input_len,
@@ -71,10 +71,10 @@ export function expectedMemory(
  * cache`. A pool that vLLM chose itself (`Auto set`) is a measurement, and none of the calculator's.
  */
 function givenPool(log: VllmLogFacts | null): number | null {
-  const told = log?.ranks
+  const recorded = log?.ranks
     .map(({ kv_cache }) => kv_cache)
     .find((fact) => fact?.line.includes('Explicitly set'));
-  return told?.value ?? null;
+  return recorded?.value ?? null;
 }
 
 /** A server was given its pool when it was started: bytes of each device, or tokens. */

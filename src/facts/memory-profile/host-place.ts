@@ -1,7 +1,7 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { type Part, type Place } from './part.js';
 import { dtypesOf } from './torch-device.js';
-import { highest, mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { highest, maxRecorded, sampleAt, tensorBytes, recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
 /** Main memory of an engine on the CPU: tensors where the engine counts them, arithmetic where it does not. */
@@ -16,7 +16,7 @@ export function hostPlace(
 ): Place {
   const parts: Part[] = [];
   const line = (component: Part['component']) => estimate?.lines.find((one) => one.component === component);
-  const weights = tensorsTold(rows.told, { what: 'weights', stage: 'load', device: null });
+  const weights = tensorBytes(rows.recorded, { what: 'weights', stage: 'load', device: null });
   if (weights !== null) {
     parts.push({
       component: 'model_weights',
@@ -34,7 +34,7 @@ export function hostPlace(
     });
   }
   const cached = ['decode', 'prefill'].flatMap(
-    (stage) => tensorsTold(rows.told, { what: 'kv_cache', stage, device: null }) ?? [],
+    (stage) => tensorBytes(rows.recorded, { what: 'kv_cache', stage, device: null }) ?? [],
   );
   const kv = line('kv_cache');
   if (cached.length > 0) {
@@ -50,7 +50,7 @@ export function hostPlace(
       bytes: kv.bytes,
       confidence: complete ? 'medium' : 'low',
       basis: 'formula' as const,
-      evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`,
+      evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads counted'}`,
     });
   }
   const activations = line('activations');
@@ -60,7 +60,7 @@ export function hostPlace(
       bytes: activations.bytes,
       confidence: 'low',
       basis: 'formula' as const,
-      evidence: `formula: ${activations.formula}; no allocator of the CPU counts them`,
+      evidence: `formula: ${activations.formula}; the CPU allocator does not count them`,
     });
   }
   const software = softwareOf(rows, baselineBytes);
@@ -70,10 +70,10 @@ export function hostPlace(
 
 /** The engine's own code and data: what was resident before the model was loaded, and the runtime's files mapped later. */
 function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null {
-  const baseline = rows.told.find(({ point }) => point === 'baseline');
-  const byTorch = mostTold(rows.told, { what: 'rss', stage: 'baseline' });
+  const baseline = rows.recorded.find(({ point }) => point === 'baseline');
+  const byTorch = maxRecorded(rows.recorded, { what: 'rss', stage: 'baseline' });
   if (byTorch !== null && baselineBytes !== null) {
-    const ranks = toldOf(rows.told, { what: 'rss', stage: 'baseline' }).length;
+    const ranks = recordedRows(rows.recorded, { what: 'rss', stage: 'baseline' }).length;
     return {
       component: 'framework_overhead',
       bytes: baselineBytes,
@@ -89,7 +89,7 @@ function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null
       component: 'framework_overhead',
       bytes: file.bytes + anonymous.bytes,
       confidence: 'medium',
-      evidence: `pages of files at the peak ${formatGb(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before anything of the engine was loaded ${formatGb(anonymous.bytes)}`,
+      evidence: `pages of files at the peak ${formatGb(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before the engine was loaded ${formatGb(anonymous.bytes)}`,
     };
   }
   if (baselineBytes === null) return null;

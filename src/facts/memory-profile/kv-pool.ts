@@ -26,18 +26,18 @@ export async function kvPool(
      GROUP BY metric`,
     [execution_id],
   );
-  const told = (metric: string) => rows.find((row) => row.metric === metric)?.value ?? null;
-  const total = told('kv_cache_total_tokens');
-  const used = told('kv_cache_used_tokens');
+  const recorded = (metric: string) => rows.find((row) => row.metric === metric)?.value ?? null;
+  const total = recorded('kv_cache_total_tokens');
+  const used = recorded('kv_cache_used_tokens');
   const blocks = log?.kv_cache_blocks?.value ?? null;
   const logged =
     log?.kv_cache_tokens?.value ?? (blocks === null ? null : blocks * (log?.block_size?.value ?? 16));
   const tokens = logged ?? total;
-  const share = told('kv_cache_usage_ratio') ?? (used !== null && total ? used / total : null);
+  const share = recorded('kv_cache_usage_ratio') ?? (used !== null && total ? used / total : null);
   if (tokens === null && share === null) return null;
   return {
     tokens,
-    bytes: told('kv_cache_total_bytes'),
+    bytes: recorded('kv_cache_total_bytes'),
     used_share: share,
     max_concurrency: log?.max_concurrency?.value ?? null,
     source: logged !== null ? 'log' : total !== null ? '/metrics' : 'the engine',

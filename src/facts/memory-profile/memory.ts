@@ -42,7 +42,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const log = (await artifactJson(
     session,
     'vllm-log-facts',
-    'what the log of vLLM told',
+    'the facts from the vLLM log',
   )) as VllmLogFacts | null;
   const database = await session.connect();
   let rows: MemoryRows;
@@ -214,15 +214,15 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
   const issues: Issue[] = [];
   if (plan.failure) {
     const { what, why } = plan.failure;
-    const text = `The run ended early: ${what}. ${shortened(why)} Points that it did not reach are null.`;
+    const text = `The run stopped early: ${what}. ${shortened(why)} Points that it did not reach are null.`;
     issues.push({ code: 'ended_early', severity: 'error', text });
   }
   if (measured === null) {
-    const why = plan.sampler.why ?? 'no process of the engine was seen';
+    const why = plan.sampler.why ?? 'no engine process was found';
     issues.push({ code: 'not_measured', severity: 'warning', text: `Memory was not measured: ${why}` });
   }
   if (places.every(({ parts }) => parts.length === 0)) {
-    const text = 'Neither the engine nor the arithmetic of the model tells where the memory went.';
+    const text = 'The use of memory is not known: neither the engine nor the model’s arithmetic gives it.';
     issues.push({ code: 'no_breakdown', severity: 'warning', text });
   }
   return issues;
@@ -246,13 +246,13 @@ function missingOf(
   for (const [point, why] of Object.entries(points.missing)) missing[`memory_measurements.${point}`] = why;
   if (latencyWhy !== null) missing['latency_stats'] = latencyWhy;
   else if (profile.latency_stats.mean_tpot_ms === null)
-    missing['latency_stats.mean_tpot_ms'] = 'the engine tells whole times only, or one token was generated';
+    missing['latency_stats.mean_tpot_ms'] = 'the engine reports only total times, or one token was generated';
   if (profile.memory_breakdown.total_measured_bytes === null)
-    missing['memory_breakdown.total_measured_gb'] = plan.sampler.why ?? 'there is no sample of the peak';
+    missing['memory_breakdown.total_measured_gb'] = plan.sampler.why ?? 'the peak was not sampled';
   for (const name of ['model_weights', 'kv_cache', 'activations'] as const)
     if (profile.memory_breakdown[`${name}_gb`] === null)
       missing[`memory_breakdown.${name}_gb`] =
-        'neither the engine, nor its log, nor the model’s dimensions tell it';
+        'not available from the engine, its log or the model’s dimensions';
   if (profile.model_info.num_parameters === null)
     missing['model_info.num_parameters'] =
       'the arithmetic of this model is not known; --model-params gives it';

@@ -52,8 +52,8 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
   const issues: Issue[] = [];
   const dimension = (name: keyof typeof fields): number | null => {
     const { names, flag } = fields[name];
-    const told = names.map((field) => config[field]).find((value) => typeof value === 'number');
-    const configured = typeof told === 'number' ? told : null;
+    const recorded = names.map((field) => config[field]).find((value) => typeof value === 'number');
+    const configured = typeof recorded === 'number' ? recorded : null;
     const typed = given[name];
     if (typed !== null && configured !== null && typed !== configured)
       issues.push(disagreement(`${flag} ${typed}`, `${names[0]} ${configured}`));
@@ -117,7 +117,7 @@ function parametersOf(
 }
 
 function disagreement(typed: string, configured: string): Issue {
-  const text = `${typed} contradicts the model's config (${configured}): what was typed is taken.`;
+  const text = `${typed} contradicts the model's config (${configured}): the typed value is used.`;
   return { code: 'dimension_disagrees', severity: 'warning', text };
 }
 

@@ -1,14 +1,14 @@
 import type { MemoryPoint } from '../../model/documents/memory-profile.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import {
-  tensorsTold,
+  tensorBytes,
   highest,
   quietSample,
   sampleAt,
-  toldOf,
+  recordedRows,
   type MemoryRows,
   type Sample,
-  type Told,
+  type RecordedRow,
 } from './rows.js';
 
 type PointName = 'baseline' | 'post_warmup' | 'peak';
@@ -29,7 +29,7 @@ const servedBytes = 2 ** 30;
 /** GPUs that the run used: those that the engine named, that its processes were listed on, or that grew. */
 export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<number>): number[] {
   const named = new Set<number>();
-  for (const { device } of rows.told) if (device !== null) named.add(device);
+  for (const { device } of rows.recorded) if (device !== null) named.add(device);
   for (const { gpu, pid } of rows.processes) if (own.has(pid)) named.add(gpu);
   if (named.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
@@ -56,8 +56,8 @@ function within(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
 }
 
 /** When warm-up was over: as the engine recorded it, else when it began to time; null when it did not come to it. */
-export function warmNs({ told, phases }: MemoryRows, plan: MemoryPlan): number | null {
-  const marked = told.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
+export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): number | null {
+  const marked = recorded.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
   if (marked.length > 0) return Math.max(...marked);
   const timed = phases.find(({ label }) => label === 'timed');
   return timed?.start_ns ?? plan.phases.find(({ phase }) => phase === 'timed')?.t_ns ?? null;
@@ -83,7 +83,7 @@ export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly num
 }
 
 function notReached(where: string, { failure }: MemoryPlan): string {
-  return `the run ended before ${where}${failure ? `: ${failure.what}` : ''}`;
+  return `the run stopped before ${where}${failure ? `: ${failure.what}` : ''}`;
 }
 
 function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): number | null {
@@ -182,8 +182,8 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const seen = within(rows.rss, plan);
   const most = highest(seen);
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
-  const told = (point: PointName) => byRank(rows.told.filter((row) => row.point === point));
-  const own = told('peak');
+  const recorded = (point: PointName) => byRank(rows.recorded.filter((row) => row.point === point));
+  const own = recorded('peak');
   // The kernel's own mark is exact, and of the engine alone; samples see a process that was killed and told nothing.
   const peak =
     own && plan.failure === null
@@ -191,17 +191,18 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
       : most && { ...most, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
   const first = seen[0] ?? null;
   const baseline =
-    told('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
+    recorded('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
   const after = sampled(warm);
-  const post = told('post_warmup') ?? (after && { ...after, source: '/proc/<pid>/status VmRSS, sampled' });
+  const post =
+    recorded('post_warmup') ?? (after && { ...after, source: '/proc/<pid>/status VmRSS, sampled' });
   return {
     baseline: hostPoint(baseline),
     post_warmup: hostPoint(post),
     peak: hostPoint(peak),
     missing: {
-      ...(baseline ? {} : { baseline: 'no process of the engine was seen' }),
+      ...(baseline ? {} : { baseline: 'no engine process was found' }),
       ...(post ? {} : { post_warmup: notReached('the first timed repeat', plan) }),
-      ...(peak ? {} : { peak: 'no process of the engine was seen' }),
+      ...(peak ? {} : { peak: 'no engine process was found' }),
     },
   };
 }
@@ -209,12 +210,12 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
 type Reading = (Sample & { source: string }) | null;
 
 /** Ranks are processes of their own: their memory adds up. */
-function byRank(told: readonly Told[]): Reading {
+function byRank(recorded: readonly RecordedRow[]): Reading {
   const most = new Map<number, number>();
-  for (const { rank, bytes } of told) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
+  for (const { rank, bytes } of recorded) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
   if (most.size === 0) return null;
   const bytes = [...most.values()].reduce((sum, one) => sum + one, 0);
-  return { bytes, t_ns: Math.max(...told.map(({ t_ns }) => t_ns)), source: told[0]!.source };
+  return { bytes, t_ns: Math.max(...recorded.map(({ t_ns }) => t_ns)), source: recorded[0]!.source };
 }
 
 function hostPoint(reading: Reading): MemoryPoint {
@@ -248,6 +249,6 @@ export function processAt(
 }
 
 /** Whether the engine told anything of this GPU's allocator. */
-export const hasAllocator = ({ told }: MemoryRows, gpu: number): boolean =>
-  toldOf(told, { what: 'reserved', device: gpu }).length > 0 &&
-  tensorsTold(told, { what: 'weights', device: gpu }) !== null;
+export const hasAllocator = ({ recorded }: MemoryRows, gpu: number): boolean =>
+  recordedRows(recorded, { what: 'reserved', device: gpu }).length > 0 &&
+  tensorBytes(recorded, { what: 'weights', device: gpu }) !== null;

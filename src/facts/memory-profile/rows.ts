@@ -8,7 +8,7 @@ export interface Sample {
 }
 
 /** What an engine said of its own memory: kinds are `<what>:<stage>:<dtype or place>` (docs/reference/recording-protocol.md). */
-export interface Told {
+export interface RecordedRow {
   device: number | null;
   rank: number;
   t_ns: number;
@@ -33,7 +33,7 @@ export interface MemoryRows {
   /** Pages backed by files, and anonymous ones, at the same moments. */
   file: Sample[];
   anonymous: Sample[];
-  told: Told[];
+  recorded: RecordedRow[];
   /** Timed and warm-up repeats, load. */
   phases: { label: string; start_ns: number; end_ns: number }[];
 }
@@ -46,7 +46,7 @@ interface TableRow {
   t_ns: number;
   kind: string;
   bytes: number;
-  point: Told['point'];
+  point: RecordedRow['point'];
   source: string;
   blocks: number | null;
 }
@@ -73,7 +73,7 @@ export async function memoryRows(
     rss: [],
     file: [],
     anonymous: [],
-    told: [],
+    recorded: [],
     phases: await phases(database, execution_id, own),
   };
   for (const row of rows) put(row, found, `${execution_id}-host`);
@@ -96,7 +96,7 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
     else found.processes.push({ gpu: device, pid, samples: [sample] });
   } else {
     const [what, stage, ...detail] = kind.split(':');
-    found.told.push({
+    found.recorded.push({
       device,
       rank: row.rank ?? 0,
       t_ns,
@@ -130,8 +130,11 @@ export interface Asked {
   device?: number | null;
 }
 
-export function toldOf(told: readonly Told[], { what, stage, device }: Asked): Told[] {
-  return told.filter(
+export function recordedRows(
+  recorded: readonly RecordedRow[],
+  { what, stage, device }: Asked,
+): RecordedRow[] {
+  return recorded.filter(
     (row) =>
       row.what === what &&
       (stage === undefined || row.stage === stage) &&
@@ -140,8 +143,8 @@ export function toldOf(told: readonly Told[], { what, stage, device }: Asked): T
 }
 
 /** The largest of the same thing told several times; null when it was never told. */
-export function mostTold(told: readonly Told[], asked: Asked): number | null {
-  const found = toldOf(told, asked);
+export function maxRecorded(recorded: readonly RecordedRow[], asked: Asked): number | null {
+  const found = recordedRows(recorded, asked);
   return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
 }
 
@@ -149,8 +152,8 @@ export function mostTold(told: readonly Told[], asked: Asked): number | null {
  * Bytes of tensors, told once a dtype: of each dtype the largest, summed. Of several processes (ranks) on one device
  * each has its own.
  */
-export function tensorsTold(told: readonly Told[], asked: Asked): number | null {
-  const found = toldOf(told, asked);
+export function tensorBytes(recorded: readonly RecordedRow[], asked: Asked): number | null {
+  const found = recordedRows(recorded, asked);
   if (found.length === 0) return null;
   const most = new Map<string, number>();
   for (const { rank, device, detail, bytes } of found) {

@@ -9,10 +9,10 @@ const counted = new Set(['model_weights', 'kv_cache', 'activations']);
  * typed, and a residual.
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
-  const told = pool?.bytes ?? null;
+  const recorded = pool?.bytes ?? null;
   const lines = (estimate?.lines ?? []).filter(({ component }) => counted.has(component));
   const parts: Part[] = lines
-    .filter(({ component }) => component !== 'kv_cache' || told === null)
+    .filter(({ component }) => component !== 'kv_cache' || recorded === null)
     .map(({ component, bytes, formula, confidence }) => {
       if (component === 'kv_cache' && pool?.tokens && estimate) {
         const perToken = estimate.kvBytesPerToken;
@@ -20,7 +20,7 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
           component,
           bytes: pool.tokens * perToken,
           confidence: 'medium',
-          evidence: `${pool.tokens} tokens of its pool (${pool.source}) × ${perToken} bytes a token by the model’s dimensions`,
+          evidence: `${pool.tokens} tokens of its pool (${pool.source}) × ${perToken} bytes per token from the model’s dimensions`,
         };
       }
       return {
@@ -28,12 +28,12 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
         bytes,
         confidence: weakest([confidence, 'low']),
         basis: 'formula' as const,
-        evidence: `formula: ${formula}; in the dtype that was typed, the server may run another`,
+        evidence: `formula: ${formula}; in the typed dtype; the server may use another one`,
       };
     });
-  if (told !== null) {
-    const evidence = `${pool!.source}: kv_cache_memory_bytes of its configuration, of each GPU (on a CPU each process), set aside when it was started`;
-    parts.push({ component: 'kv_cache', bytes: told, confidence: 'medium', evidence });
+  if (recorded !== null) {
+    const evidence = `${pool!.source}: kv_cache_memory_bytes of its configuration, per GPU (on a CPU per process), reserved at startup`;
+    parts.push({ component: 'kv_cache', bytes: recorded, confidence: 'medium', evidence });
   }
   return { gpu: null, peakStage: null, parts };
 }

@@ -1,6 +1,6 @@
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { Row } from '../../model/tables.js';
-import type { MemoryRows, Sample, Told } from './rows.js';
+import type { MemoryRows, Sample, RecordedRow } from './rows.js';
 
 export const mb = 1e6;
 const second = 1e9;
@@ -65,7 +65,7 @@ export function samples(atSeconds: Record<number, number>): Sample[] {
   }));
 }
 
-export function told(kind: string, megabytes: number, change: Partial<Told> = {}): Told {
+export function memoryRow(kind: string, megabytes: number, change: Partial<RecordedRow> = {}): RecordedRow {
   const [what, stage, ...detail] = kind.split(':');
   return {
     device: 0,
@@ -86,7 +86,7 @@ export function told(kind: string, megabytes: number, change: Partial<Told> = {}
  * What torch tells of a GPU: 1000 MB of weights, 100 of workspace; prefill goes to 1500 with 40 of cache, decode to 1300
  * with 120; 1700 are reserved.
  */
-export function torchTold(change: Partial<Told> = {}): Told[] {
+export function torchRecorded(change: Partial<RecordedRow> = {}): RecordedRow[] {
   const lines: [string, number][] = [
     ['weights:load:float16', 990],
     ['weights:load:float32', 10],
@@ -104,9 +104,9 @@ export function torchTold(change: Partial<Told> = {}): Told[] {
     ['reserved:post_warmup', 1700],
   ];
   return [
-    ...lines.map(([kind, megabytes]) => told(kind, megabytes, change)),
-    told('max_allocated', 1500, { point: 'peak', t_ns: 6 * second, ...change }),
-    told('max_reserved', 1700, { point: 'peak', t_ns: 6 * second, ...change }),
+    ...lines.map(([kind, megabytes]) => memoryRow(kind, megabytes, change)),
+    memoryRow('max_allocated', 1500, { point: 'peak', t_ns: 6 * second, ...change }),
+    memoryRow('max_reserved', 1700, { point: 'peak', t_ns: 6 * second, ...change }),
   ];
 }
 
@@ -118,7 +118,7 @@ export function rowsOf(change: Partial<MemoryRows> = {}): MemoryRows {
     rss: [],
     file: [],
     anonymous: [],
-    told: [],
+    recorded: [],
     phases: [
       { label: 'load', start_ns: 1.2 * second, end_ns: 2 * second },
       { label: 'warm-up', start_ns: 2 * second, end_ns: 4 * second },

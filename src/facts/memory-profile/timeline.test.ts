@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { allocationsOf } from './timeline.js';
-import { rowsOf, told } from './test-run.js';
+import { rowsOf, memoryRow } from './test-run.js';
 
 test('blocks of an allocation are its own column: no number is read from the name of its source', () => {
   const source = 'torch.cuda.memory._snapshot, 9 blocks';
   const rows = rowsOf({
-    told: [
-      told('allocation:prefill:model.py:12 forward', 10, { blocks: 32, source }),
-      told('allocation:decode:cache.py:7 update', 20, { source }),
+    recorded: [
+      memoryRow('allocation:prefill:model.py:12 forward', 10, { blocks: 32, source }),
+      memoryRow('allocation:decode:cache.py:7 update', 20, { source }),
     ],
   });
   expect(allocationsOf(rows)).toEqual([

@@ -1,6 +1,13 @@
 import type { AllocatorMoment, MemoryResult, MemorySeries } from '../../model/documents/memory-result.js';
 import type { MemoryPoints } from './points.js';
-import { mostTold, tensorsTold, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
+import {
+  maxRecorded,
+  tensorBytes,
+  recordedRows,
+  type MemoryRows,
+  type Sample,
+  type RecordedRow,
+} from './rows.js';
 
 /** Points that a chart of the whole run can show. */
 const mostPoints = 2000;
@@ -66,16 +73,16 @@ const moments = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'fai
 
 /** What the allocator held after each stage; of repeated stages their fullest. */
 export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
-  const places = new Map<string, Told>();
-  for (const row of rows.told) {
+  const places = new Map<string, RecordedRow>();
+  for (const row of rows.recorded) {
     if (!['allocated', 'rss'].includes(row.what) || !moments.has(row.stage ?? '')) continue;
     places.set(`${row.device} ${row.rank} ${row.stage}`, row);
   }
   return [...places.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {
-    const own = rows.told.filter((row) => row.rank === rank);
-    const of = (what: string) => mostTold(own, { what, stage: stage!, device });
-    const weights = tensorsTold(own, { what: 'weights', device });
-    const kv = tensorsTold(own, { what: 'kv_cache', stage: stage!, device });
+    const own = rows.recorded.filter((row) => row.rank === rank);
+    const of = (what: string) => maxRecorded(own, { what, stage: stage!, device });
+    const weights = tensorBytes(own, { what: 'weights', device });
+    const kv = tensorBytes(own, { what: 'kv_cache', stage: stage!, device });
     const allocated = of('allocated');
     const most = of('max_allocated');
     const held = most ?? allocated;
@@ -95,10 +102,12 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
 }
 
 export function fragmentationOf(rows: MemoryRows): MemoryResult['fragmentation'] {
-  const gpus = new Set(toldOf(rows.told, { what: 'reserved' }).flatMap(({ device }) => device ?? []));
+  const gpus = new Set(
+    recordedRows(rows.recorded, { what: 'reserved' }).flatMap(({ device }) => device ?? []),
+  );
   return [...gpus].flatMap((gpu) => {
-    const reserved = mostTold(rows.told, { what: 'max_reserved', device: gpu });
-    const allocated = mostTold(rows.told, { what: 'max_allocated', device: gpu });
+    const reserved = maxRecorded(rows.recorded, { what: 'max_reserved', device: gpu });
+    const allocated = maxRecorded(rows.recorded, { what: 'max_allocated', device: gpu });
     if (!reserved || allocated === null) return [];
     return [
       {
@@ -106,14 +115,18 @@ export function fragmentationOf(rows: MemoryRows): MemoryResult['fragmentation']
         reserved_bytes: reserved,
         max_allocated_bytes: allocated,
         unused_share: (reserved - allocated) / reserved,
-        inactive_split_bytes: mostTold(rows.told, { what: 'inactive_split', stage: 'end', device: gpu }),
+        inactive_split_bytes: maxRecorded(rows.recorded, {
+          what: 'inactive_split',
+          stage: 'end',
+          device: gpu,
+        }),
       },
     ];
   });
 }
 
 export function allocationsOf(rows: MemoryRows): MemoryResult['allocations'] {
-  const found = toldOf(rows.told, { what: 'allocation' });
+  const found = recordedRows(rows.recorded, { what: 'allocation' });
   if (found.length === 0) return null;
   return found
     .map(({ device, stage, detail, bytes, blocks }) => ({

@@ -1,6 +1,6 @@
 import { type Part, type Place } from './part.js';
 import { processAt } from './points.js';
-import { mostTold, quietSample, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { maxRecorded, quietSample, tensorBytes, recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
 /** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
@@ -21,14 +21,16 @@ export interface DeviceFacts {
  * not given out is the allocator's; what the driver counts and the allocator does not is the context.
  */
 export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): Place {
-  const told = (what: string, stage?: string) =>
-    mostTold(rows.told, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
-  const tensors = (what: string, stage: string) => tensorsTold(rows.told, { what, stage, device: gpu });
-  const ranks = new Set(toldOf(rows.told, { what: 'reserved', device: gpu }).map(({ rank }) => rank)).size;
+  const recorded = (what: string, stage?: string) =>
+    maxRecorded(rows.recorded, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
+  const tensors = (what: string, stage: string) => tensorBytes(rows.recorded, { what, stage, device: gpu });
+  const ranks = new Set(
+    recordedRows(rows.recorded, { what: 'reserved', device: gpu }).map(({ rank }) => rank),
+  ).size;
 
   const weights = tensors('weights', 'load') ?? 0;
   const peaks = stages.flatMap((stage) => {
-    const bytes = told('max_allocated', stage);
+    const bytes = recorded('max_allocated', stage);
     if (bytes === null) return [];
     // What broke off left no cache to count: the largest that was seen before.
     const kv =
@@ -37,27 +39,27 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
         : tensors('kv_cache', stage);
     return [{ stage, bytes, kv: kv ?? 0 }];
   });
-  const loaded = told('max_allocated', 'load') ?? weights;
+  const loaded = recorded('max_allocated', 'load') ?? weights;
   // Loading may have held more for a moment; that is in the reserve, and none of it is cache or activations.
   const peak = fullest(peaks) ?? { stage: 'load', bytes: loaded, kv: 0 };
 
-  const quiet = told('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
-  const allocated = told('allocated', quiet) ?? weights;
-  const idle = told('requested', quiet) ?? allocated;
+  const quiet = recorded('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
+  const allocated = recorded('allocated', quiet) ?? weights;
+  const idle = recorded('requested', quiet) ?? allocated;
   // Blocks are given out whole: what is beyond the request is the allocator's.
   const rounding = allocated - idle;
   const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
   const buffers = tensors('buffers', 'load') ?? 0;
   // A run that ended while it loaded has no idle moment: all beyond the weights is of loading.
-  const graphs = told('graph_pool') ?? 0;
+  const graphs = recorded('graph_pool') ?? 0;
   // What is given out inside a graph's pool is in the allocator's figures, and in the pool.
-  const inGraphs = Math.min(graphs, told('graph_allocated') ?? 0);
+  const inGraphs = Math.min(graphs, recorded('graph_allocated') ?? 0);
   const given = peak.bytes - inGraphs;
   const stays = Math.max(
     0,
     Math.min(idle - inGraphs - weights - keptCache, given - weights - peak.kv - rounding),
   );
-  const reserved = Math.max(told('max_reserved') ?? 0, told('reserved') ?? 0);
+  const reserved = Math.max(recorded('max_reserved') ?? 0, recorded('reserved') ?? 0);
   const parts: Part[] = [
     {
       component: 'model_weights',
@@ -79,7 +81,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
       component: 'activations',
       bytes: given - weights - peak.kv - stays - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks${inGraphs > 0 ? ` − ${formatGb(inGraphs)} inside graphs` : ''}`,
+      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − memory kept between repeats − rounding to blocks${inGraphs > 0 ? ` − ${formatGb(inGraphs)} inside graphs` : ''}`,
     });
   }
   const context = contextOf(rows, gpu, ranks, facts);
@@ -90,7 +92,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
       component: 'framework_overhead',
       bytes: stays,
       confidence: 'high',
-      evidence: `asked of torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${formatGb(buffers)})`,
+      evidence: `requested from torch when idle, without weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${formatGb(buffers)})`,
     });
   }
   if (graphs > 0) {
@@ -118,8 +120,8 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
  */
 function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
   const beside = (stage: string) => {
-    const used = mostTold(rows.told, { what: 'device_used', stage, device: gpu });
-    const reserved = mostTold(rows.told, { what: 'reserved', stage, device: gpu });
+    const used = maxRecorded(rows.recorded, { what: 'device_used', stage, device: gpu });
+    const reserved = maxRecorded(rows.recorded, { what: 'reserved', stage, device: gpu });
     return used === null || reserved === null ? null : used - reserved;
   };
   const alone = beside('alone');
@@ -154,14 +156,14 @@ function contextOf(
   { baselineBytes, warmNs, own, newcomers }: DeviceFacts,
 ): Part | null {
   const stage = warmNs === null ? 'load' : 'post_warmup';
-  const quiet = toldOf(rows.told, { what: 'reserved', stage, device: gpu });
+  const quiet = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
   const at = quiet.at(-1);
   if (!at) return null;
   const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   const when = stage === 'load' ? 'after loading' : 'after warm-up';
   const less = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
   const grouped =
-    newcomers && toldOf(rows.told, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
+    newcomers && recordedRows(rows.recorded, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
   const together = grouped ? '; buffers of NCCL are in it' : '';
   if (own !== null) {
     const used = processAt(rows, gpu, own, at.t_ns);
@@ -171,7 +173,7 @@ function contextOf(
           component: 'cuda_context',
           bytes: used - reserved,
           confidence: 'medium',
-          evidence: `its own processes as the driver lists them ${formatGb(used)} − ${less}${together}`,
+          evidence: `its own processes as listed by the driver ${formatGb(used)} − ${less}${together}`,
         };
   }
   const samples = rows.used.get(gpu);
@@ -196,17 +198,20 @@ function otherKv(
 }
 
 /** `float16`, or `float16 + float32`, the most bytes first. */
-export function dtypesOf(rows: Pick<MemoryRows, 'told'>, device: number | null, what: string): string {
-  return dtypesTold(rows, what, device).join(' + ') || 'dtype not told';
+export function dtypesOf(rows: Pick<MemoryRows, 'recorded'>, device: number | null, what: string): string {
+  return recordedDtypes(rows, what, device).join(' + ') || 'dtype not recorded';
 }
 
-export function dtypesTold(
-  { told }: Pick<MemoryRows, 'told'>,
+export function recordedDtypes(
+  { recorded }: Pick<MemoryRows, 'recorded'>,
   what: string,
   device?: number | null,
 ): string[] {
   const most = new Map<string, number>();
-  for (const { detail, bytes } of toldOf(told, { what, ...(device === undefined ? {} : { device }) }))
+  for (const { detail, bytes } of recordedRows(recorded, {
+    what,
+    ...(device === undefined ? {} : { device }),
+  }))
     if (detail !== null) most.set(detail, Math.max(most.get(detail) ?? 0, bytes));
   return [...most].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
 }

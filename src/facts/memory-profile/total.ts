@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { Measured } from './breakdown.js';
 import { processPeak, type MemoryPoints } from './points.js';
-import { toldOf, type MemoryRows } from './rows.js';
+import { recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
 export interface TotalFacts {
@@ -15,7 +15,7 @@ export interface TotalFacts {
 /** In use before anything was started: a driver and a display alone hold less. */
 const unusedBytes = 2 ** 30;
 /** More than a context, its kernels and NCCL's buffers take (0.7 and 0.9 GB on an H200): somebody else came. */
-const besideBytes = 3e9;
+const outsideBytes = 3e9;
 /** Lines that torch writes one after the other. */
 const sameMomentNs = 50e6;
 
@@ -42,14 +42,14 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
     if (listed.every((bytes) => bytes !== null)) {
       const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
-      const source = 'its own processes as the driver lists them, at most';
+      const source = 'peak of its own processes as listed by the driver';
       return { bytes, source, shared: false, listed: true, newcomers };
     }
   }
   if (peak.total_bytes === null || baseline.total_bytes === null) return null;
   const whole = { shared, listed: false, newcomers };
   if (server)
-    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, of all processes`, ...whole };
+    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, all processes`, ...whole };
   const bytes = peak.total_bytes - baseline.total_bytes;
   return { bytes, source: `${peak.source}: peak − baseline`, ...whole };
 }
@@ -80,18 +80,18 @@ function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: Tota
   }
   for (const gpu of gpus) {
     const seen = [...found.values()].some((one) => one.gpu === gpu);
-    if (!seen && besideAllocator(rows, gpu, points) > besideBytes)
+    if (!seen && outsideAllocator(rows, gpu, points) > outsideBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
   }
   return [...found.values()];
 }
 
 /** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch told both. */
-function besideAllocator({ told }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
+function outsideAllocator({ recorded }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
   const before = baseline.per_gpu_details.find((one) => one.gpu === gpu)?.used_bytes ?? 0;
-  const used = toldOf(told, { what: 'device_used', device: gpu });
+  const used = recordedRows(recorded, { what: 'device_used', device: gpu });
   if (new Set(used.map(({ rank }) => rank)).size !== 1) return 0;
-  const reserved = toldOf(told, { what: 'reserved', device: gpu });
+  const reserved = recordedRows(recorded, { what: 'reserved', device: gpu });
   return used.reduce((most, { stage, t_ns, bytes }) => {
     const own = reserved.find((one) => one.stage === stage && Math.abs(one.t_ns - t_ns) < sameMomentNs);
     return own ? Math.max(most, bytes - own.bytes - before) : most;
@@ -101,9 +101,10 @@ function besideAllocator({ told }: MemoryRows, gpu: number, { baseline }: Memory
 /** A GPU that others use during the run is flagged: its figures have their part. */
 export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Issue[] {
   return foreign(rows, plan, facts).map(({ gpu, pid, name, bytes }) => {
-    const who = pid === null ? 'a process that is not seen from here' : `${name ?? 'a process'} (pid ${pid})`;
+    const who =
+      pid === null ? 'a process that is not visible from here' : `${name ?? 'a process'} (pid ${pid})`;
     const held = bytes === null ? '' : `, ${formatGb(bytes)}`;
-    const text = `gpu${gpu} was also used by ${who}${held}: figures of the whole GPU have its part.`;
+    const text = `gpu${gpu} was also used by ${who}${held}: figures of the whole GPU include it.`;
     return { code: 'gpu_shared', severity: 'warning', text };
   });
 }

@@ -6,12 +6,12 @@ import { floatStorage } from '../../llm/storage.js';
 import { recordLineSchema } from '../../model/record.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { breakdownOf } from './breakdown.js';
-import type { Told } from './rows.js';
-import { rowsOf, told } from './test-run.js';
+import type { RecordedRow } from './rows.js';
+import { rowsOf, memoryRow } from './test-run.js';
 import { vllmHost } from './vllm-host.js';
 
 /** As recorded of vLLM 0.32.0 on a CPU (ORIGIN.md beside it). */
-const recorded: Told[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.jsonl', 'utf8')
+const recorded: RecordedRow[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.jsonl', 'utf8')
   .trim()
   .split('\n')
   .flatMap((text) => {
@@ -58,7 +58,7 @@ const log = {
 } as unknown as VllmLogFacts;
 
 test('a recorded run: weights and pool to the byte of the dimensions, the other processes are software', () => {
-  const { parts, gpu } = vllmHost(rowsOf({ told: recorded }), log, { estimate, complete: true });
+  const { parts, gpu } = vllmHost(rowsOf({ recorded: recorded }), log, { estimate, complete: true });
   const of = (component: string) => parts.find((part) => part.component === component)!;
   expect(gpu).toBeNull();
   // By hand: embedding (tied), 4 layers of q, k, v, o, three of the MLP and two norms, the last norm; 2 bytes each.
@@ -89,12 +89,12 @@ test('a recorded run: weights and pool to the byte of the dimensions, the other 
 
 test('packed weights count by dimensions and are less sure; a pool that was never touched takes no memory', () => {
   const rows = rowsOf({
-    told: [
-      told('weights:load:bfloat16', 10, { device: null }),
-      told('packed:load:bfloat16', 90, { device: null }),
+    recorded: [
+      memoryRow('weights:load:bfloat16', 10, { device: null }),
+      memoryRow('packed:load:bfloat16', 90, { device: null }),
       ...[0, 1].flatMap((rank) => [
-        told('kv_cache:end:bfloat16', 1000, { device: null, rank }),
-        told('kv_resident:end', 4, { device: null, rank }),
+        memoryRow('kv_cache:end:bfloat16', 1000, { device: null, rank }),
+        memoryRow('kv_resident:end', 4, { device: null, rank }),
       ]),
     ],
   });

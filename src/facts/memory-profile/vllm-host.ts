@@ -1,7 +1,7 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { type Part, type Place } from './part.js';
-import { tensorsTold, toldOf, type MemoryRows, type Told } from './rows.js';
+import { tensorBytes, recordedRows, type MemoryRows, type RecordedRow } from './rows.js';
 import { dtypesOf } from './torch-device.js';
 import { formatGb } from '../../vocabulary/format.js';
 
@@ -27,7 +27,7 @@ const line = (estimate: MemoryEstimate | null, component: Part['component']) =>
   estimate?.lines.find((one) => one.component === component);
 
 function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
-  const of = (what: string) => tensorsTold(rows.told, { what, stage: 'load', device: null });
+  const of = (what: string) => tensorBytes(rows.recorded, { what, stage: 'load', device: null });
   const tensors = of('weights');
   const packed = of('packed') ?? 0;
   if (tensors !== null) {
@@ -43,7 +43,7 @@ function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null
   const formula = line(estimate, 'model_weights');
   if (!formula) return null;
   const { bytes, confidence } = formula;
-  const evidence = `formula: ${formula.formula}; vLLM's log tells no weights on a CPU`;
+  const evidence = `formula: ${formula.formula}; vLLM does not log weights on a CPU`;
   return { component: 'model_weights', bytes, confidence, evidence, basis: 'formula' };
 }
 
@@ -53,7 +53,7 @@ function kvCache(
   estimate: MemoryEstimate | null,
   complete: boolean,
 ): Part | null {
-  const pool = tensorsTold(rows.told, { what: 'kv_cache', stage: 'end', device: null });
+  const pool = tensorBytes(rows.recorded, { what: 'kv_cache', stage: 'end', device: null });
   const logged = (log?.ranks ?? []).flatMap(({ kv_cache }) => kv_cache ?? []);
   const lines = logged.map((fact) => `log: ${fact.line.trim()}`).join('; ');
   const touched = sumOf(lastOf(rows, 'kv_resident'));
@@ -62,7 +62,7 @@ function kvCache(
       component: 'kv_cache',
       bytes: touched,
       confidence: 'high',
-      evidence: `pages of it that are in memory, of ${formatGb(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
+      evidence: `resident pages, out of ${formatGb(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
     };
   }
   if (logged.length > 0) {
@@ -71,19 +71,19 @@ function kvCache(
       component: 'kv_cache',
       bytes,
       confidence: 'medium',
-      evidence: `${lines}: set aside, of which less may be in memory`,
+      evidence: `${lines}: reserved; fewer pages may be resident`,
     };
   }
   const formula = line(estimate, 'kv_cache');
   if (!formula) return null;
-  const evidence = `formula: ${formula.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`;
+  const evidence = `formula: ${formula.formula}${complete ? '' : '; KV heads are not known, all heads counted'}`;
   return { component: 'kv_cache', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
 function activations(estimate: MemoryEstimate | null): Part | null {
   const formula = line(estimate, 'activations');
   if (!formula) return null;
-  const evidence = `formula: ${formula.formula}; no allocator of the CPU counts them`;
+  const evidence = `formula: ${formula.formula}; the CPU allocator does not count them`;
   return { component: 'activations', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
@@ -97,16 +97,16 @@ function software(rows: MemoryRows): Part | null {
     component: 'framework_overhead',
     bytes: sumOf(others)! + files,
     confidence: 'medium',
-    evidence: `resident in its other processes, which hold neither weights nor cache: ${named}; pages of files (code) in the workers ${formatGb(files)}`,
+    evidence: `resident in its other processes, without weights and cache: ${named}; pages of files (code) in the workers ${formatGb(files)}`,
   };
 }
 
 /** As told last: at the end of the run, else after loading. */
-function lastOf({ told }: MemoryRows, what: string): Told[] {
-  const at = (stage: string) => toldOf(told, { what, stage });
+function lastOf({ recorded }: MemoryRows, what: string): RecordedRow[] {
+  const at = (stage: string) => recordedRows(recorded, { what, stage });
   return at('end').length > 0 ? at('end') : at('load');
 }
 
-function sumOf(told: readonly Told[]): number | null {
-  return told.length === 0 ? null : told.reduce((sum, { bytes }) => sum + bytes, 0);
+function sumOf(recorded: readonly RecordedRow[]): number | null {
+  return recorded.length === 0 ? null : recorded.reduce((sum, { bytes }) => sum + bytes, 0);
 }

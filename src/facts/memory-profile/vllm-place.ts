@@ -24,7 +24,7 @@ function partsOf(rank: VllmRankFacts): Part[] {
       component: 'activations',
       bytes: peak.value - graphs,
       confidence: 'medium',
-      evidence: `log: ${peak.line.trim()}${graphs > 0 ? ' (less its estimate for graphs)' : ''}: set aside after a run at its largest batch`,
+      evidence: `log: ${peak.line.trim()}${graphs > 0 ? ' (less its estimate for graphs)' : ''}: reserved after a run at its largest batch`,
     });
   }
   put('framework_overhead', rank.non_torch, 'medium');

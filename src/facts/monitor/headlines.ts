@@ -5,7 +5,7 @@ function meanOf(metrics: readonly MonitorMetric[], metric: string): number | nul
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
 }
 
-/** One sentence per GPU: busy or not over the recording, and what throttled it. @param durationS null where it is not known */
+/** One sentence per GPU: utilisation over the recording, and throttling. @param durationS null if not known */
 export function deviceHeadline(device: MonitorDevice, durationS: number | null): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
@@ -21,7 +21,7 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
   const [worst] = device.throttling.reasons;
   if (worst) {
     const drop = dropOf(device);
-    const clock = drop === null ? '' : `, the SM clock ${formatPercent(drop)} lower meanwhile`;
+    const clock = drop === null ? '' : `, with a ${formatPercent(drop)} lower SM clock`;
     parts.push(
       `throttled for ${formatPercent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
     );
@@ -32,11 +32,11 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
     parts.push(`${formatQuantity(power, 'W')}${limit === null ? '' : ` of ${formatQuantity(limit, 'W')}`}`);
   }
   return parts.length === 0
-    ? `${device.scope}: the source tells neither utilisation nor power.`
+    ? `${device.scope}: the source has neither utilisation nor power.`
     : `${device.scope}: ${parts.join(', ')}.`;
 }
 
-/** Mean drop over the throttled time; null where no usual clock is known, or there was none. */
+/** Mean clock drop over the throttled time; null if the usual clock is not known, or without throttling. */
 function dropOf({ throttling }: MonitorDevice): number | null {
   const known = throttling.periods.flatMap(({ dur_ns, clock_drop }) =>
     clock_drop === null ? [] : [{ dur_ns, clock_drop }],
@@ -55,7 +55,7 @@ export function headlines(data: MonitorResult): string[] {
   const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
   if (cpu && cpu.mean > 80 && idlest)
     found.push(
-      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${idlest.scope} waited: the host may be what it waited for.`,
+      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${idlest.scope} was idle: it may have waited for the host.`,
     );
   const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
   if (grown)

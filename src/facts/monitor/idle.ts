@@ -2,12 +2,12 @@ import type { MonitorDevice } from '../../model/documents/monitor.js';
 import { figure, missing } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Longest periods kept of each kind; all of them are counted. */
+/** Number of longest periods listed per kind; all are counted. */
 export const periodsKept = 200;
 
 /**
- * When a GPU had nothing to do: utilisation under `percent` for at least `ms`. Utilisation is the driver's own mean
- * over 1/6 to 1 s, so shorter pauses, between steps say, are not to be seen in it.
+ * Idle periods of a GPU: utilisation under `percent` for at least `ms`. Utilisation is the driver's mean over 1/6 to 1 s, so it
+ * does not show shorter pauses, for example between steps.
  */
 export async function idleOf(
   database: SessionDatabase,
@@ -19,7 +19,7 @@ export async function idleOf(
     [scope],
   );
   if (!all?.n || !all.total_ns) {
-    const reason = missing('no_utilization', 'The source tells no utilisation of this device.');
+    const reason = missing('no_utilization', 'The source has no utilisation of this device.');
     return { share: reason, count: 0, longest_ms: null, periods: [] };
   }
   const periods = await database.query<{ start_ns: number; dur_ns: number }>(

@@ -12,14 +12,14 @@ export async function memoryOf(
     `SELECT max(value) AS bytes FROM monitor_samples WHERE scope = $1 AND metric = 'memory_total_bytes'`,
     [scope],
   );
-  const none = missing('no_memory', 'The source does not tell the memory in use.');
+  const none = missing('no_memory', 'The source does not have the memory in use.');
   const of = (value: number | undefined): Figure =>
     value === undefined ? none : figure(value, 'B', 'memory in use on the device', { n: used!.n });
   return {
     total_bytes:
       total && total.bytes !== null
         ? figure(total.bytes, 'B', 'telemetry: memory_total_bytes')
-        : missing('no_memory_total', 'The source does not tell the size of the memory.'),
+        : missing('no_memory_total', 'The source does not have the memory size.'),
     first_bytes: of(used?.first),
     peak_bytes: of(used?.max),
     last_bytes: of(used?.last),
@@ -27,7 +27,7 @@ export async function memoryOf(
   };
 }
 
-/** Processes by the most memory they held. */
+/** Processes by peak memory. */
 export async function processesOf(
   database: SessionDatabase,
   scope: string,

@@ -22,9 +22,9 @@ import { gpuScope, layOutSamples } from './samples.js';
 import { clockOf, throttlingOf } from './throttling.js';
 
 export interface MonitorThresholds {
-  /** Utilisation below it is idle. */
+  /** Utilisation below this is idle. */
   idlePercent: number;
-  /** For at least so long. */
+  /** Minimum length of an idle period. */
   idleMs: number;
 }
 
@@ -33,8 +33,8 @@ export const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 
 const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
 
 /**
- * What GPUs and host did during a recording, of `inferscope monitor` or of nvidia-smi.
- * @throws E_USAGE when the session holds no samples
+ * Activity of GPUs and host during a recording of `inferscope monitor` or nvidia-smi.
+ * @throws E_USAGE if the session has no samples
  */
 export async function analyzeMonitor(
   session: Session,
@@ -114,7 +114,7 @@ async function spanOf(database: SessionDatabase): Promise<{ duration_s: Figure; 
     duration_s:
       span && span.seconds !== null
         ? figure(span.seconds, 's', 'first to last sample')
-        : missing('no_samples', 'There is no sample.'),
+        : missing('no_samples', 'There are no samples.'),
     sample_hz:
       rate && rate.hz !== null
         ? figure(rate.hz, 'Hz', `samples of ${rate.what} / their time`, { n: rate.n })
@@ -122,7 +122,7 @@ async function spanOf(database: SessionDatabase): Promise<{ duration_s: Figure; 
   };
 }
 
-/** Recordings of other tools have no plan: what is known of them is in the manifest. */
+/** Recordings of other tools have no plan; their facts are in the manifest. */
 async function planOf({ manifest, folder }: Session): Promise<MonitorPlan> {
   const artifact = manifest.artifacts.find(({ kind }) => kind === 'monitor');
   if (artifact) {
@@ -148,8 +148,8 @@ async function planOf({ manifest, folder }: Session): Promise<MonitorPlan> {
 
 function noSamples({ id, manifest }: Session): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `session ${id} holds no samples of GPUs or host`,
+    what: `session ${id} has no samples of GPUs or host`,
     why: `It was made by ${manifest.kind}, and its tables telemetry and memory are empty.`,
-    fix: 'Take one that `inferscope monitor --record` made, or record again.',
+    fix: 'Use a session of `inferscope monitor --record`, or record again.',
   });
 }

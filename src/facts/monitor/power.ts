@@ -2,7 +2,7 @@ import type { MonitorDevice } from '../../model/documents/monitor.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Energy, and how close to the limit the power was. */
+/** Energy, and power relative to its limit. */
 export async function powerOf(
   database: SessionDatabase,
   scope: string,
@@ -18,7 +18,7 @@ export async function powerOf(
   };
 }
 
-/** The lowest limit that was in force. */
+/** The lowest enforced limit. */
 async function limitOf(database: SessionDatabase, scope: string): Promise<Figure> {
   for (const metric of ['power_limit_enforced_w', 'power_limit_w']) {
     const [row] = await database.query<{ w: number | null }>(
@@ -27,10 +27,10 @@ async function limitOf(database: SessionDatabase, scope: string): Promise<Figure
     );
     if (row && row.w !== null) return figure(row.w, 'W', `telemetry: ${metric}`);
   }
-  return missing('no_power_limit', 'The source does not tell the power limit.');
+  return missing('no_power_limit', 'The source does not have the power limit.');
 }
 
-/** By the power of the moment, where the source tells it: the mean over a second hides short peaks. */
+/** Uses instantaneous power if the source has it: the mean over a second hides short peaks. */
 async function powerMetric(database: SessionDatabase, scope: string): Promise<string | null> {
   for (const metric of ['power_instant_w', 'power_w', 'power_average_w']) {
     const [row] = await database.query<{ n: number }>(
@@ -42,7 +42,7 @@ async function powerMetric(database: SessionDatabase, scope: string): Promise<st
   return null;
 }
 
-const noPower = missing('no_power', 'The source does not tell the power of this device.');
+const noPower = missing('no_power', 'The source does not have the power of this device.');
 
 async function nearOf(database: SessionDatabase, scope: string, watts: number): Promise<Figure> {
   const metric = await powerMetric(database, scope);
@@ -62,8 +62,7 @@ async function cappedOf(database: SessionDatabase, scope: string): Promise<Figur
      FROM monitor_reasons WHERE scope = $1`,
     [scope],
   );
-  if (!row?.total)
-    return missing('no_throttle_reasons', 'The source does not tell what holds the clocks down.');
+  if (!row?.total) return missing('no_throttle_reasons', 'The source does not have throttle reasons.');
   return figure((row.capped ?? 0) / row.total, 'share', 'telemetry: sw_power_cap', { n: row.n });
 }
 

@@ -1,16 +1,16 @@
 import { limitingBits, throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** A sample stands for the time to the next one of its series, but for no longer than this many usual periods. */
+/** A sample covers the time to the next one of its series, at most this many usual periods. */
 const longestHold = 3;
 
 export const gpuScope = String.raw`scope SIMILAR TO 'gpu\d+(\.mig\d+)?'`;
 const hostScopes = "scope IN ('host', 'process', 'other_processes', 'inferscope')";
 
 /**
- * Lays out what the questions about a recording share: `monitor_samples` (every sample of GPUs and host with the time
- * it stands for; a new `stretch` begins after each pause of the recorder; memory in use is a metric too) and
- * `monitor_reasons` (what held the clocks down, as NVML's bits, whatever form the source has it in).
+ * Creates the shared tables of a recording: `monitor_samples` (every sample of GPUs and host with the time it covers; a new
+ * `stretch` starts after each pause of the recorder; memory in use is also a metric) and `monitor_reasons` (throttle reasons as
+ * NVML's bits, from any source format).
  */
 export async function layOutSamples(database: SessionDatabase): Promise<void> {
   await database.query(
@@ -33,7 +33,7 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
   const named = throttleReasons
     .map(({ bit, name }) => `WHEN metric SIMILAR TO 'clocks_(event|throttle)_reasons_${name}' THEN ${bit}`)
     .join(' ');
-  // Only metrics that name a reason say anything of throttling: a utilisation of 0 does not say "never".
+  // Only metrics that name a reason count for throttling.
   await database.query(
     `CREATE TEMP TABLE monitor_reasons AS
      SELECT scope, t_ns, max(held_ns) AS held_ns, max(stretch) AS stretch, bit_or(CASE WHEN value = 0 THEN 0 ELSE bits END) & ${limitingBits} AS bits FROM (

@@ -4,7 +4,7 @@ import { throttleReasonNames, throttleReasons } from '../../model/throttle-reaso
 import type { SessionDatabase } from '../../session/query.js';
 import { periodsKept } from './idle.js';
 
-const noReasons = missing('no_throttle_reasons', 'The source does not tell what holds the clocks down.');
+const noReasons = missing('no_throttle_reasons', 'The source does not have throttle reasons.');
 
 interface Period {
   start_ns: number;
@@ -13,7 +13,7 @@ interface Period {
   clock_mhz: number | null;
 }
 
-/** Periods in which something held the clocks down, why, and what became of the clock. @param usualMhz of clockOf() */
+/** Throttled periods, their reasons and clocks. @param usualMhz from clockOf() */
 export async function throttlingOf(
   database: SessionDatabase,
   scope: string,
@@ -66,7 +66,7 @@ export async function throttlingOf(
   };
 }
 
-/** The clock at work, and how long it was clearly lower than usual while the GPU was busy. */
+/** The clock under load, and how long it was clearly lower than usual while the GPU was busy. */
 export async function clockOf(
   database: SessionDatabase,
   scope: string,
@@ -86,7 +86,7 @@ export async function clockOf(
     'SELECT count(*) AS n FROM monitor_reasons WHERE scope = $1',
     [scope],
   );
-  // Without recorded reasons nothing is known of throttling.
+  // Without recorded reasons throttling is unknown.
   const unthrottled = (reasons?.n ?? 0) > 0 ? ' and not throttled' : '';
   const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
   const reference =
@@ -102,11 +102,11 @@ export async function clockOf(
     usual_mhz: reference,
     dropped_share: row?.total
       ? figure((row.low ?? 0) / row.total, 'share', source, { n: row.n })
-      : missing('never_busy', `No sample at least ${busyPercent} % busy.`),
+      : missing('never_busy', `No sample is at least ${busyPercent} % busy.`),
   };
 }
 
-/** A GPU that was throttled whenever it worked: what it could have run at is its highest clock. */
+/** For a GPU that was always throttled under load: its maximum clock is the reference. */
 async function highestClock(database: SessionDatabase, scope: string, when: string): Promise<Figure> {
   const [row] = await database.query<{ mhz: number | null }>(
     `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,
@@ -114,5 +114,5 @@ async function highestClock(database: SessionDatabase, scope: string, when: stri
   );
   return row && row.mhz !== null
     ? figure(row.mhz, 'MHz', `the GPU's highest clock: it was never ${when}`)
-    : missing('never_busy', `No clock while at least ${when} was seen.`);
+    : missing('never_busy', `No clock was sampled while at least ${when}.`);
 }

@@ -23,7 +23,7 @@ const graphNodeNs = 1_500;
 /** The same machine: a decode step on the host's clock less its time between two device events. */
 const stageNs = 27_000;
 
-const seen = 'seen on an H200, torch 2.11, transformers 5.17, 2026-11';
+const seen = 'measured on an H200, torch 2.11, transformers 5.17, 2026-11';
 
 /** What is assumed, with whose word each figure is; on the CPU operators cost no launch. */
 export function launchCosts(
@@ -36,7 +36,7 @@ export function launchCosts(
       assumptions: [
         {
           id: 'launch',
-          text: 'operators run on the CPU itself: nothing is launched, nothing waits for a host',
+          text: 'operators run on the CPU: there are no launches and no waits for a host',
         },
       ],
     };
@@ -52,12 +52,12 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched by itself; the host needs ${formatNs(hostPerLaunchNs)} for each, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seen)}), the rest Python's (${seen}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph, whose nodes take ${formatNs(nodeNs)} at least (${word(roofs.graphNodeNs, seen)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seen)}), the rest Python's (${seen}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seen)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
       },
       {
         id: 'host',
-        text: `${formatNs(stageNs)} of host time a stage for the token's way to the host and the next call (${seen})`,
+        text: `${formatNs(stageNs)} of host time per stage for copying the token to the host and the next call (${seen})`,
       },
     ],
   };

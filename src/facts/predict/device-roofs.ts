@@ -44,7 +44,7 @@ export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRo
 /** Measured roofs of this machine's CPU through the embedded engine. */
 export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
   const peaks = computePeaks(roofline);
-  const none = missing('cpu', 'nothing is launched on a CPU');
+  const none = missing('cpu', 'a CPU has no kernel launches');
   const how = `measured, ${roofline.engine}`;
   return {
     kind: 'cpu',
@@ -68,9 +68,9 @@ export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
 
 function unknownGpu(name: string, why: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `what "${name}" can do is not known`,
-    why: `${why}. Names are as nvidia-smi -L prints them, and a similar GPU's figures are not taken.`,
-    fix: 'On its machine type: inferscope roofline --json > roofline.json – then here: inferscope predict --roofline roofline.json …',
+    what: `the peaks of "${name}" are not known`,
+    why: `${why}. Names are as nvidia-smi -L prints them, and figures of similar GPUs are not used.`,
+    fix: 'On its machine run: inferscope roofline --json > roofline.json – then run here: inferscope predict --roofline roofline.json …',
   });
 }
 
@@ -83,8 +83,8 @@ export function checkPeak(roofs: DeviceRoofs, dtype: DType): void {
   if (peak.value !== null) return;
   const known = Object.keys(roofs.peaks);
   throw new InferscopeError('E_DTYPE', {
-    what: `no ${dtype} peak is known of ${roofs.name}`,
+    what: `no ${dtype} peak is known for ${roofs.name}`,
     why: `${peak.reason.text}. Known: ${known.join(', ')}.`,
-    fix: `Take one of these, for example --dtype ${known[0] ?? 'float32'} – or measure it: inferscope roofline.`,
+    fix: `Use one of these, for example --dtype ${known[0] ?? 'float32'} – or measure it: inferscope roofline.`,
   });
 }

@@ -118,7 +118,7 @@ function checkLengths(points: readonly PredictPoint[], { name, architecture }: P
   if (maxPositions === null || needed <= maxPositions || longest.measured.length > 0) return;
   throw new InferscopeError('E_LENGTHS', {
     what: `${name} takes ${maxPositions} tokens, not ${longest.contextLen} + ${longest.outputLen}`,
-    why: 'Its config.json says so (max_position_embeddings).',
+    why: 'Its config.json has this limit (max_position_embeddings).',
     fix: `Type for example: --context-len ${Math.max(1, maxPositions - longest.outputLen)}`,
   });
 }
@@ -127,7 +127,7 @@ function checkTable(table: readonly unknown[], tables: readonly Session[]): void
   if (table.length > 0) return;
   throw new InferscopeError('E_USAGE', {
     what: `no measured kernels in ${tables.map(({ id }) => id).join(', ')}`,
-    why: 'The sessions hold no case of a kernel that was measured.',
+    why: 'The sessions have no measured kernel cases.',
     fix: 'inferscope kernels --from-model config.json measures those of a model; inferscope session list shows sessions.',
   });
 }
@@ -138,7 +138,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'not_calibrated',
       severity: 'warning',
-      text: 'Not calibrated: no measured kernels were given, and no measurement of such an engine on this device is recorded. The launched time is a lower estimate, and its error is not known. inferscope kernels --from-model measures the kernels.',
+      text: 'Not calibrated: no measured kernels were given, and there is no recorded measurement of such an engine on this device. The launched time is a low estimate with unknown error. inferscope kernels --from-model measures the kernels.',
     });
   }
   const above = stages.filter(({ measured }) => measured.some((one) => one.above_measurement));
@@ -146,7 +146,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'roofline_above_measurement',
       severity: 'warning',
-      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs are not those of the session (accounting fault).`,
+      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs do not match the session (accounting fault).`,
       count: above.length,
     });
   }
@@ -155,7 +155,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'beyond_table',
       severity: 'warning',
-      text: `In ${far.length} stages more than a tenth of the time is of kernels outside the table: extrapolated or assumed, marked ~. inferscope kernels --from-model with their batch sizes and contexts measures them.`,
+      text: `In ${far.length} stages more than 10 % of the time is from kernels outside the table: extrapolated or assumed, marked ~. Measure them with inferscope kernels --from-model with their batch sizes and contexts.`,
       count: far.length,
     });
   }
@@ -163,7 +163,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'data_sheet_roofs',
       severity: 'info',
-      text: 'The roofs are the data sheet’s, which no kernel reaches: inferscope roofline, on its machine, measures them.',
+      text: 'The roofs are data-sheet values, which no kernel reaches: run inferscope roofline on its machine to measure them.',
     });
   }
   return issues;

@@ -130,13 +130,13 @@ function stageOf(
     launch,
   );
   const source = `${roofs.roofs === 'measured' ? 'measured roofs' : 'data sheet'} of ${roofs.name}`;
-  const told = (ms: number, how: string): Figure => figure(ms, 'ms', how);
+  const toFigure = (ms: number, how: string): Figure => figure(ms, 'ms', how);
   const rooflineMs =
     'bound' in limit
-      ? told(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
+      ? toFigure(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
       : limit;
-  const predictedMs = composed ? told(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
-  const launchedMs = told(launched.totalNs / 1e6, 'kernels at the roofs, launched as assumed');
+  const predictedMs = composed ? toFigure(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
+  const launchedMs = toFigure(launched.totalNs / 1e6, 'kernels at the roofs, with assumed launches');
   const { low_ratio: low, high_ratio: high } = calibrationOf(roofs, point.fusion);
   const own = point.measured.filter((one) => one.phase === phase);
   return {
@@ -153,16 +153,16 @@ function stageOf(
     roofline_ms: rooflineMs,
     roofline_serial_ms:
       'bound' in limit
-        ? told(limit.one_by_one_s * 1e3, `Σ over operations of max(F/P, B/BW), ${source}`)
+        ? toFigure(limit.one_by_one_s * 1e3, `Σ over operations of max(F/P, B/BW), ${source}`)
         : limit,
     launched_ms: launchedMs,
     launched_range_ms:
       low === null || high === null ? null : [launchedMs.value! * low, launchedMs.value! * high],
     predicted_ms: predictedMs,
     predicted_error: composed ? errorShare(composed, validation) : null,
-    device_ms: composed ? told(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
+    device_ms: composed ? toFigure(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
     host_ms: composed
-      ? told(composed.hostNs / 1e6, 'launches × host time a launch, and of the stage')
+      ? toFigure(composed.hostNs / 1e6, 'launches × host time per launch, plus host time of the stage')
       : noTable,
     beyond_table_share: composed ? beyondShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,

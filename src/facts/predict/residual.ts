@@ -35,7 +35,7 @@ const words: Record<Cause, string> = {
   gemm: 'matrix products took longer than predicted',
   sampling: 'sampling took longer than predicted',
   host: 'the device waited for the program, or for its synchronisation',
-  unattributed: 'told apart by nothing that was recorded',
+  unattributed: 'not distinguished by the recorded data',
 };
 
 const order: readonly Cause[] = [

@@ -13,15 +13,14 @@ export function levelWords({ load }: Pick<ServingPoint, 'load'>): string {
   return load.concurrency === 1 ? '1 user' : `${load.concurrency} users`;
 }
 
-/** Less gain than this for twice the load is none. */
+/** Gain per doubling of the load below which throughput counts as flat. */
 const gainPerDoubling = 0.1;
-/** A server that completes less than this share of what was offered falls behind. */
+/** A server that completes less than this share of the offered load falls behind. */
 const keepsUp = 0.95;
 
 /**
- * Where more load stops giving more: the lowest load from which no higher one gave 10 % more output per doubling; else the
- * first in which requests mostly queue. In an open loop: the first that the server completes at less than 95 % of what
- * was offered.
+ * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling, else the first at which
+ * requests mostly queue. In an open loop: the first of which the server completes less than 95 %.
  */
 export function saturation(
   points: readonly ServingPoint[],
@@ -34,7 +33,7 @@ export function saturation(
     const queue = firstQueue(sorted, probe);
     if (queue) return queue;
     const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
-    return { execution_id: null, text: `Where it saturates is not known: ${why}.` };
+    return { execution_id: null, text: `The saturation point is not known: ${why}.` };
   }
   const knee = sorted.findIndex((point, at) =>
     sorted.slice(at + 1).every((higher, next) => {
@@ -47,17 +46,17 @@ export function saturation(
     return (
       firstQueue(sorted, probe) ?? {
         execution_id: null,
-        text: `It is not saturated: ${levelWords(point)} still gave more than the load before.`,
+        text: `Not saturated: ${levelWords(point)} still gave more throughput than the previous load.`,
       }
     );
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${levelWords(point)} with ${formatNumber(rates[knee]!)} output tokens/s: twice the load gives less than 10 % more and only waits.${limit}`,
+    text: `It saturates at ${levelWords(point)} with ${formatNumber(rates[knee]!)} output tokens/s: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
   };
 }
 
-/** The lowest load in which requests mostly wait for others; null where none does. */
+/** The lowest load at which requests mostly queue; null if there is none. */
 function firstQueue(
   sorted: readonly ServingPoint[],
   probe: LoadPlan['probe'],
@@ -79,15 +78,15 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
     const { requests_per_s: done, offered_requests_per_s: offered } = point.throughput;
     const { e2e } = point.latency;
     if (done.value === null || offered.value === null || !('p50' in e2e)) return false;
-    // The last answer takes its time after the last arrival: that is no backlog.
+    // The last answer ends after the last arrival: this is not a backlog.
     const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - e2e.p50 / 1000);
     return completed < offered.value * keepsUp;
   });
   if (!behind) {
-    const text = `It keeps up with ${sorted.length === 1 ? 'this load' : 'every load tried'}: it is not saturated.`;
+    const text = `Not saturated: the server keeps up with ${sorted.length === 1 ? 'this load' : 'every tested load'}.`;
     return { execution_id: null, text };
   }
-  const limit = behind.client.bound ? ' The client was a limit there, too.' : '';
+  const limit = behind.client.bound ? ' The client was also a limit there.' : '';
   return {
     execution_id: behind.execution_id,
     text: `It falls behind at ${levelWords(behind)}: it completes ${formatNumber(behind.throughput.requests_per_s.value!)} requests/s, and the queue grows.${limit}`,
@@ -114,11 +113,11 @@ export function bestUnderSlo(
     execution_id: best.execution_id,
     text: above
       ? `${levelWords(best)} is the highest load with ${words}.`
-      : `${levelWords(best)}, the highest load tried, has ${words}.`,
+      : `${levelWords(best)}, the highest tested load, has ${words}.`,
   };
 }
 
-/** What makes a conclusion doubtful. */
+/** Issues that make a conclusion unreliable. */
 export function servingIssues(points: readonly ServingPoint[], { prompts, probe }: LoadPlan): Issue[] {
   const issues: Issue[] = [];
   const add = (code: string, severity: Issue['severity'], text: string) =>
@@ -127,7 +126,7 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
     const where = levelWords(point);
     const { requests, tokens, client } = point;
     if (requests.counted > 0 && requests.ok === 0)
-      add('all_failed', 'error', `At ${where} every request failed: there are no latencies, not zeros.`);
+      add('all_failed', 'error', `At ${where} every request failed: there are no latencies.`);
     else if (requests.failed > 0)
       add(
         'requests_failed',
@@ -146,7 +145,7 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
       add(
         'output_shorter',
         'warning',
-        `At ${where} ${tokens.shorter} of ${requests.ok} outputs were shorter than asked: the server may not know ignore_eos.`,
+        `At ${where} ${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
       );
     if (tokens.longer > 0)
       add(
@@ -165,22 +164,22 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
       add(
         'token_counts_differ',
         'info',
-        `At ${where} the local tokenizer counts ${formatNumber(apart.value, 2)} tokens an output more than usage does.`,
+        `At ${where} the local tokenizer counts ${formatNumber(apart.value, 2)} more tokens per output than usage.`,
       );
     const hits = cached.value ?? point.server.prefix_cache_hit_ratio.value;
     if (hits !== null && hits > 0.05)
       add(
         'prefix_cache_carry_over',
         'warning',
-        `At ${where} ${formatPercent(hits)} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput are flattered.`,
+        `At ${where} ${formatPercent(hits)} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput look too good.`,
       );
   }
   if (prompts.seed_used_before) {
-    const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may hold these prompts.';
+    const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may contain these prompts.';
     add(
       'seed_repeated',
       probe?.caches_prefixes === false ? 'info' : 'warning',
-      `Seed ${prompts.seed} was sent to this server before.${danger} Leave --seed out for fresh prompts.`,
+      `Seed ${prompts.seed} was sent to this server before.${danger} Omit --seed for fresh prompts.`,
     );
   }
   return issues;

@@ -6,7 +6,7 @@ import { orderStatistics } from '../statistics.js';
 const batches = 10;
 
 /**
- * Requests of one run follow each other and share queues, so they are not independent: the interval is Student's t over
+ * Requests of one run share queues, so they are not independent: the interval is Student's t over
  * the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
  * @param values in the order of time
  */

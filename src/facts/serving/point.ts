@@ -61,9 +61,9 @@ function meanOf(values: (number | null)[], unit: string, source: string, absent:
 function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
   const both = ok.filter((row) => row.tokenizer_output_tokens !== null && row.output_tokens !== null);
   const apart = both.map((row) => row.tokenizer_output_tokens! - row.output_tokens!);
-  const told = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
-  const cached = told.reduce((sum, row) => sum + row.cached_tokens!, 0);
-  const input = told.reduce((sum, row) => sum + row.input_tokens!, 0);
+  const known = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
+  const cached = known.reduce((sum, row) => sum + row.cached_tokens!, 0);
+  const input = known.reduce((sum, row) => sum + row.input_tokens!, 0);
   const off = (wrong: (given: number, asked: number) => boolean) =>
     ok.filter(
       (row) =>
@@ -71,19 +71,19 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
         row.requested_output_tokens !== null &&
         wrong(row.output_tokens, row.requested_output_tokens),
     ).length;
-  const untold = 'neither usage nor a tokenizer counts tokens';
+  const uncounted = 'neither usage nor a tokenizer counts tokens';
   return {
     input: meanOf(
       ok.map((row) => row.input_tokens),
       'tokens',
       'requests.input_tokens, mean',
-      untold,
+      uncounted,
     ),
     output: meanOf(
       ok.map((row) => row.output_tokens),
       'tokens',
       'requests.output_tokens, mean',
-      untold,
+      uncounted,
     ),
     shorter: off((given, asked) => given < asked),
     longer: off((given, asked) => given > asked),
@@ -93,8 +93,8 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
         : figure(mean(apart), 'tokens', 'tokenizer_output_tokens − output_tokens, mean', { n: both.length }),
     cached_share:
       input === 0
-        ? missing('not_told', 'usage does not tell cached tokens')
-        : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: told.length }),
+        ? missing('not_told', 'usage does not report cached tokens')
+        : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: known.length }),
     chunks_not_tokens: ok.filter((row) => row.itl_split === true || row.itl_ns === null).length,
   };
 }
@@ -111,19 +111,19 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
   };
   const gaps = ok.flatMap((row) => (row.itl_ns === null ? [] : (JSON.parse(row.itl_ns) as number[])));
   const since = (to: number | null, from: number | null) => (to === null || from === null ? null : to - from);
-  const untold = 'no request with two or more tokens had its tokens counted';
+  const uncounted = 'no request with two or more tokens had its tokens counted';
   return {
     ttft: spread((row) => row.ttft_ns, 'first_token_ns − sent_ns'),
     ttft_from_schedule: spread(
       (row) => since(row.first_token_ns, row.scheduled_ns),
       'first_token_ns − scheduled_ns',
     ),
-    tpot: spread((row) => row.tpot_ns, '(end_ns − first_token_ns) / (output_tokens − 1)', untold),
+    tpot: spread((row) => row.tpot_ns, '(end_ns − first_token_ns) / (output_tokens − 1)', uncounted),
     itl: distribution(
       gaps.map((ns) => ns / 1e6),
       'ms',
       'gaps between tokens, all requests',
-      ok.length === 0 ? noAnswer : 'it is not known how many tokens a chunk held',
+      ok.length === 0 ? noAnswer : 'the number of tokens per chunk is not known',
     ),
     e2e: spread((row) => since(row.end_ns, row.sent_ns), 'end_ns − sent_ns'),
     e2e_from_schedule: spread((row) => since(row.end_ns, row.scheduled_ns), 'end_ns − scheduled_ns'),
@@ -131,9 +131,10 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
 }
 
 function offered(counted: readonly RequestRow[], kind: string): Figure {
-  if (kind === 'closed') return missing('closed_loop', 'users of a closed loop offer what is answered');
+  if (kind === 'closed')
+    return missing('closed_loop', 'in a closed loop the offered load equals the answered load');
   const span = ((counted.at(-1)?.scheduled_ns ?? 0) - (counted[0]?.scheduled_ns ?? 0)) / 1e9;
-  if (!(span > 0)) return missing('no_values', 'less than two requests were due');
+  if (!(span > 0)) return missing('no_values', 'fewer than two requests were due');
   return figure((counted.length - 1) / span, '1/s', '(requests − 1) / (last due − first due)', {
     n: counted.length,
   });
@@ -153,7 +154,7 @@ function throughput(ok: readonly RequestRow[], seconds: number): Rates {
     }, 0);
   const rate = (total: number | null, source: string): Figure =>
     total === null
-      ? missing('not_told', 'the tokens of some request are not known')
+      ? missing('not_told', 'the token counts of some requests are not known')
       : figure(total / seconds, 'tokens/s', source, { n: ok.length });
   const output = sum((row) => row.output_tokens);
   const input = sum((row) => row.input_tokens);
@@ -189,7 +190,7 @@ function goodput(
 }
 
 function serverFigures(series: ReadonlyMap<string, { max: number; grown: number }>): ServingPoint['server'] {
-  const absent = missing('not_told', 'the server’s /metrics does not tell it');
+  const absent = missing('not_told', 'the server’s /metrics does not have it');
   const max = (name: string, unit: string): Figure => {
     const found = series.get(name);
     return found ? figure(found.max, unit, `largest ${name} while under load`) : absent;

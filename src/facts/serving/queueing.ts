@@ -1,30 +1,30 @@
 import type { LoadPlan, ServingPoint } from '../../model/documents/serving.js';
 
-/** Where most of a request's time is waiting, it waits for other requests. */
+/** Share of a request's time above which waiting counts as queueing. */
 const mostly = 0.5;
-/** Batched prefill makes a first token later as well: less growth than this is not called queueing. */
-const leastGrowth = 3;
+/** Batched prefill also delays the first token: smaller growth does not count as queueing. */
+const minGrowth = 3;
 
-/** How long the mean request of a load waits for its first token because of other requests. */
+/** Mean time that a request waits for its first token because of other requests. */
 export interface Queueing {
   ttft_ms: number;
   /** TTFT of a request alone. */
   unloaded_ms: number;
   wait_ms: number;
-  /** Of its end-to-end time. By Little's law also the share of the requests in flight that wait. */
+  /** Share of its end-to-end time. By Little's law also the share of in-flight requests that wait. */
   share: number;
   /** Most of the time is waiting. */
   queues: boolean;
 }
 
-/** TTFT of a request alone: the probe's, or the lowest median of a load. Null where neither is known. */
+/** TTFT of a request alone: the probe's, or the lowest median of a load. Null if neither is known. */
 export function unloadedTtft(points: readonly ServingPoint[], probe: LoadPlan['probe']): number | null {
   const medians = points.flatMap(({ latency: { ttft } }) => ('p50' in ttft ? [ttft.p50] : []));
   const known = [probe?.ttft_ms ?? null, ...medians].filter((one) => one !== null);
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** In an open loop latencies count from when a request was due: who waits for a slot waits for the server. */
+/** In an open loop latencies count from the due time: waiting for a slot is waiting for the server. */
 export function queueing({ load, latency }: ServingPoint, unloadedMs: number | null): Queueing | null {
   const open = load.kind !== 'closed';
   const ttft = open ? latency.ttft_from_schedule : latency.ttft;
@@ -37,6 +37,6 @@ export function queueing({ load, latency }: ServingPoint, unloadedMs: number | n
     unloaded_ms: unloadedMs,
     wait_ms,
     share,
-    queues: share >= mostly && ttft.mean >= leastGrowth * unloadedMs,
+    queues: share >= mostly && ttft.mean >= minGrowth * unloadedMs,
   };
 }

@@ -47,7 +47,7 @@ export function requestRows(database: SessionDatabase, executionId: string): Pro
   );
 }
 
-/** Largest value and growth of a server's metric during an execution; null where it was not told. */
+/** Largest value and growth of a server's metric during an execution; null if not recorded. */
 export async function serverSeries(
   database: SessionDatabase,
   executionId: string,

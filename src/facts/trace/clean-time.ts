@@ -19,7 +19,7 @@ export async function cleanTimeOf(
   if (group.clock === 'device' && timing) {
     return missing(
       'runs_ahead',
-      'the program runs ahead of the device: host times of the clean execution say nothing',
+      'the program runs ahead of the device, so host times of the clean execution are not meaningful',
     );
   }
   switch (group.kind) {
@@ -32,12 +32,12 @@ export async function cleanTimeOf(
         ? cleanSpans(scope, timing.execution_id, samplingSql(timing.execution_id), 'sampling')
         : noClean;
     case 'other':
-      return missing('no_clean_stage', "a clean execution records no ranges of the program's own");
+      return missing('no_clean_stage', 'a clean execution does not record user ranges');
     case 'load':
     case 'warmup':
       return missing(
         'no_clean_stage',
-        'loading and warm-up differ from run to run: the second finds its files and compiled code in caches',
+        'loading and warm-up differ between runs: the second run has files and compiled code in caches',
       );
     default:
       return timing ? cleanSteps(scope, timing.execution_id, group.kind, batchSize) : noClean;

@@ -4,7 +4,7 @@ import { makeKernelStreams } from './kernel-streams.js';
 import { literal } from './scope.js';
 
 /** Of the pairs of a kernel that must overlap in time, or order tells nothing of which belong together. */
-const leastMeeting = 0.99;
+const minMeeting = 0.99;
 
 /** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
 export interface RankCollectives extends Record<string, string | number | null> {
@@ -60,7 +60,7 @@ export function collectivesSql(
          count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
        FROM own GROUP BY ALL),
      pairs AS (
-       SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${leastMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
+       SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
        FROM together GROUP BY kernel),
      by_phase AS (
        SELECT rank, device, kernel, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,

@@ -40,7 +40,7 @@ export async function copies({ database }: TraceScope): Promise<TraceCopy[]> {
         ...spread,
         bandwidth_bytes_per_s:
           row.bytes === null
-            ? missing('no_bytes', 'the capture does not tell how much was copied')
+            ? missing('no_bytes', 'the capture does not record the bytes copied')
             : spread.total_ns > 0
               ? figure(bytes / (spread.total_ns / 1e9), 'B/s', 'bytes / Σ durations')
               : missing('no_time', 'the copies took no measurable time'),

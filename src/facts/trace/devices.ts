@@ -40,7 +40,7 @@ export async function devices(
       peak_flops_per_s:
         name === null || dtype
           ? peak(dtype ?? 'float32')
-          : missing('no_dtype', 'the session does not say in which dtype the model computed'),
+          : missing('no_dtype', 'the session does not record the compute dtype'),
     };
   });
 }

@@ -5,7 +5,7 @@ import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
 
 /** Fewer steps have a slope by chance. */
-const leastSteps = 10;
+const minSteps = 10;
 /** Slopes are of all pairs: of a longer run, steps at even distances stand for all. */
 const mostSteps = 1000;
 const partsOfSpan = 10;
@@ -71,7 +71,7 @@ function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
     alike: steps[0]?.by ?? 'kind',
     span_ns,
     change:
-      compared.length < leastSteps || span_ns === 0 ? tooFew(compared.length) : changeOf(compared, span_ns),
+      compared.length < minSteps || span_ns === 0 ? tooFew(compared.length) : changeOf(compared, span_ns),
     parts: span_ns === 0 ? [] : partsOf(compared, from_ns, span_ns),
   };
 }
@@ -79,7 +79,7 @@ function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
 const tooFew = (steps: number): Figure =>
   missing(
     'too_few_steps',
-    `${steps} steps have another of the same work in the run; ${leastSteps} are needed to see a trend`,
+    `${steps} steps have another step with the same work in the run; a trend needs ${minSteps}`,
   );
 
 /** Theil-Sen: the median slope of all pairs, which a third of the steps may disturb; its interval by Kendall's variance. */

@@ -43,9 +43,9 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 /** Sentences for someone in a hurry: launches against layers, shares of the classes, idle time and its cause (A9). */
 export function headlines(parts: Parts): Headline[] {
   if (!parts.source.gpu_used) return [...cpuLines(parts), ...operatorLine(parts)];
-  const told = parts.phases.filter(({ kind }) => toldPhases.includes(kind));
+  const shown = parts.phases.filter(({ kind }) => shownPhases.includes(kind));
   // A decode step is what a served model does all day: it comes first.
-  const ordered = told.toSorted((a, b) => rank(a) - rank(b));
+  const ordered = shown.toSorted((a, b) => rank(a) - rank(b));
   return [
     ...ordered.flatMap((phase) => [
       ...idleLines(phase, parts),
@@ -63,7 +63,7 @@ export function headlines(parts: Parts): Headline[] {
 }
 
 function cpuLines({ phases }: Parts): Headline[] {
-  const text = 'No GPU was used: nothing ran on a device in this capture.';
+  const text = 'No GPU was used in this capture.';
   const passes = phases.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
   const times = passes.map((phase) => `${instanceWord(phase.kind)} takes ${timeWords(phase)}`);
   return [
@@ -72,8 +72,8 @@ function cpuLines({ phases }: Parts): Headline[] {
   ];
 }
 
-const toldPhases: readonly string[] = ['decode', 'mixed', 'prefill', 'other', 'outside'];
-const rank = ({ kind }: TracePhase): number => toldPhases.indexOf(kind);
+const shownPhases: readonly string[] = ['decode', 'mixed', 'prefill', 'other', 'outside'];
+const rank = ({ kind }: TracePhase): number => shownPhases.indexOf(kind);
 
 function line(id: string, phase: Headline['phase'], text: string, atStakeNs: number | null = null): Headline {
   return { id, phase, text, at_stake_ms: atStakeNs === null ? null : atStakeNs / 1e6 };
@@ -84,7 +84,7 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
   // A slow first instance pulls the mean: the reader must see that it is not the usual one.
   const skewed = phaseTime(phase).profiled && Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
   const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
-  const how = `the GPU works ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and is idle for ${formatPercent(idle_share)}`;
+  const how = `the GPU is busy for ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and idle for ${formatPercent(idle_share)}`;
   const text = isLaunchBound(phase)
     ? `${capital(instanceWord(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
     : `${capital(how)} of ${instanceWord(kind)}.`;
@@ -96,7 +96,7 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
       ({ id, ns }, index) =>
         `${formatPercent(ns / idle_ns)} ${index === 0 ? 'is ' : ''}${idleCauseLabel(id)}${callOf(idle, kind, id)}`,
     );
-  const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
+  const causes = `Idle time ${formatNs(idle_ns)}: ${listed(parts)}.`;
   return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...profilerLine(phase)];
 }
 
@@ -105,7 +105,7 @@ function profilerLine(phase: TracePhase): Headline[] {
   const { kind, wall } = phase;
   const ns = 1e6 * phaseTime(phase).ms;
   if (ns > 0.95 * wall.mean_ns) return [];
-  const text = `Under the profiler ${instanceWord(kind)} takes ${formatNs(wall.mean_ns)}: it adds ${formatNs(wall.mean_ns - ns)}, in which the GPU is idle.`;
+  const text = `Under the profiler ${instanceWord(kind)} takes ${formatNs(wall.mean_ns)}: ${formatNs(wall.mean_ns - ns)} more, with the GPU idle.`;
   return [line('profiler_overhead', kind, text)];
 }
 
@@ -156,7 +156,7 @@ function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
     ({ batch_size, idle_share, ...size }) =>
       `batch ${batch_size} ${formatNs(1e6 * phaseTime(size).ms)} (${formatPercent(idle_share)} idle)`,
   );
-  const text = `These are means over ${sizes.length} batch sizes of ${instanceWord(kind)}: ${listed(each)}.`;
+  const text = `The means cover ${sizes.length} batch sizes of ${instanceWord(kind)}: ${listed(each)}.`;
   return [line('batch_sizes', kind, text)];
 }
 
@@ -167,7 +167,7 @@ function outsideLine({ phases, classes }: Parts): Headline[] {
     classes.find((one) => one.kind === kind)?.rows.reduce((sum, { total_ns }) => sum + total_ns, 0) ?? 0;
   const [total, outside] = [timeOf(null), timeOf('outside')];
   if (total === 0 || outside < 0.05 * total) return [];
-  const text = `${formatPercent(outside / total)} of kernel time is in no marked phase and in none of the phases' figures.`;
+  const text = `${formatPercent(outside / total)} of kernel time is outside all marked phases and not included in their figures.`;
   return [line('outside_phases', null, text)];
 }
 
@@ -176,12 +176,12 @@ function classLine(phase: TracePhase, { classes }: Parts): Headline[] {
   if (rows.length === 0) return [];
   const share = (name: string) => rows.find((row) => row.class === name)?.share ?? 0;
   if (share('graph') > 0.5) {
-    const text = `${capital(instanceWord(phase.kind))} was recorded as whole CUDA graphs: what runs in them is not known. Capture again with graph nodes.`;
+    const text = `${capital(instanceWord(phase.kind))} was recorded as whole CUDA graphs: their kernels are not known. Capture again with graph nodes.`;
     return [line('graphs_opaque', phase.kind, text)];
   }
   const overhead = share('elementwise') + share('copy');
   const total = rows.reduce((sum, row) => sum + row.per_instance_ns, 0);
-  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatPercent(share('gemm'))}, attention ${formatPercent(share('attention'))}, elementwise and layout copies ${formatPercent(overhead)} (${instanceWord(phase.kind)}).`;
+  const text = `Kernel time ${formatNs(total)}: GEMM takes ${formatPercent(share('gemm'))}, attention ${formatPercent(share('attention'))}, elementwise and layout copies ${formatPercent(overhead)} (${instanceWord(phase.kind)}).`;
   return [line('class_shares', phase.kind, text, total)];
 }
 
@@ -203,7 +203,7 @@ function copyLines({ copies }: Parts): Headline[] {
     const rate = copy.bandwidth_bytes_per_s.value;
     const speed = rate === null ? '' : ` at ${formatQuantity(rate, 'B/s')}`;
     const where = copy.kind === 'DtoH' ? 'to' : 'from';
-    const text = `${copy.count} ${copy.kind} copies ${where} pageable memory moved ${formatBytes(copy.bytes)}${speed}: pinned memory copies faster and beside computation.`;
+    const text = `${copy.count} ${copy.kind} copies ${where} pageable memory moved ${formatBytes(copy.bytes)}${speed}: pinned memory is faster and can overlap with computation.`;
     return line('copies', null, text, copy.total_ns);
   });
 }

@@ -40,7 +40,7 @@ export async function hotKernels(session: Session): Promise<{ names: string[]; s
 function noKernels(id: string): InferscopeError {
   return new InferscopeError('E_NO_KERNELS', {
     what: `session ${id} has no kernels to choose from`,
-    why: 'Its table kernels is empty, or holds loading and warm-up only.',
-    fix: 'Leave --ncu-session out, or name a session that nsys or torch recorded.',
+    why: 'Its table kernels is empty, or has only loading and warm-up.',
+    fix: 'Omit --ncu-session, or name a session recorded with nsys or torch.',
   });
 }

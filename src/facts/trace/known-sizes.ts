@@ -39,7 +39,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.among = o.among`;
   const wanted = `(SELECT * FROM own WHERE ${lacksSize})`;
   const from = (on: string) =>
-    `SELECT ${stage}, ${agreed.join(', ')} FROM ${wanted} o JOIN telling t ON ${on} GROUP BY ALL`;
+    `SELECT ${stage}, ${agreed.join(', ')} FROM ${wanted} o JOIN sized t ON ${on} GROUP BY ALL`;
   const first = (size: string) =>
     `coalesce(${sources.map(({ alias }) => `${alias}.${size}`).join(', ')}) AS ${size}`;
   const origin = (size: string) =>
@@ -55,7 +55,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
        FROM stages WHERE kind IN ${kinds}
        WINDOW same AS (PARTITION BY execution_id, capture_id, coalesce(rank, 0), kind, coalesce(warmup, false))),
      shape (execution_id, capture_id, stage_id, ${sizes.join(', ')}) AS (${shapes}),
-     telling AS (
+     sized AS (
        SELECT o.* EXCLUDE (${sizes.join(', ')}), ${sizes.map((size) => `coalesce(o.${size}, p.${size}) AS ${size}`).join(', ')}
        FROM own o ${join('shape', 'p')}),
      record AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${alike}
@@ -64,7 +64,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
      elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
      uneven AS (
        SELECT ${stage}, min(t.among) AS steps_elsewhere FROM ${wanted} o
-       JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, among FROM telling WHERE ${anySize}) t
+       JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, among FROM sized WHERE ${anySize}) t
          ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.among <> o.among
        GROUP BY ALL)
      SELECT execution_id, capture_id, stage_id, ${sizes.map(first).join(', ')},

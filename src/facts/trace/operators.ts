@@ -112,11 +112,11 @@ export async function operators(
 
 /** Where no GPU is used an operator's own host time is its computation. */
 function cpuText(rows: readonly Operator[], total: number, phase: string | null): string {
-  const told = rows
+  const shown = rows
     .slice(0, 3)
     .map(({ name, self_cpu_ns }) => `${name} ${formatPercent(total > 0 ? self_cpu_ns / total : 0)}`);
   const where = phase === null ? '' : ` of ${phase}`;
-  return `The operators${where} take ${formatNs(total)} of CPU time of their own: ${told.join(', ')}.`;
+  return `The operators${where} take ${formatNs(total)} of CPU self time: ${shown.join(', ')}.`;
 }
 
 type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'called_ns' | 'allocation_ns'>;
@@ -138,9 +138,9 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
   const sum = scheduling + device_ns + allocation_ns;
   const parts = `host ${formatPercent(scheduling / sum)}, kernels ${formatPercent(device_ns / sum)}, allocation ${formatPercent(allocation_ns / sum)}`;
   const said = {
-    scheduling: "the host's own work around the operators costs more than their kernels",
-    kernels: 'the kernels of the operators cost more than the host around them',
-    allocation: 'allocator calls cost more than the operators and their kernels',
+    scheduling: 'host work around the operators takes longer than their kernels',
+    kernels: 'kernels of the operators take longer than the host work around them',
+    allocation: 'allocator calls take longer than the operators and their kernels',
   }[verdict];
   return `${said[0]!.toUpperCase()}${said.slice(1)} (${parts}).`;
 }

@@ -42,8 +42,8 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
     withKernels.length === 1
       ? 'All kernels ran on one stream.'
       : serialised
-        ? `Kernels ran on ${withKernels.length} streams, but one after the other: the streams gained no concurrency.`
-        : `Kernels ran on ${withKernels.length} streams; ${percent(beside, compute.dur)} % of compute time was beside another kernel.`,
+        ? `Kernels ran on ${withKernels.length} streams, but serially: the streams add no concurrency.`
+        : `Kernels ran on ${withKernels.length} streams; ${percent(beside, compute.dur)} % of compute time overlapped with another kernel.`,
   ];
   if (commNs > 0)
     texts.push(`${percent(hiddenComm, commNs)} % of communication was hidden behind computation.`);

@@ -81,7 +81,11 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
     }
     return silent > 0
       ? { kind, clock: 'host', why: `${silent} of ${n} instances launched nothing on the device` }
-      : { kind, clock: 'device', why: `in ${late} of ${n} instances the device worked on after its range` };
+      : {
+          kind,
+          clock: 'device',
+          why: `in ${late} of ${n} instances the device was still busy after its range`,
+        };
   });
   // A prefill's end and the first decode step's begin must be told by one clock, or they would overlap.
   const shared = clocks.filter(({ kind }) => steps.includes(kind));
@@ -89,5 +93,5 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
   if (clocks.length > 0) return clocks;
-  return [{ kind: 'outside', clock: 'device', why: 'nothing marks phases: first to last activity' }];
+  return [{ kind: 'outside', clock: 'device', why: 'phases are not marked: first to last activity' }];
 }

@@ -38,7 +38,7 @@ export async function executedWork(
     source === 'operators' ? "operators' input shapes" : 'cuBLAS logs, by rows, over the steps logged';
   const gemm = figure(executed.flops, 'FLOP', `Σ 2·M·N·K·batch: ${from}`);
   if (necessary === null) {
-    const none = missing('unknown_work', "the model's own arithmetic is not known");
+    const none = missing('unknown_work', "the model's arithmetic is not known");
     return { ...absent(none), source, gemm_flops: gemm, gemm_time_covered: covered };
   }
   const attention = executed.fusedAttention ? sum(necessary.filter((op) => op.class === 'attention')) : 0;
@@ -50,7 +50,7 @@ export async function executedWork(
     attention_flops: figure(
       attention,
       'FLOP',
-      executed.fusedAttention ? 'model arithmetic, causal' : 'its products are among the GEMMs',
+      executed.fusedAttention ? 'model arithmetic, causal' : 'its products are included in the GEMMs',
     ),
     flops: figure(flops, 'FLOP', 'GEMMs + attention'),
     mfu: refinedMfu(executed, attention, necessary, time, context),
@@ -79,7 +79,7 @@ async function shapesOf(
   }
   return missing(
     'no_gemm_shapes',
-    'no shapes of matrix products are known of this stage (inferscope run --evaluator torch or --gemm-log records them)',
+    'product shapes of this stage are not known (inferscope run --evaluator torch or --gemm-log records them)',
   );
 }
 
@@ -121,16 +121,16 @@ function textOf(
 ): string {
   const times = formatFactor(ratio);
   if (ratio < alike[0]) {
-    return `the shapes come to ${times} the necessary FLOPs: some products have no known shape, or another model ran`;
+    return `the shapes add up to ${times} the necessary FLOPs: some products have no known shape, or another model ran`;
   }
-  if (ratio <= alike[1]) return 'the program computes what the model needs, and no more';
+  if (ratio <= alike[1]) return 'the program computes exactly the necessary FLOPs';
   const head = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
   const vocabulary = 'model' in model ? model.model.architecture.vocabSize : 0;
   const extraHead = (executed.flopsByWidth.get(vocabulary) ?? 0) - head;
   const extra = (ratio - 1) * sum(necessary);
   const why =
     extraHead > extra / 2 && (new_tokens ?? 0) > (batch_size ?? 1)
-      ? 'logits of every prompt token, of which only the last is needed'
+      ? 'logits of every prompt token, although only the last is needed'
       : 'padding, unfused attention over masked keys, or work done twice';
   return `the program computes ${times} the necessary FLOPs: ${why}`;
 }

@@ -37,19 +37,19 @@ export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
 export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   const { kind, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = step;
   if (kind === 'mixed') {
-    return missing('mixed_steps', 'a step with prompts and decoding sequences has no one shape');
+    return missing('mixed_steps', 'a step with prompts and decoding sequences has no single shape');
   }
   if (batch === null || tokens === null || context === null) {
     if (step.steps_elsewhere !== null) {
       return missing(
         'other_step_count',
-        `this capture has ${step.steps_here} ${kind} steps and the one with their sizes ${step.steps_elsewhere}: they cannot be matched (--batch-size and --input-len give the sizes)`,
+        `this capture has ${step.steps_here} ${kind} steps and the capture with their sizes has ${step.steps_elsewhere}, so they cannot be matched (--batch-size and --input-len give the sizes)`,
       );
     }
     const what = batch === null ? 'batch size' : tokens === null ? 'number of new tokens' : 'context';
     return missing(
       'unknown_sizes',
-      `neither stages, operators nor the run tell the ${what} of ${kind} (--batch-size and --input-len do)`,
+      `the ${what} of ${kind} is not recorded in stages, operators or the run (set it with --batch-size and --input-len)`,
     );
   }
   const newTokens = tokens / batch;
@@ -57,7 +57,7 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   if (!Number.isInteger(newTokens) || newTokens < 1 || contextTokens < 0) {
     return missing(
       'unequal_sequences',
-      `${tokens} new tokens of ${batch} sequences (context ${context}) are no sequences of equal length`,
+      `${tokens} new tokens of ${batch} sequences (context ${context}) are not sequences of equal length`,
     );
   }
   return { phase: kind === 'prefill' ? 'prefill' : 'decode', batchSize: batch, newTokens, contextTokens };

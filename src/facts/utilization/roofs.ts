@@ -52,7 +52,7 @@ export function utilizationRoofs(
 function cpuRoofs(model: unknown, roofline: MachineRoofline | null): UtilizationRoofs {
   const none = missing(
     'no_roofline',
-    "a CPU has no data-sheet peak, and the session has no measured one (inferscope profile measures the machine's)",
+    'a CPU has no data-sheet peak, and the session has no measured one (inferscope profile measures it)',
   );
   const peaks = roofline ? computePeaks(roofline) : {};
   const source = roofline ? `measured roofline (${roofline.engine})` : '';

@@ -104,7 +104,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     const least = 2 * (tinyLinear + tinyHead) + 65 * 2 * 4 * 2 * 64 * 2;
     expect(valueOf(decode.bytes) / least).toBeGreaterThan(1);
     expect(valueOf(decode.bytes) / least).toBeLessThan(1.02);
-    expect(decode.executed.text).toBe('the program computes what the model needs, and no more');
+    expect(decode.executed.text).toBe('the program computes exactly the necessary FLOPs');
   });
 });
 

@@ -196,7 +196,7 @@ async function ofTrace(
     {
       executionId: attribution.execution_id,
       timed: traced.filter(({ kind }) => !cleanKinds.has(kind)),
-      timeFrom: `windows of ${attribution.tool}, profiler on${timing && ahead.size > 0 ? ': the program runs ahead of the device, so that host times of the clean execution say nothing' : ''}`,
+      timeFrom: `windows of ${attribution.tool}, profiler on${timing && ahead.size > 0 ? ': the program runs ahead of the device, so host times of the clean execution are not meaningful' : ''}`,
       profiled: true,
       traced,
       executed,
@@ -243,7 +243,7 @@ export function utilizationIssues(
       {
         code: 'over_the_roof',
         severity: 'warning',
-        text: `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured during other work is too low) or the time is not that of what ran.`,
+        text: `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured under other load is too low) or the time does not match the run.`,
       },
     ];
   });
@@ -252,7 +252,7 @@ export function utilizationIssues(
 function noStages(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `session ${id} has no prefill and no decode step`,
-    why: 'MFU and MBU are of stages: NVTX ranges, record_function marks or a record name them.',
-    fix: `See what it holds: inferscope session show ${id}`,
+    why: 'MFU and MBU need stages: NVTX ranges, record_function marks or a record.',
+    fix: `To see its contents: inferscope session show ${id}`,
   });
 }

@@ -18,13 +18,13 @@ export interface ProfileEstimate {
  */
 export function estimateProfile(profile: ProfileFields): ProfileEstimate | string {
   if (profile.metadata?.where === 'url') {
-    return 'It is of a server that ran already: how it was started, and what of its memory it took then, is not known in full.';
+    return 'It is from a server that was already running: its startup options and memory use at startup are not fully known.';
   }
   const engine = knownEngine(profile.engine_metadata?.engine_type);
   const { model_info: model } = profile;
   const asked = profile.metadata?.config ?? {};
   const named = profile.engine_metadata?.engine_type;
-  if (engine === null && named) return `What ${named} keeps beside the weights is not known.`;
+  if (engine === null && named) return `The memory of ${named} apart from weights is not known.`;
   const config = model.config ?? findPreset(model.name)?.config ?? findPreset(asked.model ?? '')?.config;
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = asked;
   if (
@@ -42,10 +42,10 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       '--output-len': outputLen,
     }).flatMap(([flag, value]) => (value === null || value === undefined ? [flag] : []));
     const whichModel = config ? '' : ` (it holds no config.json, and ${model.name} is not a preset)`;
-    return `It does not state how it was run${whichModel}: give ${flags.join(', ')}.`;
+    return `It does not record its run options${whichModel}: give ${flags.join(', ')}.`;
   }
   const onCpu = profile.metadata?.gpus?.length === 0;
-  if (engine === 'vllm' && onCpu) return 'What vLLM takes of main memory is not known.';
+  if (engine === 'vllm' && onCpu) return 'The main memory use of vLLM is not known.';
   const args = profile.engine_metadata?.engine_args ?? {};
   try {
     const architecture = readArchitecture(config);

@@ -15,13 +15,13 @@ export interface PlausibleFacts {
 }
 
 /** A live vLLM fills its share: below this part of it nothing was alive when it was sampled. */
-const leastOfShare = 0.7;
+const minOfShare = 0.7;
 /** Components and residual make the total, but for rounding. */
 const sumTolerance = 0.01;
 /** Weights over this many times the model's: a tied lm_head that is stored twice stays below it. */
 const mostWeights = 1.5;
 /** Components that are more than the total by this share of it are not all the run's. */
-const leastDeficit = 0.25;
+const minDeficit = 0.25;
 
 /** Why a measurement cannot be what it says; empty when nothing speaks against it. */
 export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
@@ -39,33 +39,33 @@ export function implausible(profile: ProfileFields, facts: PlausibleFacts): stri
 }
 
 function notMeasured({ metadata }: ProfileFields, { measured }: PlausibleFacts): string[] {
-  if (metadata?.status === 'partial') return ['The run ended early: its peak may never have been reached.'];
+  if (metadata?.status === 'partial') return ['The run stopped early: it may not have reached its peak.'];
   const { totalBytes, peakBytes, baselineBytes } = measured;
-  if (totalBytes === null) return ['It holds no measured total.'];
+  if (totalBytes === null) return ['It has no measured total.'];
   if (totalBytes <= 0 || (peakBytes !== null && baselineBytes !== null && peakBytes <= baselineBytes)) {
     return [
       'The peak is not above the baseline: it was sampled after the process had exited, or on another GPU.',
     ];
   }
   const samples = metadata?.sampling?.samples ?? null;
-  return samples !== null && samples < 3 ? [`It rests on ${samples} samples: a peak would be missed.`] : [];
+  return samples !== null && samples < 3 ? [`It has only ${samples} samples: a peak may be missed.`] : [];
 }
 
 function belowWeights({ measured, weightBytes, tensorParallelSize: tp }: PlausibleFacts): string[] {
   const { totalBytes: total, components } = measured;
   const reasons: string[] = [];
   if (total === null) return reasons;
-  const told = components.get('model_weights') ?? null;
-  const least = weightBytes ?? told;
+  const weightsPart = components.get('model_weights') ?? null;
+  const least = weightBytes ?? weightsPart;
   // A rounded parameter count or an engine that packs weights may be a few percent off.
   if (least !== null && total > 0 && total < 0.95 * least) {
     reasons.push(
       `The peak of ${formatGb(total)} is below the weights (${formatGb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
     );
   }
-  if (tp > 1 && told !== null && weightBytes !== null && told < (weightBytes / tp) * 1.2) {
+  if (tp > 1 && weightsPart !== null && weightBytes !== null && weightsPart < (weightBytes / tp) * 1.2) {
     reasons.push(
-      `Its weights (${formatGb(told)}) are those of one of ${tp} GPUs while totals are summed over all (${formatGb(weightBytes)}).`,
+      `Its weights (${formatGb(weightsPart)}) are those of one of ${tp} GPUs while totals are summed over all (${formatGb(weightBytes)}).`,
     );
   }
   return reasons;
@@ -75,9 +75,9 @@ function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }:
   const { peakBytes, gpuBytes } = measured;
   if (utilization === null || peakBytes === null || gpuBytes === null) return [];
   const share = utilization * gpuBytes * tensorParallelSize;
-  return peakBytes < leastOfShare * share
+  return peakBytes < minOfShare * share
     ? [
-        `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilisation ${utilization}), and ${formatGb(peakBytes)} were seen: it was not alive, or on other GPUs.`,
+        `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilisation ${utilization}), but ${formatGb(peakBytes)} were measured: it was not running, or on other GPUs.`,
       ]
     : [];
 }
@@ -87,7 +87,7 @@ function beyondGpu({ memory_measurements }: ProfileFields): string[] {
     const used = bytesOf(gpu.used_bytes, gpu.used_gb);
     const total = bytesOf(gpu.total_bytes, gpu.total_gb);
     return used !== null && total !== null && total > 0 && used > 1.01 * total
-      ? [`GPU ${index} shows ${formatGb(used)} in use of ${formatGb(total)}: units are mixed up.`]
+      ? [`GPU ${index} shows ${formatGb(used)} in use of ${formatGb(total)}: units are wrong.`]
       : [];
   });
 }
@@ -98,7 +98,7 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
   let sum = components.has('residual') ? 0 : residualBytes;
   for (const bytes of components.values()) sum += bytes;
   return Math.abs(sum - totalBytes) > sumTolerance * totalBytes
-    ? [`Its components and residual sum to ${formatGb(sum)} and not to the total of ${formatGb(totalBytes)}.`]
+    ? [`Its components and residual sum to ${formatGb(sum)} instead of the total of ${formatGb(totalBytes)}.`]
     : [];
 }
 
@@ -125,9 +125,9 @@ function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredM
   const issue = sharedIssue(profile);
   if (!issue) return [];
   if (!ownShareKnown(profile)) return [`Others used the GPU: ${issue.text}`];
-  return totalBytes !== null && (residualBytes ?? 0) < -leastDeficit * totalBytes
+  return totalBytes !== null && (residualBytes ?? 0) < -minDeficit * totalBytes
     ? [
-        `Others used the GPU, and its components are ${formatGb(totalBytes - residualBytes!)} of a total of ${formatGb(totalBytes)}: what others held is counted as its own.`,
+        `Others used the GPU, and its components are ${formatGb(totalBytes - residualBytes!)} of a total of ${formatGb(totalBytes)}: memory of others is counted as its own.`,
       ]
     : [];
 }
@@ -139,7 +139,7 @@ export function doubts(profile: ProfileFields, architecture: Architecture): stri
   return [
     ...(alone
       ? [
-          'Others used the GPU; the total is its own processes’ alone, as the driver lists them, so it counts.',
+          'Others used the GPU; the total covers only its own processes as listed by the driver, so it is valid.',
         ]
       : []),
     ...contradictions(profile, architecture),
@@ -152,11 +152,11 @@ export function contradictions({ model_info: model }: ProfileFields, architectur
   const counted = countParameters(architecture).total;
   const found: string[] = [];
   if (typeof layers === 'number' && layers !== architecture.layers.length) {
-    found.push(`It says ${layers} layers, its config ${architecture.layers.length}.`);
+    found.push(`It states ${layers} layers, its config ${architecture.layers.length}.`);
   }
   if (typeof parameters === 'number' && Math.abs(parameters / counted - 1) > parameterTolerance) {
     found.push(
-      `It says ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(counted, 'parameters')}.`,
+      `It states ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(counted, 'parameters')}.`,
     );
   }
   return found;

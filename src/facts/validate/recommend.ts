@@ -18,10 +18,10 @@ import type { HeldProfile } from './validate-profile.js';
 import { formatBytes, formatNumber } from '../../vocabulary/format.js';
 
 /** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
-const leastGain = 0.25;
-const leastErrorBytes = 16 * 2 ** 20;
+const minGain = 0.25;
+const minErrorBytes = 16 * 2 ** 20;
 /** Different models that must agree: one profile, or runs of one model, say nothing of the others. */
-const leastModels = 3;
+const minModels = 3;
 
 /** What one profile says of a constant: the value that would have been right, and how bytes follow from it. */
 interface Observation {
@@ -57,7 +57,7 @@ export function recommendations(held: readonly HeldProfile[]): Recommendation[] 
 function recommended(seen: readonly Observation[]): Recommendation | null {
   const { constant, current, source, unit } = seen[0]!;
   const models = new Set(seen.map(({ model }) => model)).size;
-  if (models < leastModels) return null;
+  if (models < minModels) return null;
   const rights = seen.map(({ right }) => right);
   const spread: [number, number] = [Math.min(...rights), Math.max(...rights)];
   const fitted = median(seen.map(({ right }) => right));
@@ -66,7 +66,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     seen.length;
   const before = errorWith(current);
   const after = errorWith(fitted);
-  if (before < leastErrorBytes || before - after < leastGain * before) return null;
+  if (before < minErrorBytes || before - after < minGain * before) return null;
   const shown = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatNumber(value));
   return {
     constant,
@@ -79,7 +79,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatBytes(before)} to ${formatBytes(after)} a GPU.`,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatBytes(before)} to ${formatBytes(after)} per GPU.`,
   };
 }
 

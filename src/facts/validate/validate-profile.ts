@@ -51,7 +51,7 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
     return { row: { ...base, ...empty, status: 'rejected', reasons }, measured, estimate };
   }
   if (typeof held === 'string' || estimate === null || measured.totalBytes === null) {
-    const why = typeof held === 'string' ? held : 'It holds no measured total.';
+    const why = typeof held === 'string' ? held : 'It has no measured total.';
     return { row: { ...base, ...empty, status: 'skipped', reasons: [why] }, measured, estimate };
   }
   const total = { ...compared(measured.totalBytes, estimate.totalBytes), within: false };
@@ -167,12 +167,12 @@ function explained(
   const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
   if (!most) return null;
   if (rest && Math.abs(rest.error_bytes) > Math.abs(most.error_bytes))
-    return `Most in what no component was measured for: ${formatBytes(rest.estimated_bytes)} against ${formatBytes(rest.measured_bytes)} measured.`;
+    return `Largest difference in memory without a measured component: ${formatBytes(rest.estimated_bytes)} against ${formatBytes(rest.measured_bytes)} measured.`;
   const share = most.error_share === null ? '' : ` (${formatSigned(most.error_share, 'ratio')})`;
-  const text = `Most in ${words[most.component]}: ${formatBytes(most.estimated_bytes)} against ${formatBytes(most.measured_bytes)} measured${share}, by ${most.formula}.`;
+  const text = `Largest difference in ${words[most.component]}: ${formatBytes(most.estimated_bytes)} against ${formatBytes(most.measured_bytes)} measured${share}, from ${most.formula}.`;
   const unassigned = residualBytes ?? 0;
   return Math.abs(unassigned) > Math.abs(most.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)
-    ? `${formatBytes(unassigned)} of the measured are in no component. ${text}`
+    ? `${formatBytes(unassigned)} of the measured memory is in no component. ${text}`
     : text;
 }

@@ -44,8 +44,7 @@ export function constantsOf(
     if (tail === 'program' || tail === 'between_operators') add('(in host.loading_code)', -loading);
   }
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
-  const rest =
-    head === 'unattributed' ? '(clean execution less the bars)' : '(taken out: added by the profiler)';
+  const rest = head === 'unattributed' ? '(clean execution minus the bars)' : '(removed: profiler overhead)';
   add(rest, ms - rawMs);
   return found;
 }
@@ -72,16 +71,16 @@ export function noteOf(
   if (id === 'roofline') return rooflineNote(group.kind, linked);
   if (id === 'device_dependency' && earlier.size > 0) {
     const hiddenMs = [...earlier.values()].reduce((sum, one) => sum + one, 0);
-    return `in ${formatMs(hiddenMs)} of it the device still ran kernels that were launched before the stage began`;
+    return `for ${formatMs(hiddenMs)} of it the device still ran kernels launched before the stage`;
   }
   if (linked && isCopyBar(id, 'htod')) {
     const own = mean.copies.get(tail) ?? 0;
     return ms < 0
-      ? `${formatMs(own)} of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than it is held to be`
-      : `${formatMs(own)} as measured, less the roofline: slower than the link allows`;
+      ? `${formatMs(own)} of copies are exposed, less than the link needs: others overlap with kernels, or the link is faster than assumed`
+      : `${formatMs(own)} measured minus the roofline: slower than the link allows`;
   }
   if (id === 'serial') {
-    return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
+    return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), minus the roofline: cost of serial operations';
   }
   if (id === 'profiler_overhead') return profilerNote;
   const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
@@ -89,20 +88,19 @@ export function noteOf(
   if (ms >= 0) return null;
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    if (measured === 0)
-      return 'no kernel of this class was seen: its work is in kernels of other classes (fused)';
-    return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
+    if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
+    return 'faster than its necessary time: data came from the cache, or model, dtype, sizes or peaks do not match the run';
   }
   if (head === 'unattributed') {
     const total = parts.reduce((sum, part) => sum + part.ms, 0);
-    return `activities that the window's edges cut count in proportion, ${formatMs(Math.abs(ms))} of ${formatMs(total)} too much`;
+    return `activities cut by the window's edges count in proportion, ${formatMs(Math.abs(ms))} of ${formatMs(total)} too much`;
   }
-  if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
-  return 'less than nothing: an assumption is wrong';
+  if (head === 'serial') return 'serial operations take less than the whole: an assumption is wrong';
+  return 'negative: an assumption is wrong';
 }
 
 export const profilerNote =
-  'mean under the profiler less mean of the clean execution; taken out of host and launch first';
+  'mean under the profiler minus mean of the clean execution; removed from host and launch bars first';
 
 /** What of `unattributed` is there because the bars sum to the clean time; null where next to nothing is. */
 export function apartNote(raw: readonly Part[], parts: readonly Part[]): string | null {
@@ -110,19 +108,19 @@ export function apartNote(raw: readonly Part[], parts: readonly Part[]): string 
   const ms = of(parts) - of(raw);
   if (Math.abs(ms) < 1e-6) return null;
   return ms < 0
-    ? `the clean execution took ${formatMs(-ms)} less than the other bars: more than the host's bars could give`
+    ? `the clean execution took ${formatMs(-ms)} less than the other bars, by more than the host bars contain`
     : `the clean execution took ${formatMs(ms)} longer than the one under the profiler`;
 }
 
 function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {
-  if (linked) return 'bytes that came from the host, once, over the link; the disk before it is not known';
+  if (linked) return 'bytes from the host, once over the link; disk time is not known';
   switch (kind) {
     case 'request':
-      return 'Σ over its steps of max(Σ FLOPs / peak, Σ bytes / bandwidth): a step waits for the token of the one before';
+      return 'Σ over its steps of max(Σ FLOPs / peak, Σ bytes / bandwidth): a step waits for the token of the previous one';
     case 'warmup':
       return 'Σ over the steps marked inside of max(Σ FLOPs / peak, Σ bytes / bandwidth)';
     case 'sampling':
-      return 'the logits read once, a token id written: bytes / bandwidth';
+      return 'logits read once, token id written: bytes / bandwidth';
     default:
       return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
   }

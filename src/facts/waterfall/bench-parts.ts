@@ -83,7 +83,7 @@ function gpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   const deviceMs = host?.deviceMs ?? null;
   if (deviceMs !== null && callMs > deviceMs) {
     parts.push({ id: 'host.program', ms: callMs - deviceMs });
-    notes.set('host.program', 'the call less the time between device events around its work');
+    notes.set('host.program', 'the call minus the time between device events around its work');
   }
   if (busyMs !== null) parts.push(...insideParts(times, (deviceMs ?? callMs) - busyMs, notes));
   return parts;
@@ -100,7 +100,7 @@ function insideParts(
     const latency = Math.min(idleMs, (kernels * nodeNs) / 1e6);
     notes.set(
       'launch_latency',
-      `${Math.round(kernels)} nodes of a replayed graph, ${Math.round(nodeNs)} ns each as measured on this GPU`,
+      `${Math.round(kernels)} nodes of a replayed graph, ${Math.round(nodeNs)} ns each (measured on this GPU)`,
     );
     return [{ id: 'launch_latency', ms: latency }];
   }
@@ -113,7 +113,7 @@ function insideParts(
       : `; ${formatCount(kernels)} kernels, ${formatMs(idleMs / kernels)} of idle time each`;
   notes.set(
     'host.dispatch',
-    `the device is idle for ${formatMs(idleMs)} of the step while the process keeps ${formatNumber(cores)} cores busy: that share of it is the host's, computing or spinning${each}`,
+    `the device is idle for ${formatMs(idleMs)} of the step while ${formatNumber(cores)} cores are busy in the process: this share is host time, computing or spinning${each}`,
   );
   return [{ id: 'host.dispatch', ms: idleMs * computing }];
 }
@@ -125,7 +125,7 @@ function sampledBusyMs(
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
   if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < mostlyDecode) return null;
-  const text = `the device's sampled utilisation, ${formatQuantity(used.value, '%')}: the share of time in which some kernel ran`;
+  const text = `the device's sampled utilisation, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
   for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
   return (measuredMs * Math.min(100, used.value)) / 100;
 }
@@ -142,7 +142,7 @@ function cpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   if (!(idle > 0)) return parts;
   notes.set(
     'host.idle_cores',
-    `${formatNumber(cores)} of the engine's ${threads} threads had a core on average: the others waited for work, for each other, or for a core that another program had`,
+    `${formatNumber(cores)} of the engine's ${threads} threads had a core on average: the others waited for work, each other, or a core in use by another program`,
   );
   return [...parts, { id: 'host.idle_cores', ms: idle }];
 }

@@ -24,7 +24,7 @@ import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { statedNeed } from './group-needs.js';
 import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
 import type { Part } from './split.js';
-import { toldBar } from './words.js';
+import { describeBar } from './words.js';
 
 interface Facts {
   workload: Workload;
@@ -96,7 +96,13 @@ function waterfallOf(
   kind: 'decode' | 'prefill',
   { execution_id }: BenchVariant,
   point: BenchPointResult,
-  { model, roofs, workload, host: told, nodeNs }: Facts & { host: StageHost | null; nodeNs: number | null },
+  {
+    model,
+    roofs,
+    workload,
+    host: stageHost,
+    nodeNs,
+  }: Facts & { host: StageHost | null; nodeNs: number | null },
 ): StageWaterfall | null {
   const { latency, device_work: work } = point;
   const steps = 'p50' in latency.itl_ms ? latency.itl_ms : latency.tpot_ms;
@@ -111,7 +117,7 @@ function waterfallOf(
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
   const busyMs = idleShare.value === null ? null : Math.max(0, measured * (1 - idleShare.value));
   // Steps that were not recorded have no call either: W is then of means that the engine tells.
-  const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : told;
+  const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : stageHost;
   const { parts, notes } = benchParts({
     kind,
     measuredMs: measured,
@@ -150,7 +156,7 @@ function waterfallOf(
       ms: bar.ms,
       share: bar.ms / measured,
       count: bar.id.endsWith('.kernels') && kind === 'decode' ? work.decode_kernels.value : null,
-      ...toldBar(bar.id, { peaksMeasured }),
+      ...describeBar(bar.id, { peaksMeasured }),
       confidence: confidenceOf(bar.id),
       sql:
         host && isHostBar(bar.id)
@@ -233,16 +239,16 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${rest} ORDER BY 3 
 
 function noteOf(id: string, ms: number, watched: boolean): string | null {
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
-  if (id === 'serial') return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline';
+  if (id === 'serial') return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), minus the roofline';
   if (id === 'unattributed') {
     if (ms < 0) {
       return watched
-        ? 'the watched iteration kept the device busy for longer than a timed one takes'
-        : 'faster than the arithmetic allows: model, dtype, sizes or peaks are not those of what ran';
+        ? 'device busy time in the instrumented iteration exceeds the timed iteration'
+        : 'faster than the roofline allows: model, dtype, sizes or peaks do not match the run';
     }
     return watched
-      ? 'the device is idle in it: a benchmark does not see what for'
-      : "what is not the roofline's: a benchmark does not see its cause";
+      ? 'device idle time; a benchmark does not show the cause'
+      : 'time above the roofline; a benchmark does not show the cause';
   }
   if (ms >= 0) return null;
   if (isHostBar(id)) return 'calls and sampling take longer than the period they lie in: they overlap';

@@ -4,7 +4,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { meanOverLaunches } from '../statistics.js';
 import { literal } from '../trace/scope.js';
 import { orderedIds } from './bar-order.js';
-import { toldBar } from './words.js';
+import { describeBar } from './words.js';
 import { formatMs } from '../../vocabulary/format.js';
 
 /** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
@@ -68,7 +68,7 @@ export function composedStage(
       confidence: like?.confidence ?? 'medium',
       confidence_why: like?.confidence_why ?? '',
       sharpen: like?.sharpen ?? null,
-      ...(like ? {} : toldBar(id, { peaksMeasured: true, kind })),
+      ...(like ? {} : describeBar(id, { peaksMeasured: true, kind })),
       sql: sumSql(id, ofStages, id === restId ? rest : 0),
       note: noteOf(id, value, { kind, restId, rest }),
       parts: [],
@@ -130,16 +130,16 @@ function noteOf(
   { kind, restId, rest }: { kind: 'request' | 'warmup'; restId: string; rest: number },
 ): string | null {
   if (id === restId && kind === 'warmup') {
-    const own = ms < 0 && rest >= 0 ? ', and what is negative in the stages that it sums' : '';
+    const own = ms < 0 && rest >= 0 ? ', and negative parts of its stages' : '';
     return rest >= 0
-      ? `${formatMs(rest)} more than the same work takes once settled: first uses of memory, code and caches${own}`
-      : `${formatMs(-rest)} less than the same work takes later`;
+      ? `${formatMs(rest)} more than the same work in steady state: first use of memory, code and caches${own}`
+      : `${formatMs(-rest)} less than the same work later`;
   }
   if (id === restId && rest !== 0) {
-    return `with ${formatMs(rest)} between and after its stages: choosing the first token, starting and ending`;
+    return `with ${formatMs(rest)} between and after its stages: sampling the first token, start and end`;
   }
-  if (id === 'roofline') return 'Σ over its steps: a step waits for the token of the one before';
-  return ms < 0 ? 'negative in the stages that it sums' : null;
+  if (id === 'roofline') return 'Σ over its steps: a step waits for the token of the previous one';
+  return ms < 0 ? 'negative in its stages' : null;
 }
 
 /** Loading a model as an engine's record has it: when it began and ended, and nothing of what happened between. */
@@ -171,7 +171,7 @@ export async function loadStage(
     clock: 'host',
     clock_why: "the engine's own time stamps",
     clean_ms: time,
-    roofline_ms: missing('disk_unknown', 'how fast the disk gives the weights is not known'),
+    roofline_ms: missing('disk_unknown', 'the disk rate for the weights is not known'),
     bound: null,
     new_tokens: null,
     roofs: [],
@@ -181,9 +181,9 @@ export async function loadStage(
         ms: measured,
         share: 1,
         count: null,
-        ...toldBar('unattributed', { peaksMeasured: true, kind: 'load' }),
+        ...describeBar('unattributed', { peaksMeasured: true, kind: 'load' }),
         sql: `SELECT 'process ' || pid AS what, 1 AS count, (end_ns - start_ns) / 1e6 / ${rows.length} AS ms FROM stages WHERE execution_id = ${literal(executionId)} AND kind = 'load' AND coalesce(rank, 0) = 0 ORDER BY 3 DESC`,
-        note: 'reading and preparing the model: nothing in it was recorded',
+        note: 'reading and preparing the model: no details were recorded',
         parts: [],
       },
     ],

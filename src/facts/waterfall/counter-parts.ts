@@ -129,9 +129,9 @@ export function inefficiencyParts(
   const ownNeed = classMs > 0 ? necessaryMs * Math.min(1, counted.ms / classMs) : 0;
   const more = { label: 'more bytes or FLOPs than needed', ms: counted.atRoofMs - ownNeed, count: null };
   const parts = [more, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
-  const told = parts.reduce((sum, { ms }) => sum + ms, 0);
-  if (told > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / told }));
-  const rest = barMs - told;
+  const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
+  if (sumMs > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / sumMs }));
+  const rest = barMs - sumMs;
   return rest > 1e-3 * barMs
     ? [...parts, { label: 'kernels that ncu did not count', ms: rest, count: null }]
     : parts;

@@ -102,7 +102,7 @@ export function necessaryOfLoading(
   if (!(copiedBytes > 0)) {
     return missing(
       'nothing_copied',
-      'nothing was copied from the host in it: weights were made on the device, or came before or after',
+      'no copies from the host: weights were created on the device, or copied before or after',
     );
   }
   if (link.value === null) return link;
@@ -125,7 +125,7 @@ const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
     return figure(
       need.rooflineMs,
       'ms',
-      `${formatBytes(need.bytes)} once over the link to the host; the disk's part is not known`,
+      `${formatBytes(need.bytes)} once over the host link; disk time is not known`,
     );
   }
   return figure(need.rooflineMs, 'ms', `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${need.bound}-bound`);

@@ -6,7 +6,7 @@ import { literal, type TraceScope } from '../trace/scope.js';
 type Parts = WaterfallBar['parts'];
 
 /** What is told of gaps one by one (counts, parts) is told of these: of a large capture, its first instances. */
-export interface Told {
+export interface Recorded {
   /** Gaps and calls that begin before it. */
   untilNs: number;
   /** Instances of each group that end by then. */
@@ -17,9 +17,9 @@ export interface Told {
 
 /** Above so many gaps a mean over the first instances of each kind says what one over all would. */
 const gapsCounted = 1_000_000;
-const instancesTold = 256;
+const countedInstances = 256;
 
-export async function toldOf(scope: TraceScope, unmarked: boolean): Promise<Told> {
+export async function recordedOf(scope: TraceScope, unmarked: boolean): Promise<Recorded> {
   const { database } = scope;
   await scope.need('windows', 'spans');
   const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
@@ -28,7 +28,7 @@ export async function toldOf(scope: TraceScope, unmarked: boolean): Promise<Told
     ? []
     : await database.query<{ ns: number }>(
         `SELECT max(end_ns) AS ns FROM (SELECT end_ns, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth FROM windows WHERE kind IN ('decode', 'mixed'))
-         WHERE nth <= ${instancesTold}`,
+         WHERE nth <= ${countedInstances}`,
       );
   const untilNs = until?.ns ?? Number.MAX_SAFE_INTEGER;
   const groups = await database.query<{ grp: string; n: number }>(
@@ -77,7 +77,11 @@ export function hostGapsSql(unmarked: boolean): string {
     FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
 }
 
-export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told): Promise<HostSplit> {
+export async function hostSplit(
+  scope: TraceScope,
+  unmarked: boolean,
+  recorded: Recorded,
+): Promise<HostSplit> {
   const { database } = scope;
   const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
@@ -101,12 +105,12 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told
   // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
   const rows = await database.query<PartRow>(
     `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
-     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${told.untilNs} GROUP BY stage_id) g
+     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${recorded.untilNs} GROUP BY stage_id) g
      JOIN focus_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL
      HAVING NOT regexp_matches(trim(s.raw_name), '^${libraryRange}', 'i') ORDER BY ns DESC`,
   );
-  return { framework: null, parts: byGroup(rows, told.instances), insideParts: new Map() };
+  return { framework: null, parts: byGroup(rows, recorded.instances), insideParts: new Map() };
 }
 
 interface PartRow {
@@ -144,15 +148,15 @@ const waiting = /synchronize|memcpy|memset|malloc|free/i;
 export async function waitingParts(
   scope: TraceScope,
   unmarked: boolean,
-  told: Told,
+  recorded: Recorded,
 ): Promise<Map<string, Parts>> {
   const calls = (await callNames(scope)).filter((name) => waiting.test(name)).map(literal);
   const rows = await scope.database.query<PartRow>(
-    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${told.untilNs}),
-     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${told.untilNs})
+    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${recorded.untilNs}),
+     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${recorded.untilNs})
      SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
      FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
      ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
-  return byGroup(rows, told.instances);
+  return byGroup(rows, recorded.instances);
 }

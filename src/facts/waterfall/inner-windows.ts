@@ -18,7 +18,7 @@ export interface InnerGroup extends StageGroup {
 /** Names that have a waterfall, those with most time. */
 const namesShown = 8;
 /** Of the capture's time: ranges that take less are not asked about. */
-const leastShare = 0.01;
+const minShare = 0.01;
 /** Kernels beyond which a mean over the first instances says what one over all would. */
 const kernelsSwept = 50_000;
 /** Of a capture with more, even those outside the ranges take a second to pass over. */
@@ -72,7 +72,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const sampling = (await windowClocks(scope)).some(({ kind }) => kind === 'sampling');
   const chosen = [
     ...rows
-      .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= leastShare * wholeNs)
+      .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= minShare * wholeNs)
       .slice(0, namesShown),
     ...rows.filter(({ grp }) => sampling && grp === 'sampling'),
   ];
@@ -90,7 +90,7 @@ function groupOf(row: NameRow, share: number): InnerGroup {
   const onDevice = row.ahead > 0 && row.silent === 0;
   const clock = onDevice ? 'device' : 'host';
   const clockWhy = onDevice
-    ? `in ${row.ahead} of ${row.n} instances the device worked on after the range: from its first activity to its last`
+    ? `in ${row.ahead} of ${row.n} instances the device was still busy after the range: from its first activity to its last`
     : row.ahead > 0
       ? `${row.silent} of ${row.n} instances launched nothing on the device`
       : 'the device was done before the range ended, in every instance';

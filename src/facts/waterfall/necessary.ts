@@ -100,7 +100,7 @@ export function meanNecessary(
     }
   }
   if (shapes.size > shapesCounted) {
-    return missing('too_many_shapes', `the stage has ${shapes.size} shapes: a mean over them is nobody's`);
+    return missing('too_many_shapes', `the stage has ${shapes.size} shapes, so a mean is not meaningful`);
   }
   const mean: Necessary = {
     rooflineMs: 0,

@@ -23,7 +23,7 @@ import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessar
 import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import type { TimelineWaterfalls } from './waterfall.js';
-import { toldBar } from './words.js';
+import { describeBar } from './words.js';
 import type { StageGroup } from './stage-group.js';
 
 const rowsShown = 64;
@@ -57,10 +57,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   const { workload, hardware } = session.manifest;
   if (!workload?.model) {
     return none(
-      missing(
-        'no_model',
-        'the session does not say which model it ran (session utilization --model names it)',
-      ),
+      missing('no_model', 'the session does not record its model (set it with session utilization --model)'),
     );
   }
   const [first] = steps;
@@ -184,7 +181,7 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
       count: own.length === 0 ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
-      ...toldBar(id, { peaksMeasured: true, kind: group.kind }),
+      ...describeBar(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
       sql,
       note: noteOf(id, ms, { raw, parts }),
@@ -274,10 +271,10 @@ function noteOf(
   const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
   if (apart !== null) return apart;
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
-  if (id === 'host.between_operators') return "W less the operators' own time on the stage's thread";
+  if (id === 'host.between_operators') return "W minus operator self time on the stage's thread";
   if (ms >= 0) return null;
   return id === 'unattributed'
-    ? 'an operator that began in the stage ended after it'
+    ? 'an operator that started in the stage ended after it'
     : 'faster than its necessary time, or its work is in operators of other classes (fused)';
 }
 

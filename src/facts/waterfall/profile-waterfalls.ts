@@ -14,7 +14,7 @@ import { recordedSteps } from '../utilization/steps.js';
 import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { statedNeed, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
-import { toldBar } from './words.js';
+import { describeBar } from './words.js';
 
 /**
  * Waterfalls of a `profile` session of the embedded engine: the bars of its operators (operator-waterfalls.ts), W of the
@@ -65,7 +65,7 @@ export async function profileWaterfalls(
             ? profiled_ms.reason.text
             : roofline_ms.value === null
               ? roofline_ms.reason.text
-              : 'no operator of it was recorded',
+              : 'no operators were recorded',
       })),
   };
 }
@@ -189,7 +189,7 @@ function samplingOf(
     median_ms: null,
     p10_ms: null,
     clock: 'host',
-    clock_why: 'the host chooses the tokens',
+    clock_why: 'the host samples the tokens',
     clean_ms: time,
     ...statedNeed(need),
     roofs: [],
@@ -198,14 +198,14 @@ function samplingOf(
       ms,
       share: ms / measured,
       count: null,
-      ...toldBar(id, { peaksMeasured: true, kind: 'sampling' }),
+      ...describeBar(id, { peaksMeasured: true, kind: 'sampling' }),
       sharpen: null,
       sql: id === 'host.sampling' ? samplingSql(rooflineMs ?? 0) : null,
       note:
         id === 'roofline'
-          ? 'the logits read once, a token id written: bytes / bandwidth'
+          ? 'logits read once, token id written: bytes / bandwidth'
           : ms < 0
-            ? 'faster than its necessary time: the logits were still in a nearer cache'
+            ? 'faster than its necessary time: the logits were in a faster cache'
             : null,
       parts: [],
     })),

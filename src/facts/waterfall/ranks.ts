@@ -14,7 +14,7 @@ const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 
 /** Ranks that meet in every step take as long; where their times differ by no more, who waits for whom decides. */
 const asLong = 0.05;
 /** Of a stage's time that the others must wait for a rank before it is said. */
-const leastWaiting = 0.05;
+const minWaiting = 0.05;
 
 /** The rank that the others wait for in their collectives. */
 export interface AwaitedRank {
@@ -104,7 +104,7 @@ async function awaitedRank(
   );
   const [least] = waiting;
   const most = waiting.at(-1);
-  if (!least || !most || most.waiting_ms - least.waiting_ms < leastWaiting * wall) return null;
+  if (!least || !most || most.waiting_ms - least.waiting_ms < minWaiting * wall) return null;
   // Once, as of ranks that do not begin at the same time, is no property of the rank.
   if (most.waiting_instances < instances / 2) return null;
   const isNear = near.some(({ rank, device }) => rank === least.rank && device === least.device);

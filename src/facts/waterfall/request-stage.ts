@@ -73,9 +73,9 @@ export function requestStage(
     p10_ms: facts.where === null ? null : quantile(0.1),
     clock: 'host',
     clock_why: facts.open
-      ? "the client's: from when the request was due to its last token (who waits for a slot waits for the server)"
+      ? "the client's: from the due time to the last token (waiting for a slot counts as waiting for the server)"
       : "the client's: from sending the request to its last token",
-    clean_ms: missing('no_profiler', 'nothing was profiled: the time is that of the clean run'),
+    clean_ms: missing('no_profiler', 'not profiled: the time is that of the clean run'),
     roofline_ms: facts.roofline,
     bound: null,
     new_tokens: null,
@@ -130,7 +130,7 @@ function networkOf(
 ): { ms: number; from: string } | null {
   const seen = clientE2eMs ?? mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
   if (e2eMs !== null && seen > e2eMs) {
-    return { ms: seen - e2eMs, from: "the client's mean less the server's own end-to-end histogram" };
+    return { ms: seen - e2eMs, from: "the client's mean minus the server's own end-to-end histogram" };
   }
   const heads = times.flatMap(({ first_byte_ms }) => (first_byte_ms === null ? [] : [first_byte_ms]));
   if (heads.length < times.length || heads.length === 0) return null;
@@ -208,7 +208,7 @@ UNION ALL SELECT '(in other bars)', NULL, ${split.restMs - ttftMs} ORDER BY 3 DE
 function measured(all: readonly number[], meanMs: number, { where, instances }: RequestFacts): Figure {
   const n = instances ?? all.length;
   if (where === null) return figure(meanMs, 'ms', 'mean of the file', instances ? { n } : {});
-  const source = 'answered requests of the load, warm-up left out';
+  const source = 'answered requests of the load, without warm-up';
   if (all.length < 2) return figure(meanMs, 'ms', source, { n });
   const sd = standardDeviation(all);
   return figure(meanMs, 'ms', source, { n, sd, ci95: interval95(meanMs, sd, all.length) });

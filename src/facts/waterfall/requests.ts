@@ -52,7 +52,7 @@ async function readReason(scope: TraceScope): Promise<string | null> {
 function reasonOfPhases(clocks: readonly PhaseClock[]): string | null {
   const has = (kind: string) => clocks.some((clock) => clock.kind === kind);
   if (has('mixed')) {
-    return 'mixed steps serve several requests at once (continuous batching): no stretch of the timeline is one request';
+    return 'mixed steps serve several requests at once (continuous batching): no part of the timeline is a single request';
   }
   return has('prefill') && has('decode') ? null : '';
 }
@@ -68,6 +68,6 @@ async function reasonOfSizes({ database, source }: TraceScope): Promise<string |
      SELECT count_if(sequences > prompts) AS grown FROM sized`,
   );
   return (row?.grown ?? 0) > 0
-    ? 'steps serve several requests at once (continuous batching): no stretch of the timeline is one request'
+    ? 'steps serve several requests at once (continuous batching): no part of the timeline is a single request'
     : null;
 }

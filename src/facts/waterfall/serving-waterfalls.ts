@@ -41,7 +41,7 @@ export async function loadWaterfall(
     point: loadLabel(load),
     open,
     where: answered(executionId),
-    roofline: missing('remote', 'a server does not tell what it computes on, nor the batches it makes'),
+    roofline: missing('remote', 'a server does not report its hardware and batches'),
   });
 }
 
@@ -69,7 +69,7 @@ async function requestTimes(
 }
 
 /** Least samples of a gauge whose mean says something. */
-const leastSamples = 4;
+const minSamples = 4;
 
 /** What the server says of a mean request while the load ran; null where it does not. */
 async function serverTimes(database: SessionDatabase, executionId: string): Promise<ServerTimes> {
@@ -85,7 +85,7 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
   const histogram = (name: string) => counted.get(name)?.meanMs ?? null;
   const queue = histogram('queue');
   const waiting = of('requests_waiting');
-  const little = queue === null && waiting !== undefined && waiting.n >= leastSamples;
+  const little = queue === null && waiting !== undefined && waiting.n >= minSamples;
   const rate = little ? await requestRate(database, executionId) : null;
   return {
     queueMs: queue ?? (little && rate !== null ? (waiting.mean / rate) * 1e3 : null),
@@ -98,7 +98,7 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
         : little
           ? {
               code: 'littles_law',
-              text: `Little's law: ${formatNumber(waiting.mean)} requests waiting on average (${waiting.n} samples) / requests a second`,
+              text: `Little's law: ${formatNumber(waiting.mean)} requests waiting on average (${waiting.n} samples) / requests per second`,
             }
           : null,
     prefillMs: histogram('prefill'),
@@ -205,7 +205,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
           point: e2e.label,
           open: false,
           where: null,
-          roofline: missing('not_told', 'a results file does not record which batches the server made'),
+          roofline: missing('not_told', "a results file does not record the server's batches"),
           sql: { decode: `${of('e2e', '')} UNION ALL ${of('ttft', '-')}`, ttft: of('ttft', '') },
           instances: e2e.n,
         },

@@ -16,26 +16,26 @@ export interface ServerTimes {
   clientE2eMs: number | null;
 }
 
-type Told = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
+type BarWords = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
 
 const inServer = 'inferscope run --evaluator nsys -- <the command of the server>';
 const withMetrics = 'inferscope bench serve --metrics-url <page of the server>';
 
 /** Bars of a request as seen from outside. */
-export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): Told {
+export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): BarWords {
   switch (id) {
     case 'kernels.prefill':
       return {
-        label: 'prefill in the server, not taken apart',
+        label: 'prefill in the server, not broken down',
         confidence: 'medium',
         confidence_why: "the server's own measurement, of the mean",
         sharpen: inServer,
       };
     case 'kernels.decode':
       return {
-        label: 'decode in the server, first to last token, not taken apart',
+        label: 'decode in the server, first to last token, not broken down',
         confidence: 'medium',
-        confidence_why: "exact intervals of the client's clock; other requests' steps are in them",
+        confidence_why: "exact intervals of the client's clock; include steps of other requests",
         sharpen: inServer,
       };
     case 'host.client':
@@ -63,7 +63,7 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): T
       return {
         label: 'not explained, before the first token',
         confidence: 'low',
-        confidence_why: 'nothing in the session shows its cause',
+        confidence_why: 'the session does not show its cause',
         sharpen: queueMs === null ? withMetrics : inServer,
       };
   }

@@ -10,7 +10,7 @@ import { type AwaitedRank, timelineScope, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
-const fromOutside = 'requests are seen from outside: what the server does in a step is not recorded';
+const fromOutside = 'requests are observed from outside: server steps are not recorded';
 
 export interface SessionWaterfalls {
   stages: StageWaterfall[];
@@ -71,12 +71,10 @@ export async function sessionWaterfalls(
     const stages = await resultsWaterfalls(database);
     return stages.length > 0
       ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
-      : none(
-          'the file of results does not tell both the mean end-to-end latency of requests and their mean TTFT by our definitions',
-        );
+      : none('the results file does not have both mean end-to-end latency and mean TTFT by our definitions');
   }
   if (source === null) {
-    return none('no capture of the session has a timeline of kernels, and no benchmark its stages');
+    return none('the session has no kernel timeline and no benchmark stages');
   }
   const { scope, slowest } = await timelineScope(session, database, options);
   if (!scope.source.gpu_used) {

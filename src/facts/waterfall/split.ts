@@ -75,8 +75,8 @@ export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | nu
     { id: 'device_dependency', ms: idle.device_dependency },
     ...[...idle.host].map(([what, ms]) => ({ id: `host.${what}`, ms })),
   ];
-  const told = parts.reduce((sum, { ms }) => sum + ms, 0);
-  const rest = wallMs - told;
+  const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
+  const rest = wallMs - sumMs;
   return [...parts, { id: 'unattributed', ms: Math.abs(rest) < rounding * wallMs ? 0 : rest }];
 }
 

@@ -43,7 +43,7 @@ export async function stageGroups(
           name: null,
           level: 'request',
           clock: prefill?.clock ?? 'host',
-          why: `from the begin of a prefill to the end of the last step before the next one; as its steps: ${prefill?.why ?? ''}`,
+          why: `from the start of a prefill to the end of the last step before the next one; clock as for its steps: ${prefill?.why ?? ''}`,
         },
       ]
     : [];

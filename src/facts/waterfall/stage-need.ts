@@ -27,19 +27,19 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
   const { model, peaks, steps, roofs } = facts;
   if (group.kind === 'load') return loading(facts);
   if (group.kind === 'other') {
-    return missing('own_range', "a range of the program's own: what it must compute is not known");
+    return missing('own_range', 'a user range: its necessary work is not known');
   }
   if ('reason' in model) return model;
   switch (group.kind) {
     case 'outside':
-      return missing('no_stage', 'nothing marks the stage, so that its work is not known');
+      return missing('no_stage', 'the stage is not marked, so its work is not known');
     case 'sampling':
       return necessaryOfSampling(steps.sampledSequences, model, peaks, mean.classes);
     case 'warmup':
     case 'request': {
       const own = group.kind === 'warmup' ? steps.warmup : steps.requests;
       if (own.length === 0) {
-        return missing('no_steps', 'no steps are marked inside, so that its work is not known');
+        return missing('no_steps', 'no steps are marked inside, so its work is not known');
       }
       const need = necessaryOfParts(own, instances, model, peaks);
       return possible(need, own, mean.wallMs);
@@ -47,7 +47,7 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
     default: {
       const own = steps.steps.filter(({ kind }) => kind === group.kind);
       if (own.length === 0) {
-        return missing('no_stage', 'nothing marks the stage, so that its work is not known');
+        return missing('no_stage', 'the stage is not marked, so its work is not known');
       }
       return possible(meanNecessary(own, model, peaks), own, mean.wallMs);
     }
@@ -69,7 +69,7 @@ function possible(
   if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
   return missing(
     'impossible_sizes',
-    `by ${runsSizes} it would need ${formatMs(found.rooflineMs)} at least, more than was measured: the stage's own sizes are not recorded`,
+    `from ${runsSizes} it would need at least ${formatMs(found.rooflineMs)}, more than measured: the stage's own sizes are not recorded`,
   );
 }
 

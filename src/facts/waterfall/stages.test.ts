@@ -110,7 +110,7 @@ test('sampling: what the device still did of the step is another stage’s', () 
     unattributed: 0,
   });
   const earlier = sampling.bars.find(({ id }) => id === 'device_dependency')!;
-  expect(earlier.note).toContain('launched before the stage began');
+  expect(earlier.note).toContain('launched before the stage');
   expect(earlier.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
 });
 

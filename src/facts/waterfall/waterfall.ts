@@ -18,7 +18,7 @@ import { orderedIds } from './bar-order.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
 import { type CopyNeed, statedNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
-import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
+import { type HostSplit, hostSplit, recordedOf, waitingParts } from './host-split.js';
 import type { InnerGroup } from './inner-windows.js';
 import { loadingCode } from './loading-code.js';
 import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
@@ -26,7 +26,7 @@ import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
-import { toldBar } from './words.js';
+import { describeBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
 /** What necessary times rest on. */
@@ -72,9 +72,9 @@ export async function timelineWaterfalls(
   const { model, roofs } = facts ?? (await waterfallFacts(session, database, scope));
   const unmarked = (await windowClocks(scope)).some(({ kind }) => kind === 'outside');
   const { groups, without } = await stageGroups(scope);
-  const told = await toldOf(scope, unmarked);
-  const host = await hostSplit(scope, unmarked, told);
-  const waits = await waitingParts(scope, unmarked, told);
+  const recorded = await recordedOf(scope, unmarked);
+  const host = await hostSplit(scope, unmarked, recorded);
+  const waits = await waitingParts(scope, unmarked, recorded);
   const once = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
   const loading = await loadingCode(scope, once);
   const counted = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
@@ -82,7 +82,7 @@ export async function timelineWaterfalls(
     groups,
     framework: host.framework,
     loading: loading.byWindow,
-    told,
+    recorded,
   });
   const peaks = await peaksUsed(scope, model, roofs);
   const steps = await groupSteps(session, scope, groups);
@@ -162,7 +162,7 @@ async function waterfallOf(
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
       count: countOf(id, sums),
-      ...toldBar(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
+      ...describeBar(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
       sql: barSql(id, {
         group,
         instances,

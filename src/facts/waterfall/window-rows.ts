@@ -4,7 +4,7 @@ import { meanFigure } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { edges, gapParts } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
-import type { Told } from './host-split.js';
+import type { Recorded } from './host-split.js';
 import type { Measured } from './split.js';
 import type { StageGroup } from './stage-group.js';
 
@@ -40,13 +40,13 @@ export interface SumFacts {
   framework: Map<number, number> | null;
   /** Host time in which code was loaded onto the device, ns, by window. */
   loading: ReadonlyMap<number, number>;
-  told: Told;
+  recorded: Recorded;
 }
 
 /** Sums over the windows of each group: a mean instance, and the first ones. */
 export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<GroupSums[]> {
   const { database } = scope;
-  const { groups, told } = facts;
+  const { groups, recorded } = facts;
   const inner = groups.some(({ level }) => level === 'inner');
   await scope.need('spans', 'members', 'window_kernels', 'window_copies', 'window_idle');
   if (inner) await scope.need('inner_kernels', 'inner_copies', 'inner_idle');
@@ -88,7 +88,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
     columns.map((part) => `sum(${part}) AS ${part}`).join(', '),
   );
   const host = await hostTimes(database, facts);
-  const counts = await gapCounts(database, told, inner);
+  const counts = await gapCounts(database, recorded, inner);
   const earlier = inner
     ? await database.query<{ grp: string; class: string; ns: number }>(
         'SELECT grp, class, sum(ns) AS ns FROM inner_kernels JOIN members USING (stage_id) WHERE earlier GROUP BY ALL ORDER BY ALL',
@@ -112,7 +112,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
         { divide, wallNs, split: facts.framework !== null && group.level !== 'inner' },
       );
     const gaps = counts.find(({ grp }) => grp === key);
-    const among = group.level === 'inner' ? n : (told.instances.get(key) ?? n);
+    const among = group.level === 'inner' ? n : (recorded.instances.get(key) ?? n);
     return [
       {
         group,
@@ -186,13 +186,13 @@ function measuredOf(
 /** Gaps that have some of a part, by group; of requests those that end before work of their steps. */
 async function gapCounts(
   database: SessionDatabase,
-  told: Told,
+  recorded: Recorded,
   inner: boolean,
 ): Promise<(Record<string, number> & { grp: string })[]> {
   const some = gapParts.map((part) => `count_if(${part}_ns > 0)::DOUBLE AS ${part}`).join(', ');
   const insides = gapParts.map((part) => `sum(n_${part})::DOUBLE AS ${part}`).join(', ');
   return database.query(
-    `WITH of_stage AS (SELECT stage_id, ${some} FROM own_gaps WHERE start_ns < ${told.untilNs} GROUP BY stage_id),
+    `WITH of_stage AS (SELECT stage_id, ${some} FROM own_gaps WHERE start_ns < ${recorded.untilNs} GROUP BY stage_id),
      of_window AS (SELECT coalesce(p.step_id, 0) AS stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
        FROM of_stage LEFT JOIN phase_of p USING (stage_id) GROUP BY ALL)
      SELECT grp, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM of_window JOIN members USING (stage_id) GROUP BY grp

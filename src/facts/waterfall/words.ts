@@ -14,7 +14,7 @@ interface Basis {
 }
 
 /** A bar's name, how far it can be trusted by its nature, and the capture that would sharpen it. */
-export const toldBar = (id: string, basis: Basis): Trust & Pick<WaterfallBar, 'label'> => ({
+export const describeBar = (id: string, basis: Basis): Trust & Pick<WaterfallBar, 'label'> => ({
   label: barWords(id).label,
   ...trustOf(id, basis),
 });
@@ -30,7 +30,7 @@ const fixed: Partial<Record<BarHead, Trust>> = {
   launch_overhead: exactCalls,
   synchronization: exactCalls,
   device_dependency: trust('medium', 'what is left of a gap after the launch latency'),
-  unattributed: trust('low', 'nothing in the session tells its cause', withNsys),
+  unattributed: trust('low', 'the session does not show its cause', withNsys),
   profiler_overhead: trust('medium', 'difference of two executions of the same workload'),
 };
 
@@ -49,7 +49,7 @@ function trustOf(id: string, { peaksMeasured, kind = null }: Basis): Trust {
   if (head === 'inefficiency') return trust('low', `kernels as recorded, need by ${arithmetic}`, withNcu);
   if (head === 'nonessential' || head === 'kernels') return byNames;
   if (head === 'host') return trustOfHost(tail);
-  return (head && fixed[head]) ?? trust('low', 'told by its source');
+  return (head && fixed[head]) ?? trust('low', 'reported by its source');
 }
 
 function trustOfHost(tail: string): Trust {

@@ -235,11 +235,11 @@ function tableLines(table: Table, width: number, level: Detail): string[] {
 
 const barCells = 12;
 const pairCells = 8;
-const leastBar = 4;
+const minBar = 4;
 /** Cells of a bar's share, with the gap after it. */
 const shareWidth = 9;
 /** Cells below which a cut note says nothing. */
-const leastNote = 8;
+const minNote = 8;
 
 /** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table. */
 function barLines(block: Bars, width: number, level: Detail): string[] {
@@ -271,9 +271,9 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
     Math.min(9, width - beforeMs - 3),
   );
   const room = width - beforeMs - msWidth - 5;
-  const shares = room - shareWidth >= leastBar;
+  const shares = room - shareWidth >= minBar;
   const left = shares ? room - shareWidth : room;
-  const cells = left < leastBar ? 0 : Math.min(barCells, left);
+  const cells = left < minBar ? 0 : Math.min(barCells, left);
   const timed = (name: string, ms: number) =>
     `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
   const total = totals[0]?.ms ?? 0;
@@ -285,7 +285,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
       const said = inert(plainText(note));
       if (wholeNote) return [timed(name, ms), ...hanging('      ', said, width)];
       const room = width - textWidth(first);
-      return [`${first}${room < leastNote ? '' : cutTo(said, room)}`.trimEnd()];
+      return [`${first}${room < minNote ? '' : cutTo(said, room)}`.trimEnd()];
     }),
     ...totalLines(totals, timed, level),
   ];

@@ -1,11 +1,11 @@
 import { compileRanges, longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Outermost ranges in which a framework compiles, by step: the first step compiles by nature. */
+/** Outermost compiler ranges by step; the first step always compiles. */
 const compiledSql = ({ kind }: OperatorStage): string =>
   `WITH compiling AS (
      SELECT window_id, tid, name, start_ns, dur_ns, max(start_ns + dur_ns) OVER (PARTITION BY window_id, tid ORDER BY start_ns, dur_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_ns
@@ -17,7 +17,7 @@ const compiledSql = ({ kind }: OperatorStage): string =>
 
 type Row = { step: number; times: number; ms: number };
 
-/** Code is compiled in steps that are past the first one. */
+/** Code is compiled in steps after the first one. */
 export async function compilation(
   context: FindingContext,
   stage: OperatorStage,
@@ -31,16 +31,16 @@ export async function compilation(
   );
   const later = rows.filter(({ step }) => step > 1);
   const time = later.reduce((sum, row) => sum + row.ms, 0) / instances;
-  if (time < leastShare * wall)
-    return `compiling in steps past the first one takes ${part(time, wall)} (${later.length} of ${instances} steps)`;
+  if (time < minShare * wall)
+    return `compiling after the first step takes ${part(time, wall)} (${later.length} of ${instances} steps)`;
   return {
     stage: kind,
-    title: `Recompilation: ${later.length} of ${instances} ${kind} stages compile again, ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `Recompilation: ${later.length} of ${instances} ${kind} stages compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(time)} of it, in ${count(later.length)} stages past the first one, code is compiled. Inputs of a new shape, type or value make torch.compile specialise again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} stages after the first one. Inputs with a new shape, type or value make torch.compile specialise again.`,
     change: {
       kind: 'code',
-      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed.',
+      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed.',
       example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
     gain: {
@@ -49,7 +49,7 @@ export async function compilation(
       high_ms: time,
       after_ms: wall - time,
       assumption:
-        'Nothing is compiled past the first step; code that serves all sizes is as fast as specialised code.',
+        'Nothing is compiled after the first step; code for dynamic sizes is as fast as specialised code.',
       what_if: null,
     },
     confidence: 'high',

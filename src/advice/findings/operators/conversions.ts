@@ -1,10 +1,10 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { classBars, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { classBars, minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Conversions by type and shape: `copy_` between two types is what every cast ends in. */
+/** Conversions by type and shape: every cast calls `copy_` between two types. */
 const castsSql = ({ kind, instances }: OperatorStage): string =>
   `SELECT json_extract_string(input_types, '$[1]') AS from_type, json_extract_string(input_types, '$[0]') AS to_type, json_extract_string(input_shapes, '$[0]') AS shape,
      round(count(*) / ${instances}, 2) AS per_instance, round(avg(coalesce(self_dur_ns, dur_ns)) / 1e3, 2) AS us, round(sum(coalesce(self_dur_ns, dur_ns)) / 1e6 / ${instances}, 4) AS ms
@@ -21,7 +21,7 @@ type Row = {
   ms: number;
 };
 
-/** Tensors are converted to another type in every step. */
+/** Tensors converted to another type in every step. */
 export async function conversions(
   context: FindingContext,
   stage: OperatorStage,
@@ -35,24 +35,24 @@ export async function conversions(
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
-  if (time < leastShare * wall) return `conversions between types take ${part(time, wall)}`;
+  if (time < minShare * wall) return `conversions between types take ${part(time, wall)}`;
   const [first] = rows;
   return {
     stage: kind,
-    title: `Casts: ${count(n)} conversions take ${part(time, wall)} of ${everyStage(kind)}, most from ${first!.from_type} to ${first!.to_type}`,
+    title: `Casts: ${plural(n, 'cast')} ${count(n) === '1' ? 'takes' : 'take'} ${part(time, wall)} of ${everyInstance(kind)}, mostly from ${first!.from_type} to ${first!.to_type}`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} spends ${ms(time)} converting tensors to another type, and computes nothing with it. Tensors that are converted at every use, such as weights kept in another type than the one computed in, are converted again in every step.`,
+    cause: `${instanceWord(kind)} spends ${ms(time)} on converting tensors to another type. Weights stored in a type other than the compute type are converted again in every step.`,
     change: {
       kind: 'code',
-      text: 'Keep weights and activations in the type they are computed in, once, before the loop.',
-      example: 'model = model.to(torch.float32)  # or bfloat16 where this CPU computes in it',
+      text: 'Convert weights and activations to the compute type once, before the loop.',
+      example: 'model = model.to(torch.float32)  # or bfloat16 if this CPU supports it',
     },
     gain: {
       expected_ms: time,
       low_ms: 0.7 * time,
       high_ms: time,
       after_ms: wall - time,
-      assumption: 'The conversions are gone, and no other operator takes longer for it.',
+      assumption: 'The conversions are removed, and no other operator gets slower.',
       what_if: null,
     },
     confidence: 'high',

@@ -1,10 +1,10 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { classBars, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { classBars, minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Steps below which sizes may grow by chance. */
-const leastSteps = 4;
+/** With fewer steps, growth may be chance. */
+const minSteps = 4;
 
 type Row = {
   operator: string;
@@ -16,14 +16,14 @@ type Row = {
   last_elements: number;
 };
 
-/** What a call writes: all that it concatenates, or what it copies to. */
+/** Elements that a call writes: the whole concatenation, or the destination of a copy. */
 const elements = `CASE WHEN name IN ('aten::cat', 'aten::stack')
   THEN list_sum(list_transform(json_extract(input_shapes, '$[0]')::BIGINT[][], s -> list_aggregate(s, 'product')))
   ELSE list_aggregate(json_extract(input_shapes, '$[0]')::BIGINT[], 'product') END`;
 
 /**
- * Concatenations and copies between tensors of one type. A call grows where the same one of every step writes more from step to
- * step: sizes tell, which are exact, and not times.
+ * Concatenations and copies between tensors of one type. A call grows if it writes more elements from step to step; this uses
+ * exact sizes, not times.
  */
 const copiesSql = ({ kind, instances }: OperatorStage): string =>
   `WITH copy AS (
@@ -35,13 +35,13 @@ const copiesSql = ({ kind, instances }: OperatorStage): string =>
      SELECT c.*, row_number() OVER (PARTITION BY name, nth, coalesce(w.iteration, 0) ORDER BY w_start) AS x FROM copy c JOIN windows w ON w.stage_id = c.window_id),
    call AS (
      SELECT name, nth, count(*) AS n, sum(ns) AS ns, arg_min(elements, x) AS first_elements, arg_max(elements, x) AS last_elements,
-       count(DISTINCT x) >= ${leastSteps} AND regr_slope(elements, x) > 0 AND arg_max(elements, x) > arg_min(elements, x) AND coalesce(corr(elements, x), 0) > 0.9 AS grows
+       count(DISTINCT x) >= ${minSteps} AND regr_slope(elements, x) > 0 AND arg_max(elements, x) > arg_min(elements, x) AND coalesce(corr(elements, x), 0) > 0.9 AS grows
      FROM numbered GROUP BY name, nth)
    SELECT name AS operator, grows, round(sum(n) / ${instances}, 2) AS per_step, round(sum(ns) / sum(n) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${instances}, 4) AS ms,
      sum(first_elements)::DOUBLE AS first_elements, sum(last_elements)::DOUBLE AS last_elements
    FROM call GROUP BY ALL ORDER BY ms DESC, operator, grows`;
 
-/** Keys and values of all earlier tokens are copied in every step, by operators that take longer from step to step. */
+/** Keys and values of all earlier tokens are copied in every step, in operators that grow. */
 export async function copiedContext(
   context: FindingContext,
   stage: OperatorStage,
@@ -54,7 +54,7 @@ export async function copiedContext(
       .slice(0, 2)
       .map(
         (row) =>
-          `${row.operator}: ${row.per_step} a step of ${row.us} µs, from ${row.first_elements} elements in the first step to ${row.last_elements} in the last`,
+          `${row.operator}: ${row.per_step} per step, ${row.us} µs each, from ${row.first_elements} elements in the first step to ${row.last_elements} in the last`,
       )
       .join('; '),
   );
@@ -62,16 +62,16 @@ export async function copiedContext(
   const time = grown.reduce((sum, row) => sum + row.ms, 0);
   const n = grown.reduce((sum, row) => sum + row.per_step, 0);
   const copied = `copies that grow with the steps take ${part(time, wall)}`;
-  if (time < leastShare * wall) return copied;
+  if (time < minShare * wall) return copied;
   const names = grown.map(({ operator }) => operator).join(' and ');
   return {
     stage: kind,
-    title: `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies, which write more from step to step: all earlier keys and values are read and written again to add one token, the more the longer the context.`,
+    cause: `${instanceWord(kind)} spends ${ms(time)} in ${count(n)} copies that grow from step to step: all earlier keys and values are read and written again to add one token.`,
     change: {
       kind: 'code',
-      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it: no clone, no repeated heads.',
+      text: 'Write new keys and values into a cache allocated once (static or paged), and attend to a view of it, without clones or repeated heads.',
       example:
         grown[0]!.operator === 'aten::copy_'
           ? 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)'
@@ -82,7 +82,7 @@ export async function copiedContext(
       low_ms: 0.8 * time,
       high_ms: time,
       after_ms: wall - 0.95 * time,
-      assumption: 'A twentieth is left to write the new tokens alone; attention stays as it is.',
+      assumption: 'Writing only the new tokens takes 5 % of this time; attention takes as long as now.',
       what_if: null,
     },
     confidence: 'high',
@@ -92,6 +92,6 @@ export async function copiedContext(
   };
 }
 
-/** No GPU, no clean timeline of one: the same run again. */
+/** Without a GPU there is no clean timeline: repeat the same run. */
 export const checkOnCpu =
   'inferscope run --evaluator torch -- <the changed command>, then inferscope session compare @last~1 @last';

@@ -2,21 +2,21 @@ import type { PhaseKind } from '../../../model/documents/trace.js';
 import type { FindingContext } from '../rule.js';
 import { withHeadlineTime } from '../stage-times.js';
 
-/** A kind of stage of a program that uses no GPU, by the operators of its framework; times in ms of a mean instance. */
+/** A kind of stage of a program without a GPU, from its framework's operators; times in ms per mean instance. */
 export interface OperatorStage {
   kind: PhaseKind;
   instances: number;
   /** The headline time. */
   wall_ms: number;
-  /** Operators' own time, on the thread that runs most of them. */
+  /** Self time of operators on the thread that runs most of them. */
   operators_ms: number;
 }
 
 const known = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
 
 /**
- * Stages of a timeline of operators: prefill, decode and mixed steps, else the whole capture. Empty where a GPU computed or no
- * framework's profiler ran.
+ * Stages of an operator timeline: prefill, decode and mixed steps, else the whole capture. Empty if a GPU computed or no
+ * framework profiler ran.
  */
 export function operatorStages(context: FindingContext): Promise<OperatorStage[]> {
   const made = known.get(context) ?? gather(context);
@@ -26,13 +26,13 @@ export function operatorStages(context: FindingContext): Promise<OperatorStage[]
 
 const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
 
-/** SQL of the operators that begin in a window of a kind, with `window_id`; frames of Python are none. */
+/** SQL of the operators that start in a window of a kind, with `window_id`; without Python frames. */
 export const operatorsSql = (kind: PhaseKind): string =>
   `SELECT o.*, w.window_id, w.w_start FROM (SELECT * FROM own_ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL) o
    ASOF JOIN (SELECT stage_id AS window_id, kind AS w_kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE kind <> 'sampling') w ON o.start_ns >= w.w_start
    WHERE o.start_ns < w.w_end AND w.w_kind = '${kind}'`;
 
-/** The thread on which most of the work is: another one's operators run beside it. */
+/** The thread with most of the work; operators of other threads run in parallel. */
 export const mainThread =
   '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM own_ops GROUP BY tid))';
 

@@ -130,7 +130,7 @@ test('weights that are converted at every use', async () => {
   const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
   const one = await found(castsAndLayoutCopies, context);
   expect(one.gain!.expected_ms).toBeCloseTo(0.4, 6);
-  expect(one.title).toContain('2 conversions take 40 % of every decode step, most from c10::Half to float');
+  expect(one.title).toContain('2 casts take 40 % of every decode step, mostly from c10::Half to float');
   expect(await firing(context)).toEqual(['casts_and_layout_copies']);
 });
 
@@ -166,7 +166,7 @@ test('a program that computes at one place of every step, not one that was held 
   const context = await steps(() => 700);
   const one = await found(hostBound, context);
   expect(one.gain!.expected_ms).toBeCloseTo(0.7, 6);
-  expect(one.cause).toContain('after aten::bmm and before aten::argmax');
+  expect(one.cause).toContain('between aten::bmm and aten::argmax');
   expect(await firing(context)).toEqual(['host_bound']);
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
   // Another process can hold up a program; it makes no casts.

@@ -1,14 +1,14 @@
 import type { FindingContext } from '../rule.js';
 
-/** Kinds of products that have weights on one side: rows are the tokens that a step computes. */
+/** Products with weights on one side: the rows are the tokens of a step. */
 const named = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
-/** The first matrix of `addmm` is what is added. */
+/** The first argument of `addmm` is the addend. */
 const matrix = (which: 0 | 1) =>
   `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${which}]') ELSE json_extract(input_shapes, '$[${which + 1}]') END`;
 
 /**
- * SQL of the products of weights in prefills and steps, with shapes recorded: kind, step_id, start_ns, token_rows, inner, outer
- * (token_rows × inner times inner × outer) and ns, on the device where one computed.
+ * SQL of the weight products with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner, outer
+ * (token_rows × inner times inner × outer) and ns, on the device if one was used.
  */
 export function productsSql({ scope }: FindingContext): string {
   const ns = scope ? 'coalesce(k.ns, 0)' : 'coalesce(self_dur_ns, dur_ns)';

@@ -1,17 +1,17 @@
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { barsOf, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { barsOf, minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Of the steps: what happens in fewer of them at one place is chance, such as another process that takes the core. */
+/** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
 const mostSteps = 0.5;
-/** Of fewer instances none is usual: there a place must come back so often. */
-const leastInstances = 4;
-const leastTimes = 8;
+/** With few instances, the minimum number of occurrences of a place. */
+const minInstances = 4;
+const minTimes = 8;
 
-/** Stretches of the thread that runs the operators in which none of them runs, by the operators before and after. */
+/** Gaps between operators of the main thread, by the operators before and after. */
 const stretchesSql = ({ kind, instances }: OperatorStage): string =>
   `WITH op AS (
      SELECT window_id, start_ns, start_ns + dur_ns AS end_ns, name FROM (${operatorsSql(kind)}) WHERE tid = ${mainThread}),
@@ -38,7 +38,7 @@ type Row = {
   median_ms: number;
 };
 
-/** No operator runs: the program computes in Python, waits for data, for another thread or for the interpreter lock. */
+/** No operator runs: the program runs Python, or waits for data, another thread or the interpreter lock. */
 export async function program(context: FindingContext, stage: OperatorStage): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, operators_ms, instances } = stage;
   const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (found) =>
@@ -46,13 +46,13 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
       .slice(0, 3)
       .map(
         (row) =>
-          `after ${row.after_operator}, before ${row.before_operator}: ${row.stretches} stretches, ${ms(row.ms)} ${aStage(kind)}`,
+          `after ${row.after_operator}, before ${row.before_operator}: ${row.stretches} stretches, ${ms(row.ms)} ${instanceWord(kind)}`,
       )
       .join('; '),
   );
-  // At one place in most steps: what it usually takes there. Elsewhere the interpreter lock does it, or another process.
+  // Places that occur in most steps count with their usual time; others are the interpreter lock or another process.
   const usual = rows.filter(({ of_steps: of, stretches }) =>
-    instances >= leastInstances ? of >= mostSteps : stretches >= leastTimes,
+    instances >= minInstances ? of >= mostSteps : stretches >= minTimes,
   );
   const scattered = rows.filter((row) => !usual.includes(row));
   const inMost =
@@ -64,26 +64,26 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
     own.reduce((sum, row) => sum + each(row), 0),
   );
   const n = own.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
-  if (time < leastShare * wall || own.length === 0)
-    return `stretches over ${longHostNs / 1000} µs without an operator that recur take ${part(time, wall)}`;
+  if (time < minShare * wall || own.length === 0)
+    return `recurring gaps over ${longHostNs / 1000} µs without an operator take ${part(time, wall)}`;
   const [first] = own;
   return {
     stage: kind,
     noise: true,
-    title: `Program between operators: ${part(time, wall)} of ${everyStage(kind)} passes in ${count(Math.max(n, 0.1))} stretches in which no operator runs`,
+    title: `Program between operators: ${part(time, wall)} of ${everyInstance(kind)} is spent in ${count(Math.max(n, 0.1))} gaps without a running operator`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(time)} of it the program runs no operator, most after ${first!.after_operator} and before ${first!.before_operator}. That is Python of its own, tokenising, waiting for data, for another thread or for the interpreter lock.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenising, or waiting for data, another thread or the interpreter lock.`,
     change: {
       kind: 'code',
-      text: 'Move this work off the path between two operators: into a process of its own (the interpreter lock held by a thread keeps the others waiting), or ahead of the step that needs it.',
-      example: 'py-spy record --gil -- <command>: which function it is, and whether it waits for the lock',
+      text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
+      example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
     },
     gain: {
       expected_ms: time,
       low_ms: 0.7 * time,
       high_ms: time,
       after_ms: wall - time,
-      assumption: 'The work overlaps with the operators or is gone.',
+      assumption: 'The work overlaps with the operators or is removed.',
       what_if: null,
     },
     confidence: 'high',

@@ -1,11 +1,11 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { classBars, leastShare } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, plural } from '../words.js';
+import { classBars, minShare } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 import { productsSql } from './products.js';
 
-/** What writes a tensor without computing on one: copies of a type, constants, masks, positions. */
+/** Operators that write a tensor without computing: copies within a type, constants, masks, positions. */
 const writing = [
   'aten::copy_',
   'aten::fill_',
@@ -16,11 +16,11 @@ const writing = [
   'aten::normal_',
   'aten::random_',
 ];
-/** Times a step's own activations: smaller tensors may be of them. */
+/** Multiple of the step's own activations: smaller tensors may be activations. */
 const largerThanActivations = 4;
-/** Elements below which a write costs what any call does. */
-const leastElements = 65_536;
-/** Of the steps that write the same sizes. */
+/** Elements below which call overhead dominates a write. */
+const minElements = 65_536;
+/** Share of the steps that write the same sizes. */
 const mostSteps = 0.75;
 
 type Row = { operator: string; shape: string; elements: number; per_step: number; us: number; ms: number };
@@ -34,36 +34,36 @@ const writesSql = (stage: OperatorStage, context: FindingContext): string =>
    activations AS (SELECT coalesce(max(token_rows * inner_size), 0) AS elements FROM (${productsSql(context)}) WHERE kind = '${stage.kind}')
    SELECT operator, shape, any_value(w.elements)::DOUBLE AS elements, round(count(*) / ${stage.instances}, 2) AS per_step,
      round(avg(ns) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${stage.instances}, 4) AS ms
-   FROM write w, activations a WHERE w.elements >= greatest(${leastElements}, ${largerThanActivations} * a.elements)
+   FROM write w, activations a WHERE w.elements >= greatest(${minElements}, ${largerThanActivations} * a.elements)
    GROUP BY operator, shape HAVING count(DISTINCT window_id) >= ${mostSteps} * ${stage.instances} ORDER BY ms DESC, operator, shape`;
 
-/** Tensors of one size, far larger than what the step computes on, are copied or filled in every step. */
+/** Tensors of the same size, far larger than the step's activations, are copied or filled in every step. */
 export async function repeatedTensors(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
   if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps only';
-  if (instances < 4) return `${plural(instances, 'step')}: what comes back is not known`;
+  if (instances < 4) return `${plural(instances, 'step')}: too few to see what recurs`;
   const { rows, evidence } = await context.evidence<Row>(writesSql(stage, context), (found) =>
     found
       .slice(0, 3)
-      .map((row) => `${row.operator} ${row.shape}: ${plural(row.per_step, 'call')} a step, ${ms(row.ms)}`)
+      .map((row) => `${row.operator} ${row.shape}: ${plural(row.per_step, 'call')} per step, ${ms(row.ms)}`)
       .join('; '),
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);
-  if (time < leastShare * wall)
-    return `tensors of one size that are written in every step take ${part(time, wall)}`;
+  if (time < minShare * wall)
+    return `tensors of the same size written in every step take ${part(time, wall)}`;
   const n = rows.reduce((sum, row) => sum + row.per_step, 0);
   const [first] = rows;
   return {
     stage: kind,
-    title: `Tensors made anew: ${part(time, wall)} of ${everyStage(kind)} goes to ${plural(n, 'write')} of the same sizes as in the step before, most by ${first!.operator} of ${first!.shape}`,
+    title: `Rebuilt tensors: ${part(time, wall)} of ${everyInstance(kind)} goes to ${plural(n, 'write')} of the same sizes as in the previous step, mostly by ${first!.operator} of ${first!.shape}`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} spends ${ms(time)} filling or copying tensors far larger than what it computes on, in the same sizes in every step: a mask for the longest context, a copy of weights, a cleared buffer.`,
+    cause: `${instanceWord(kind)} spends ${ms(time)} on filling or copying tensors far larger than its activations, with the same sizes in every step: a mask for the longest context, a copy of weights, a cleared buffer.`,
     change: {
       kind: 'code',
-      text: 'Make them once, before the loop, and keep them: a mask or positions for the longest context of which a step takes a slice, weights in the layout they are used in.',
+      text: 'Create them once, before the loop: a mask or positions for the longest context, sliced in each step, and weights in the layout in which they are used.',
       example:
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
@@ -72,7 +72,7 @@ export async function repeatedTensors(
       low_ms: 0.7 * time,
       high_ms: time,
       after_ms: wall - time,
-      assumption: 'The writes are gone, and no other operator takes longer for it.',
+      assumption: 'The writes are removed, and no other operator gets slower.',
       what_if: null,
     },
     confidence: 'medium',

@@ -1,11 +1,11 @@
 import { multipliesScores } from '../attention-scores.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { classBars, leastShare } from '../stage-rule.js';
-import { aStage, everyStage, ms, part } from '../words.js';
+import { classBars, minShare } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Batched products of a stage in their order, with what the operators between each and the next one take. */
+/** Batched products of a stage in order, with the time of the operators between each one and the next. */
 const productsSql = ({ kind }: OperatorStage): string =>
   `WITH op AS (
      SELECT window_id, start_ns, name, input_shapes, coalesce(self_dur_ns, dur_ns) AS self_ns, class, name IN ('aten::bmm', 'aten::baddbmm') AS product
@@ -21,7 +21,7 @@ const productsSql = ({ kind }: OperatorStage): string =>
 
 type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; product_ms: number };
 
-/** Scores of queries and keys are written to memory by one product, and read by the next. */
+/** One product writes the attention scores to memory, and the next one reads them. */
 export async function writtenOutAttention(
   context: FindingContext,
   stage: OperatorStage,
@@ -40,16 +40,16 @@ export async function writtenOutAttention(
   const own = rows.filter(isAttention);
   const between = own.reduce((sum, row) => sum + row.between_ms, 0) / instances;
   const pairs = own.reduce((sum, row) => sum + row.pairs, 0) / instances;
-  if (between < leastShare * wall)
-    return `between the two products of an attention operators take ${part(between, wall)}`;
+  if (between < minShare * wall)
+    return `operators between the two products of attention take ${part(between, wall)}`;
   return {
     stage: kind,
-    title: `Eager attention: ${Math.round(pairs)} attentions written out spend ${part(between, wall)} of ${everyStage(kind)} between their two products`,
+    title: `Eager attention: ${Math.round(pairs)} unfused attentions spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
     at_stake_ms: between,
-    cause: `In ${aStage(kind)} the scores of every query and key are written to memory by one product, read and written again by scale, mask, softmax and copies for ${ms(between)}, and read by the second product. A fused operator keeps them in the cache.`,
+    cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second product reads them. A fused operator keeps them in the cache.`,
     change: {
       kind: 'code',
-      text: 'Use scaled_dot_product_attention; in transformers choose the attention implementation.',
+      text: 'Use scaled_dot_product_attention; in transformers, set the attention implementation.',
       example: 'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
     },
     gain: {
@@ -58,7 +58,7 @@ export async function writtenOutAttention(
       high_ms: between,
       after_ms: wall - 0.8 * between,
       assumption:
-        'The products take as long as now, and the softmax inside the fused operator a fifth of what lies between them.',
+        'The products take as long as now; the softmax inside the fused operator takes a fifth of the time between them.',
       what_if: null,
     },
     confidence: 'medium',

@@ -1,11 +1,11 @@
 import { limitingBits } from '../../../model/throttle-reasons.js';
 import { literal } from '../../../facts/trace/scope.js';
 
-/** Timed repeats of a benchmark; of several ranks the first speaks. */
+/** Timed repeats of a benchmark, from the first rank. */
 const repeats = `SELECT execution_id, point, launch, batch_size, output_len, start_ns, end_ns, (end_ns - start_ns) / 1e6 AS e2e_ms
     FROM iterations WHERE point IS NOT NULL AND NOT coalesce(warmup, false) AND coalesce(rank, 0) = 0`;
 
-/** Samples that were taken while a point's timed repeats ran. */
+/** Samples taken during a point's timed repeats. */
 const sampled = (condition: string, columns: string) =>
   `WITH repeats AS (${repeats})
    SELECT r.execution_id, r.point, t.scope, t.metric, count(*) AS samples, ${columns}
@@ -14,7 +14,7 @@ const sampled = (condition: string, columns: string) =>
 
 const gpu = "t.scope LIKE 'gpu%'";
 
-/** The rows that a flag of a benchmark (src/facts/bench/flags.ts) rests on, for the points that it was raised at. */
+/** The rows behind a benchmark flag (src/facts/bench/flags.ts), for the points that have it. */
 const queries: Record<string, string> = {
   low_utilization: sampled(
     `((${gpu} AND t.metric = 'utilization_percent') OR (t.scope = 'process' AND t.metric = 'cores_busy'))`,
@@ -22,7 +22,7 @@ const queries: Record<string, string> = {
   ),
   throttling: sampled(
     `${gpu} AND t.metric = 'throttle_bits'`,
-    `count_if((t.value::BIGINT & ${limitingBits}) <> 0) AS held_down`,
+    `count_if((t.value::BIGINT & ${limitingBits}) <> 0) AS throttled`,
   ),
   other_process: `SELECT execution_id, scope, metric, count(*) AS samples, max(value) AS most, count_if(value > 1) AS crowded FROM telemetry
    WHERE metric = 'compute_processes' AND value IS NOT NULL GROUP BY ALL
@@ -42,7 +42,7 @@ const queries: Record<string, string> = {
    SELECT execution_id, count(DISTINCT launch) AS launches, count(*) AS repeats FROM repeats GROUP BY execution_id ORDER BY execution_id`,
 };
 
-/** @param points at which it was raised; null where it is of all of them */
+/** @param points that have the flag; null for all points */
 export function benchFlagSql(code: string, points: readonly string[] | null): string {
   const sql = queries[code];
   if (sql === undefined) throw new Error(`no query shows what the flag ${code} rests on`);
@@ -52,8 +52,8 @@ export function benchFlagSql(code: string, points: readonly string[] | null): st
 }
 
 /**
- * What tells a launch-bound decode step: its period in timed repeats, cores that the process kept busy in them, and kernels and
- * work of the device in the watched one; a row a launch.
+ * Evidence of a launch-bound decode step: its period and busy cores in timed repeats, and kernels and device work in the
+ * instrumented repeat; one row per process launch.
  */
 export const benchStepSql = (executionId: string, point: string): string =>
   `WITH timed AS (

@@ -5,8 +5,8 @@ const named = throttleReasons
   .filter(({ limits }) => limits)
   .map(({ name }) => `clocks_(event|throttle)_reasons_${name}`);
 
-/** Samples of one GPU by what held its clocks down, whatever form the source tells it in, with the clock meanwhile. */
-export const heldDownSql = (scope: string): string =>
+/** Samples of one GPU by throttle reason, in any form that sources record, with the clock at the same time. */
+export const throttledSql = (scope: string): string =>
   `WITH clock AS (SELECT t_ns, value AS sm_clock_mhz FROM telemetry WHERE scope = ${literal(scope)} AND metric = 'sm_clock_mhz' AND value IS NOT NULL),
    reason AS (
      SELECT t_ns, metric, CASE WHEN metric = 'throttle_bits' THEN value::BIGINT & ${limitingBits} ELSE value END AS value FROM telemetry
@@ -15,14 +15,14 @@ export const heldDownSql = (scope: string): string =>
    SELECT metric, value, count(*) AS samples, min(reason.t_ns) AS first_ns, max(reason.t_ns) AS last_ns, round(avg(sm_clock_mhz), 1) AS sm_clock_mhz, min(sm_clock_mhz) AS least_mhz
    FROM reason ASOF LEFT JOIN clock ON reason.t_ns >= clock.t_ns GROUP BY metric, value ORDER BY value <> 0 DESC, samples DESC, metric, value`;
 
-/** Clocks of one GPU while it was busy. */
+/** Clocks of one GPU while busy. */
 export const clocksSql = (scope: string, busyPercent: number): string =>
   `WITH clock AS (SELECT t_ns, value AS sm_clock_mhz FROM telemetry WHERE scope = ${literal(scope)} AND metric = 'sm_clock_mhz' AND value IS NOT NULL),
    busy AS (SELECT t_ns, value AS utilization_percent FROM telemetry WHERE scope = ${literal(scope)} AND metric = 'utilization_percent' AND value IS NOT NULL)
    SELECT sm_clock_mhz, count(*) AS samples, min(clock.t_ns) AS first_ns, max(clock.t_ns) AS last_ns
    FROM clock ASOF JOIN busy ON clock.t_ns >= busy.t_ns WHERE utilization_percent >= ${busyPercent} GROUP BY sm_clock_mhz ORDER BY sm_clock_mhz`;
 
-/** Stretches of samples in which GPUs had nothing to do. */
+/** Runs of samples in which GPUs were idle. */
 export const idlePeriodsSql = (scopes: readonly string[], belowPercent: number): string =>
   `WITH sample AS (
      SELECT scope, t_ns, value, lead(t_ns) OVER (PARTITION BY scope ORDER BY t_ns) AS next_ns, value < ${belowPercent} AS idle,

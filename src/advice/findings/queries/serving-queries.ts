@@ -1,4 +1,4 @@
-/** The rows that a doubt of a load test (src/facts/serving/answers.ts) rests on. */
+/** The rows behind an issue of a load test (src/facts/serving/answers.ts). */
 const answers = `SELECT execution_id, count(*) AS requests, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'cancelled')) AS failed, count_if(status = 'cancelled') AS cancelled,
      count_if(status = 'ok' AND output_tokens < requested_output_tokens) AS shorter, count_if(status = 'ok' AND output_tokens > requested_output_tokens) AS longer,
      max(error) AS an_error
@@ -11,7 +11,7 @@ const cached = `SELECT execution_id, 'requests' AS source, count(*) AS n, sum(ca
      (max(value) FILTER (metric = 'prefix_cache_queries_total') - min(value) FILTER (metric = 'prefix_cache_queries_total'))::DOUBLE
    FROM telemetry WHERE metric IN ('prefix_cache_hits_total', 'prefix_cache_queries_total') GROUP BY ALL ORDER BY execution_id, source`;
 
-/** How late requests were sent, and how busy the client was: what is not in the rows was measured inside the client alone. */
+/** How late requests were sent and how busy the client was; other evidence exists only inside the client. */
 const client = `SELECT execution_id, count(*) AS requests, round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.5), 3) AS send_lag_p50_ms,
      round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.99), 3) AS send_lag_p99_ms, round(max(sent_ns - scheduled_ns) / 1e6, 3) AS send_lag_max_ms
    FROM requests WHERE sent_ns IS NOT NULL AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;

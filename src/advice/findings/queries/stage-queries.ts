@@ -1,8 +1,8 @@
 import { literal } from '../../../facts/trace/scope.js';
 
 /**
- * W of the timed stages of a kind in each of the executions, by host ranges: a decode or mixed step lasts to the start of the
- * next one of its thread and iteration (docs/concepts/stages-and-clocks.md, W).
+ * W of the timed stages of a kind in each execution, from host ranges: a decode or mixed step lasts until the start of the
+ * next one on its thread and in its iteration (docs/concepts/stages-and-clocks.md, W).
  */
 export const hostTimesSql = (kinds: readonly string[], executions: readonly string[]): string =>
   `WITH own AS (
@@ -16,7 +16,7 @@ export const hostTimesSql = (kinds: readonly string[], executions: readonly stri
        THEN next_ns ELSE end_ns END - start_ns) / 1e6 AS ms FROM own WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('execution_id, capture_id, kind', 'timed')}`;
 
-/** W of the instances of a kind on the timeline that the findings are of. */
+/** W of the instances of a kind on the analysed timeline. */
 export const windowTimesSql = (kinds: readonly string[]): string =>
   `WITH timed AS (SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('kind', 'timed')}`;

@@ -1,17 +1,17 @@
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, plural, times } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, plural, times } from '../words.js';
 
 const allocatorCalls =
   '^(cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged)|^cuMem(Alloc|Free|HostAlloc|Create|Map|Unmap|Release)';
 
-/** The driver's allocator is called inside the loop: its calls take long and wait for the device. */
+/** The loop calls the driver's allocator, which is slow and waits for the device. */
 export const allocatorChurn = stageRule(
   {
     id: 'allocator_churn',
-    title: 'Memory allocated and freed in the loop',
+    title: 'Memory allocation in the loop',
     docs: {
       finds: 'Memory is allocated and freed through the driver inside the loop.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler with API calls",
@@ -34,8 +34,8 @@ export const allocatorChurn = stageRule(
   async (context, stage) => {
     const { calls, ms: total } = stage.waits.allocator;
     const stake = idleCauses(stage).wait.allocator;
-    if (stake < leastShare * stage.wall_ms) {
-      return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and cost the device ${part(stake, stage.wall_ms)}`;
+    if (stake < minShare * stage.wall_ms) {
+      return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and idle the device for ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, stake);
   },
@@ -62,12 +62,12 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
   );
   return {
     stage: kind,
-    title: `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${part(stake, wall)} of ${everyStage(kind)}`,
+    title: `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} spends ${ms(total)} of the host's time in ${plural(calls, 'call')} that allocate or free memory through the driver. Freeing waits for the device to finish, so that it then has nothing queued, and allocating maps memory anew.`,
+    cause: `${instanceWord(kind)} spends ${ms(total)} of the host's time in ${plural(calls, 'call')} that allocate or free memory through the driver. Freeing waits until the device is idle, so its queue is empty afterwards; allocating maps memory again.`,
     change: choosing(rows) ?? {
       kind: 'code',
-      text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and segments that can grow where sizes vary.',
+      text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and expandable segments if sizes vary.',
       example: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; drop torch.cuda.empty_cache()',
     },
     gain: {
@@ -75,7 +75,8 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       low_ms: 0.7 * stake,
       high_ms: stake,
       after_ms: wall - stake,
-      assumption: 'The calls are gone; the host then runs ahead of the device as far as its own work allows.',
+      assumption:
+        'The calls are removed; the host then runs ahead of the device as far as its own work allows.',
       what_if: null,
     },
     confidence: 'high',
@@ -94,14 +95,14 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
 
 type Calls = { name: string; operator: string | null; per_instance: number; ms: number };
 
-/** cuDNN's search for the fastest convolution asks for workspaces of every size, and frees what is cached before and after. */
+/** cuDNN's search for the fastest convolution allocates many workspaces and frees the cache before and after. */
 function choosing(rows: readonly Calls[]): FoundDraft['change'] | null {
   const sum = (of: readonly Calls[]) => of.reduce((total, row) => total + row.ms, 0);
   const convolutions = rows.filter(({ operator }) => /cudnn_convolution|miopen/i.test(operator ?? ''));
   if (sum(convolutions) <= sum(rows) / 2) return null;
   return {
     kind: 'code',
-    text: 'Most of these calls are made inside a convolution that tries algorithms on sizes which it has not met: run every input size once before what is measured or served, keep to few sizes, or switch the search off.',
+    text: 'Most of these calls are inside a convolution that benchmarks algorithms for new sizes: run every input size once before measuring or serving, use few sizes, or turn the search off.',
     example: 'torch.backends.cudnn.benchmark = False',
   };
 }

@@ -2,17 +2,17 @@ import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
 import { formatBytes, formatPercent } from '../../../vocabulary/format.js';
 
-/** Of what the allocator holds: it keeps some blocks for the next request by design. */
-const leastShare = 0.2;
-const leastBytes = 512 * 2 ** 20;
+/** Share of reserved memory: the allocator keeps some free blocks by design. */
+const minShare = 0.2;
+const minBytes = 512 * 2 ** 20;
 
-/** Memory that the framework's allocator holds and gives to no tensor, at the moment it held most. */
+/** Memory that the framework's allocator reserves without a tensor in it, at its peak. */
 export const allocatorFragmentation: Rule = {
   id: 'allocator_fragmentation',
-  title: 'Memory held by the allocator without use',
+  title: 'Memory reserved by the allocator but unused',
   docs: {
-    finds: "The framework's allocator holds memory that no tensor uses.",
-    needs: 'reserved and allocated memory at one moment (`inferscope memory`, records)',
+    finds: "The framework's allocator reserves memory that no tensor uses.",
+    needs: 'reserved and allocated memory at the same time (`inferscope memory`, records)',
     gain: 'None in time; the bytes are stated.',
     change: 'Let segments grow in place (`expandable_segments:True`), and allocate the KV cache once.',
     withheld: 'less than 20 % of the reserve, or less than 512 MiB',
@@ -40,28 +40,28 @@ export const allocatorFragmentation: Rule = {
       ([most]) =>
         most
           ? `gpu${most.device}: ${formatBytes(most.reserved)} reserved, ${formatBytes(most.allocated)} of it allocated`
-          : 'no moment has both',
+          : 'never recorded at the same time',
     );
     const [worst] = rows;
     if (!worst)
       return {
         outcome: 'not_applicable',
-        why: 'Reserved and allocated memory were not recorded at one moment.',
+        why: 'Reserved and allocated memory were not recorded at the same time.',
       };
     const unused = worst.reserved - worst.allocated;
     const share = unused / worst.reserved;
-    if (share < leastShare || unused < leastBytes)
+    if (share < minShare || unused < minBytes)
       return {
         outcome: 'not_fired',
-        why: `${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved are allocated to nothing (${formatPercent(share)}).`,
+        why: `${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved memory is unused (${formatPercent(share)}).`,
       };
     return {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} that the allocator holds on gpu${worst.device} are in no tensor (${formatPercent(share)})`,
+          title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved on gpu${worst.device} is unused (${formatPercent(share)})`,
           cause:
-            'The caching allocator keeps freed blocks and cannot give them to requests of other sizes (growing KV caches, varying prompt lengths), so it asks the driver for more: memory is short long before tensors fill it, and each new segment costs a cudaMalloc that synchronises.',
+            'The caching allocator cannot reuse freed blocks for other sizes (growing KV caches, varying prompt lengths), so it allocates more from the driver: memory runs out before tensors fill it, and each new segment costs a synchronising cudaMalloc.',
           change: {
             kind: 'environment',
             text: 'Let segments grow in place, and allocate the KV cache once at its full size.',
@@ -69,7 +69,7 @@ export const allocatorFragmentation: Rule = {
           },
           confidence: 'medium',
           evidence: [evidence],
-          check: 'inferscope memory, or the same run again: reserved against allocated',
+          check: 'inferscope memory, or repeat the run: compare reserved and allocated',
         }),
       ],
     };

@@ -5,18 +5,18 @@ import { benchFlagSql } from '../queries/bench-queries.js';
 import { benchOf } from '../session-analyses.js';
 import { formatBytes } from '../../../vocabulary/format.js';
 
-/** What a driver, a display and the program's own context hold of an idle GPU is less (src/facts/bench/flags.ts). */
+/** More than driver, display and the program's own context use on an idle GPU (src/facts/bench/flags.ts). */
 const foreignBytes = 2 * 2 ** 30;
 
-/** Something else held or used the GPU while it was measured. */
+/** Another process used the GPU or its memory during the measurement. */
 export const anotherProcess: Rule = {
   id: 'another_process',
   title: 'Another process on the GPU',
   docs: {
-    finds: 'Another process used or held the GPU while it was measured.',
+    finds: 'Another process used the GPU or its memory during the measurement.',
     needs: 'samples of GPU processes or memory, or a benchmark',
-    gain: 'None: it makes other figures doubtful.',
-    change: 'Measure on a GPU that nothing else uses.',
+    gain: 'None: it makes other numbers unreliable.',
+    change: 'Measure on a GPU that no other process uses.',
     withheld:
       'a recording of a whole machine, or no second process and less than 2 GiB in use before the program',
   },
@@ -25,7 +25,7 @@ export const anotherProcess: Rule = {
     if (context.manifest.kind === 'monitor')
       return {
         outcome: 'not_applicable',
-        why: 'A recording of a machine names every process; it measures none.',
+        why: 'A machine recording lists every process and measures none of them.',
       };
     const bench = await benchOf(context);
     if (bench) {
@@ -37,7 +37,7 @@ export const anotherProcess: Rule = {
         ...new Set(flags.filter(({ code }) => code === 'other_process').map(({ text }) => text)),
       ];
       if (found.length === 0)
-        return { outcome: 'not_fired', why: 'No other process was seen on the GPUs of the benchmark.' };
+        return { outcome: 'not_fired', why: 'No other process ran on the GPUs of the benchmark.' };
       const { evidence } = await context.evidence(benchFlagSql('other_process', null), () =>
         found.join('; '),
       );
@@ -51,10 +51,10 @@ export const anotherProcess: Rule = {
 
 const notSeen = {
   outcome: 'not_fired' as const,
-  why: 'No sample shows a second compute process, or memory in use before the program began.',
+  why: 'No sample shows a second compute process, or memory in use before the program started.',
 };
 
-/** NVML counts the processes with a compute context on the device; one a rank is the program's own. */
+/** NVML counts processes with a compute context on the device; one per rank belongs to the program. */
 async function processes(context: FindingContext) {
   const own = context.manifest.workload?.tensor_parallel_size ?? 1;
   const device = context.scope?.source.focus.device;
@@ -75,15 +75,15 @@ async function processes(context: FindingContext) {
         )
         .join('; '),
   );
-  // A program may have helpers of its own; several samples in a row are no passing context.
+  // A program may start short helper processes: require several samples.
   const worst = rows.find(({ most, crowded, samples }) => most > 1 && crowded >= Math.max(2, 0.05 * samples));
   if (!worst) return null;
-  const note = own > 1 ? ' (ranks of one program on one GPU would be counted, too)' : '';
-  const text = `${worst.scope} had up to ${worst.most} compute processes while it was measured${note}`;
+  const note = own > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
+  const text = `${worst.scope} had up to ${worst.most} compute processes during the measurement${note}`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 
-/** Memory of the device at the first sample, where that was taken before the program's first work on it. */
+/** Device memory at the first sample, if it was taken before the program's first work on the device. */
 async function memoryBefore(context: FindingContext) {
   const { rows, evidence } = await context.evidence<{ device: number; bytes: number }>(
     `WITH begins AS (
@@ -101,7 +101,7 @@ async function memoryBefore(context: FindingContext) {
   );
   const worst = rows.find(({ bytes }) => bytes > foreignBytes);
   if (!worst) return null;
-  const text = `gpu${worst.device} had ${formatBytes(worst.bytes)} in use before the program began: another process holds it`;
+  const text = `gpu${worst.device} had ${formatBytes(worst.bytes)} in use by another process before the program started`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 
@@ -109,14 +109,14 @@ function finding(text: string, evidence: Evidence[]): FoundDraft {
   return doubt({
     title: `Shared GPU: ${text}`,
     cause:
-      'Kernels of several processes take turns on one GPU, and its memory and bandwidth are shared: times hold waiting that no trace of this program shows.',
+      'Processes on one GPU share its time, memory and bandwidth: measured times include waiting that no trace of this program shows.',
     change: {
       kind: 'environment',
-      text: 'Measure on a GPU that nothing else uses.',
+      text: 'Measure on a GPU that no other process uses.',
       example: 'nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv',
     },
     confidence: 'medium',
     evidence,
-    check: 'the same run again on a free GPU, then: inferscope session compare @last~1 @last',
+    check: 'repeat the run on a free GPU, then: inferscope session compare @last~1 @last',
   });
 }

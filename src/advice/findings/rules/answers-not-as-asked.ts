@@ -1,15 +1,15 @@
 import type { Rule } from '../rule.js';
 import { servingDoubt } from '../serving-doubt.js';
 
-/** Answers that failed or are not what was asked for: latencies of the rest flatter the server. */
+/** Answers that failed or differ from the request: latencies of the remaining ones look too good. */
 export const answersNotAsAsked: Rule = {
   id: 'answers_not_as_asked',
-  title: 'Answers that failed or are not what was asked for',
+  title: 'Answers that failed or differ from the request',
   docs: {
-    finds: 'Requests failed, or answers do not have the length that was asked for.',
+    finds: 'Requests failed, or answers do not have the requested length.',
     needs: 'a load test (`inferscope bench serve`)',
-    gain: 'None: it makes the figures doubtful.',
-    change: 'Find out what the server refuses, and let each answer have its length.',
+    gain: 'None: it makes the numbers unreliable.',
+    change: 'Find out what the server rejects, and make every answer have the requested length.',
     withheld: 'all answers are as requested',
   },
   references: [],
@@ -18,15 +18,15 @@ export const answersNotAsAsked: Rule = {
       context,
       ['all_failed', 'requests_failed', 'output_shorter', 'output_longer', 'requests_cancelled'],
       {
-        name: 'Not the load that was asked for',
+        name: 'Not the requested load',
         cause:
-          'Requests that fail, end early or run on are another load than the plan: means are of the others, and throughput counts fewer or more tokens.',
+          'Requests that fail, stop early or run longer make the load differ from the plan: means cover only the others, and throughput counts fewer or more tokens.',
         change: {
           kind: 'config',
-          text: 'Find out from the failures what the server refuses, and let every answer have its length.',
+          text: 'Read the failures to see what the server rejects, and make every answer have the requested length.',
           example: '"ignore_eos": true, "min_tokens": <output length>',
         },
-        check: 'inferscope bench serve with the same load again',
+        check: 'repeat inferscope bench serve with the same load',
       },
     ),
 };

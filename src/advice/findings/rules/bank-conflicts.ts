@@ -3,18 +3,19 @@ import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
-/** Of the wavefronts of shared memory: a few conflicts are in every good kernel. */
-const leastExcess = 0.3;
-/** % of the cycles in which the data stage of L1 and shared memory works: below it conflicts cost nothing. */
-const leastBusy = 30;
+/** Share of shared-memory wavefronts: good kernels have a few conflicts, too. */
+const minExcess = 0.3;
+/** % of cycles in which the data stage of L1 and shared memory is busy: below it, conflicts cost no time. */
+const minBusy = 30;
 
-/** Threads of a warp that read different words of one bank of shared memory take turns. */
+/** Threads of a warp that access different words of one shared-memory bank are serialised. */
 export const bankConflicts = counterRule(
   {
     id: 'bank_conflicts',
     title: 'Bank conflicts in shared memory',
     docs: {
-      finds: 'Threads of a warp read different words of one bank of shared memory and take turns.',
+      finds:
+        'Threads of a warp access different words of one shared-memory bank, which serialises the accesses.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The time in which that unit is busy, in proportion to the conflicts; low end half of it.',
       change: 'Pad rows by one word, or swizzle the columns.',
@@ -40,14 +41,14 @@ export const bankConflicts = counterRule(
         excess:
           'CASE WHEN wavefronts > 0 THEN least(1, greatest(0, coalesce(conflicts / wavefronts, 1 - ideal / wavefronts))) END',
       },
-      where: `excess >= ${leastExcess} AND coalesce(data_stage_percent, 100) >= ${leastBusy}`,
+      where: `excess >= ${minExcess} AND coalesce(data_stage_percent, 100) >= ${minBusy}`,
     },
-    told: {
+    known: {
       column: 'excess',
       otherwise:
         'No profiled kernel of 5 µs and more uses shared memory, or ncu did not collect its wavefronts.',
     },
-    none: `No profiled kernel has both ${percent(leastExcess)} of its shared-memory passes in conflicts and a data stage that is busy with them.`,
+    none: `No profiled kernel has both ${percent(minExcess)} of its shared-memory passes in conflicts and a busy data stage.`,
     saving({ excess, data_stage_percent: busy }) {
       const expected = excess! * Math.min(1, (busy ?? 100) / 100);
       return { low: expected / 2, expected, high: excess! };
@@ -63,7 +64,6 @@ export const bankConflicts = counterRule(
       text: 'Pad the rows of the shared array by one word, or permute (swizzle) its columns by the row.',
       example: '__shared__ float tile[32][33];',
     },
-    assumption:
-      'The time in which the data stage of shared memory works shrinks by the conflicts; the rest stays.',
+    assumption: 'The busy time of the shared-memory data stage shrinks by the conflicts; the rest stays.',
   },
 );

@@ -3,55 +3,53 @@ import { benchFlagSql } from '../queries/bench-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
-/** Flags of src/facts/bench/flags.ts that no rule of their own speaks of: what each means and what to do. */
+/** Flags of src/facts/bench/flags.ts without their own rule: meaning and change. */
 const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: string }> = {
   low_utilization: {
     name: 'Low utilisation',
     cause: 'The device waits while the host prepares the next step: launches, sampling, tokenising, Python.',
     change: {
       kind: 'flag',
-      text: 'Take the host out of the step, or give the device more work a step.',
+      text: 'Take the host out of the step, or give the device more work per step.',
       example: '--engine-arg mode=cudagraph, or a larger --batch-size',
     },
   },
   no_scaling: {
     name: 'Throughput does not scale',
     cause:
-      'A larger batch adds time in proportion: compute, the KV cache or the host is already what a step waits for.',
+      'Step time grows in proportion to the batch: compute, the KV cache or the host already limits the step.',
     change: {
       kind: 'config',
-      text: 'Serve at the smaller batch, or find what the larger one waits for in its waterfall.',
+      text: 'Serve at the smaller batch, or see in its waterfall what limits the larger one.',
       example: 'inferscope run --evaluator nsys,none -- <command at the larger batch>',
     },
   },
   out_of_memory: {
     name: 'Out of memory',
-    cause: 'Weights, KV cache and activations of this point need more than the device has.',
+    cause: 'Weights, KV cache and activations of this point need more memory than the device has.',
     change: {
       kind: 'config',
-      text: 'Take the largest size that fits, a smaller KV dtype, quantised weights or more GPUs.',
+      text: 'Use the largest size that fits, a smaller KV dtype, quantised weights or more GPUs.',
       example: 'inferscope estimate --model <model> --gpu <gpu>',
     },
   },
   throttling: {
     name: 'Throttled',
-    cause:
-      'The clocks were throttled while this point was measured: it would be faster on a GPU that is not throttled.',
+    cause: 'The clocks were throttled during this point: it would be faster without throttling.',
     change: {
       kind: 'environment',
-      text: 'See what the limit is, and compare only runs that met the same.',
+      text: 'Find the throttle reason, and compare only runs under the same limit.',
       example: 'nvidia-smi -q -d PERFORMANCE,POWER',
     },
   },
 };
 
-/** What makes points of a benchmark doubtful or limits them, as its own analysis says it. */
+/** Issues and limits of benchmark points, from the benchmark analysis. */
 export const benchmarkFlags: Rule = {
   id: 'benchmark_flags',
   title: 'Flags of a benchmark',
   docs: {
-    finds:
-      'Flags of a benchmark: points that are doubtful or limited, for reasons that no other rule covers.',
+    finds: 'Benchmark flags: points that are unreliable or limited, for reasons that no other rule covers.',
     needs: 'a benchmark (`inferscope bench`)',
     gain: 'None.',
     change: 'Depends on the flag; each finding names it.',
@@ -60,7 +58,7 @@ export const benchmarkFlags: Rule = {
   references: [],
   async find(context) {
     const bench = await benchOf(context);
-    if (!bench) return { outcome: 'not_applicable', why: 'The session holds no benchmark.' };
+    if (!bench) return { outcome: 'not_applicable', why: 'The session has no benchmark.' };
     const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
       ...own.map((flag) => ({ point: null as string | null, ...flag })),
       ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ point, ...flag }))),
@@ -82,7 +80,7 @@ export const benchmarkFlags: Rule = {
           title: `${name}: ${where}${first.text}${more}`,
           ...about,
           evidence: [evidence],
-          check: 'the same benchmark again',
+          check: 'repeat the benchmark',
         }),
       );
     }

@@ -4,21 +4,21 @@ import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
 import { contextCopies } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
-import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 
-/** Shorter ones write a step's own tokens (into a cache, say): they take what any kernel takes. */
-const leastNs = 4000;
+/** Shorter ones write the step's own tokens (for example into a cache): dominated by launch cost. */
+const minNs = 4000;
 
-/** Tensors are converted or brought into another layout where the next kernel could read them as they are. */
+/** Tensors are converted or copied to another layout although the next kernel could read them directly. */
 export const castsAndLayoutCopies = stageRule(
   {
     id: 'casts_and_layout_copies',
     title: 'Casts and layout copies',
     docs: {
       finds:
-        'Tensors are converted to another type or copied to another layout, where the next kernel could read them as they are.',
+        'Tensors are converted to another type or copied to another layout although the next kernel could read them directly.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: 'The time of those kernels; low end 70 % of it.',
       change: 'Keep weights and activations in the type and layout in which they are used.',
@@ -38,14 +38,14 @@ export const castsAndLayoutCopies = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
-    // Conversions inside a chain of elementwise kernels go with the chain.
+    // Conversions inside a chain of elementwise kernels belong to the chain.
     const chained = new Set(chainsOf(sequence).flatMap(({ kernels }) => kernels));
-    // Copies of the context grow with it: kv_cache_concat speaks of them.
+    // Copies that grow with the context belong to kv_cache_concat.
     const ofContext = new Set((await contextCopies(context, stage)).map(({ name }) => name));
     const own = sequence.filter(
       (kernel) =>
         (kernel.role === 'cast' || kernel.role === 'layout') &&
-        kernel.dur_ns >= leastNs &&
+        kernel.dur_ns >= minNs &&
         !chained.has(kernel) &&
         !ofContext.has(kernel.name),
     );
@@ -54,8 +54,8 @@ export const castsAndLayoutCopies = stageRule(
     const casts = sum('cast') / 1e6;
     const layouts = sum('layout') / 1e6;
     const time = casts + layouts;
-    if (time < leastShare * stage.wall_ms) {
-      return `casts and layout copies on their own take ${part(time, stage.wall_ms)}`;
+    if (time < minShare * stage.wall_ms) {
+      return `separate casts and layout copies take ${part(time, stage.wall_ms)}`;
     }
     return finding(context, stage, { casts, layouts, n: own.length });
   },
@@ -82,14 +82,14 @@ async function finding(
   const mostlyCasts = casts >= layouts;
   return {
     stage: kind,
-    title: `${mostlyCasts ? 'Casts' : 'Layout copies'}: ${count(n)} conversions take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `${mostlyCasts ? 'Casts' : 'Layout copies'}: ${part(time, wall)} of ${everyInstance(kind)} (${count(n)} kernels)`,
     at_stake_ms: time,
-    cause: `${aStage(kind)} spends ${ms(casts)} converting tensors to another type and ${ms(layouts)} copying them into another layout, and computes nothing with it. ${mostlyCasts ? 'Tensors that are converted at every use, such as weights kept in float32, are converted again in every step.' : 'A view with strides (transpose, expand, slice) is made contiguous before it is used.'}`,
+    cause: `${instanceWord(kind)} spends ${ms(casts)} on converting tensors to another type and ${ms(layouts)} on copying them to another layout. ${mostlyCasts ? 'Weights stored in another type, such as float32, are converted again in every step.' : 'A strided view (transpose, expand, slice) is made contiguous before use.'}`,
     change: {
       kind: 'code',
       text: mostlyCasts
-        ? 'Keep weights and activations in the type they are computed in, once, before the loop.'
-        : 'Let the kernel read the strided view (scaled_dot_product_attention and matmul do), or produce the layout that is needed.',
+        ? 'Convert weights and activations to the compute type once, before the loop.'
+        : 'Let the kernel read the strided view (scaled_dot_product_attention and matmul can), or produce the needed layout directly.',
       example: mostlyCasts
         ? 'model = model.to(torch.bfloat16)'
         : 'F.scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat_interleave',
@@ -99,7 +99,7 @@ async function finding(
       low_ms: 0.7 * time,
       high_ms: time,
       after_ms: wall - time,
-      assumption: 'The conversions are gone, and no other kernel takes longer for it.',
+      assumption: 'The conversions are removed, and no other kernel gets slower.',
       what_if: null,
     },
     confidence: 'medium',

@@ -1,14 +1,14 @@
 import type { Rule } from '../rule.js';
 import { servingDoubt } from '../serving-doubt.js';
 
-/** The load generator, not the server, was what could do no more. */
+/** The load generator, not the server, was the limit. */
 export const clientBound: Rule = {
   id: 'client_bound',
   title: 'Client-bound load test',
   docs: {
     finds: 'The load generator, not the server, was the limit.',
     needs: 'a load test (`inferscope bench serve`)',
-    gain: 'None: it makes the figures doubtful.',
+    gain: 'None: it makes the numbers unreliable.',
     change: 'Give the client more threads or its own machine, or offer less load.',
     withheld: 'the client kept its schedule',
   },
@@ -17,12 +17,12 @@ export const clientBound: Rule = {
     servingDoubt(context, ['client_bound'], {
       name: 'Client-bound',
       cause:
-        'This client sent late or read late: its own lag is in every latency, and a higher load would measure the client again.',
+        'The client sent requests or read answers late: its lag is included in every latency, and a higher load would measure the client again.',
       change: {
         kind: 'flag',
-        text: 'Give the client more threads or a machine of its own, or offer less.',
+        text: 'Give the client more threads or its own machine, or offer less load.',
         example: 'inferscope bench serve --threads 4',
       },
-      check: 'inferscope bench serve with the same load: the client may not be a limit',
+      check: 'repeat inferscope bench serve with the same load: the client must not be the limit',
     }),
 };

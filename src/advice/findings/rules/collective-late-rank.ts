@@ -3,12 +3,12 @@ import type { FoundDraft, Rule } from '../rule.js';
 import { checkAgain } from '../stage-rule.js';
 import { ms, part, percent } from '../words.js';
 
-/** Of the operations of a communicator that all ranks recorded: fewer show no habit. */
-const leastOperations = 20;
-/** A rank that is last by chance is so in half of them, of two ranks: 18 of 20 has a probability of 2 in 10 000. */
-const leastLast = 0.9;
-/** Of the time of the operations, below which an earlier arrival changes little. */
-const leastShare = 0.05;
+/** Minimum operations of a communicator that all ranks recorded. */
+const minOperations = 20;
+/** With two ranks, chance makes each one last in half of the operations: 18 of 20 has a probability of 2 in 10 000. */
+const minLast = 0.9;
+/** Share of the operations' time below which an earlier arrival saves little. */
+const minShare = 0.05;
 
 interface LateRank extends Record<string, string | number | null> {
   communicator: string;
@@ -24,14 +24,14 @@ interface LateRank extends Record<string, string | number | null> {
 }
 
 /**
- * NCCL's own records: the same rank arrives last in almost all operations. The others leave with it, so it is the rank with
- * the shortest time. Had it arrived with the last but one, each operation would have been shorter by the difference of the
- * two shortest times; more is not claimed, and nothing of the program's time, which the records do not have.
+ * NCCL's own records: the same rank arrives last in almost all operations. All ranks leave together, so the last one has the
+ * shortest time. If it arrived with the second-to-last rank, each operation would be shorter by the difference of the two
+ * shortest times. The records have no program times, so no gain per step is claimed.
  */
 export const collectiveLateRank: Rule = {
   id: 'collective_late_rank',
   noise: true,
-  title: 'Rank that arrives last in collectives',
+  title: 'Rank arrives last in collectives',
   docs: {
     finds: 'One rank almost always enters collectives last, so the others wait for it.',
     needs: 'logs of NCCL Inspector of all ranks',
@@ -58,18 +58,18 @@ export const collectiveLateRank: Rule = {
         )
         .join('; '),
     );
-    const enough = rows.filter(({ operations }) => operations >= leastOperations);
+    const enough = rows.filter(({ operations }) => operations >= minOperations);
     const [most] = enough;
     if (!most) {
       const complete = rows.reduce((sum, { operations }) => Math.max(sum, operations), 0);
       return {
         outcome: 'not_applicable',
-        why: `At most ${complete} operations of one size were recorded on all ranks by the GPU clock; ${leastOperations} show a habit.`,
+        why: `At most ${complete} operations of one size were recorded on all ranks by the GPU clock; ${minOperations} are needed.`,
       };
     }
     const late = enough.find(
       ({ last, operations, saved_ms, time_ms }) =>
-        last >= leastLast * operations && saved_ms >= leastShare * time_ms,
+        last >= minLast * operations && saved_ms >= minShare * time_ms,
     );
     return late
       ? { outcome: 'fired', findings: [{ ...finding(late), evidence: [evidence] }] }
@@ -99,7 +99,7 @@ function finding(late: LateRank): Omit<FoundDraft, 'evidence'> {
   return {
     stage: null,
     title: `Rank ${rank} arrives last in ${percent(last / operations)} of ${operation}s; ${ranks - 1} ranks wait ${ms(each)} or longer for it`,
-    cause: `In ${last} of ${operations} ${operation}s that all ${ranks} ranks recorded, rank ${rank}${host === null ? '' : ` (${host})`} has the shortest time: it entered last, and the others were waiting inside the collective.`,
+    cause: `In ${last} of ${operations} ${operation}s that all ${ranks} ranks recorded, rank ${rank}${host === null ? '' : ` (${host})`} has the shortest time: it entered last, and the others waited inside the collective.`,
     change: {
       kind: 'config',
       text: 'Find out what that rank does before the collective: more work (experts, sequences, pipeline stage), a GPU with lower clocks, or a CPU that is shared with another process.',

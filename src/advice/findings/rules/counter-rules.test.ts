@@ -39,7 +39,7 @@ function launch(kernel_name: string, bytes: number, percent: number): Row<'count
   return Object.entries(metrics).map(([metric, value]) => ({ ...keys, kernel_name, metric, value }));
 }
 
-/** @param inUse most device memory that the program held; null when nothing tells */
+/** @param inUse peak device memory of the program; null if not recorded */
 async function context(counters: Row<'counters'>[], inUse: number | null) {
   const held = { execution_id: 'counters', capture_id: 'ncu', device: 0, kind: 'allocated', t_ns: 0 };
   const session = await sessionOf(

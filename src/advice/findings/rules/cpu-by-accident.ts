@@ -3,7 +3,7 @@ import { doubt } from '../doubt.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
-/** A program that could have used the machine's GPU computed on its CPU. */
+/** A program ran on the CPU although the machine has a GPU. */
 export const cpuByAccident: Rule = {
   id: 'cpu_by_accident',
   title: 'CPU by accident',
@@ -12,7 +12,7 @@ export const cpuByAccident: Rule = {
     needs: 'a session of a machine with a known GPU',
     gain: "None: the GPU's time was not measured.",
     change: 'Check that the framework finds the GPU, and move model and inputs to it.',
-    withheld: 'the CPU was asked for',
+    withheld: 'the CPU was requested',
   },
   references: [],
   async find(context) {
@@ -27,15 +27,14 @@ export const cpuByAccident: Rule = {
     }
     const { workload, hardware } = context.manifest;
     const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'] ?? null;
-    if (typeof gpu !== 'string')
-      return { outcome: 'not_applicable', why: 'The machine has no GPU that is known.' };
+    if (typeof gpu !== 'string') return { outcome: 'not_applicable', why: 'The machine has no known GPU.' };
     if (!workload || !workload.device.startsWith('cpu')) {
       return context.has('kernels') || workload
         ? { outcome: 'not_fired', why: `It computed on ${workload?.device ?? 'the GPU'}.` }
-        : { outcome: 'not_applicable', why: 'The session does not say what computed.' };
+        : { outcome: 'not_applicable', why: 'The session does not record the device.' };
     }
     if (knownEngine(workload.engine.name) === 'onnx' || asked(context))
-      return { outcome: 'not_fired', why: 'The CPU was asked for.' };
+      return { outcome: 'not_fired', why: 'The CPU was requested.' };
     return {
       outcome: 'fired',
       findings: [
@@ -54,7 +53,7 @@ const asked = ({ manifest }: FindingContext): boolean =>
     /^--device(=|$)|^cpu$|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
   );
 
-/** What ran on any GPU while the program did: nothing, and nothing was busy. */
+/** GPU activity during the program: none expected. */
 const onGpusSql = `SELECT 'kernels on a GPU' AS what, count(*)::DOUBLE AS value FROM kernels
    UNION ALL SELECT 'stages of the program', count(*) FROM stages
    UNION ALL SELECT 'repeats of the program', count(*) FROM iterations
@@ -66,13 +65,13 @@ async function finding(context: FindingContext, text: string): Promise<FoundDraf
   return doubt({
     title: `CPU by accident: ${text}`,
     cause:
-      'The framework falls back to the CPU without a word where it finds no GPU: a wheel without CUDA, a driver too old for it, hidden devices, or a model that was never moved.',
+      'A framework that finds no GPU falls back to the CPU silently: a build without CUDA, a driver that is too old, hidden devices, or a model that was never moved.',
     change: {
       kind: 'environment',
-      text: 'See that the framework finds the GPU, and move model and inputs to it; --device cpu says that the CPU is meant.',
+      text: 'Check that the framework finds the GPU, and move model and inputs to it; --device cpu states that the CPU is intended.',
       example: 'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
     },
     evidence: [evidence],
-    check: 'inferscope doctor, then the same run again',
+    check: 'inferscope doctor, then repeat the run',
   });
 }

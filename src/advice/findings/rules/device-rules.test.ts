@@ -103,7 +103,7 @@ describe('conversions', () => {
     );
     const found = fired(await castsAndLayoutCopies.find(context));
     expect(found.gain!.expected_ms).toBeCloseTo(1.28, 6);
-    expect(found.title).toMatch(/^Casts: 8 conversions/);
+    expect(found.title).toMatch(/^Casts: .* \(8 kernels\)$/);
     expect(await firing(context)).toEqual(['casts_and_layout_copies']);
   });
 
@@ -207,7 +207,7 @@ describe('attention', () => {
 
 describe('products', () => {
   const wide = { name: 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8', dtype: 'fp32' };
-  test('in float32; of a step whose bytes bind half is left', async () => {
+  test('in float32; half of a memory-bound step remains', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(250, wide)])));
     expect(fired(await halfPrecision.find(context)).gain!.expected_ms).toBeCloseTo(0.5, 6);
     expect(await firing(context)).toEqual(['half_precision']);
@@ -239,7 +239,7 @@ describe('several devices', () => {
     expect(await firing(context)).toEqual(['exposed_communication']);
   });
 
-  /** Two ranks whose device clocks are one: each of 4 products, a gap of the host, and an all-reduce until both are there. */
+  /** Two ranks with one device clock: each has 4 products, a host gap, and an all-reduce until both have arrived. */
   const twoRanks = (host: [number, number], reduces: (rank: number) => number[]) => {
     const of = (rank: number) => {
       const rows = stepRows('decode', 3, () =>
@@ -275,7 +275,7 @@ describe('several devices', () => {
     expect(found.title).toContain('until rank 1 on device 1 arrives');
     expect(found.at_stake_ms).toBeCloseTo(0.2, 6);
     expect(found.gain!.expected_ms).toBeCloseTo(0.2, 6);
-    expect(found.cause).toContain('its device idles 0.200 ms for its host');
+    expect(found.cause).toContain('its device waits 0.200 ms for its host');
     expect(found.change.example).toContain('--rank 1');
     expect(found.evidence[0]!.rows).toMatchObject([
       {

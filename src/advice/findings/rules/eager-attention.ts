@@ -6,18 +6,18 @@ import { writtenOutAttention } from '../operators/written-out-attention.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
-import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 
-/** Scale, mask, cast, dropout: what stands between the scores and the softmax, and between that and the values. */
+/** Scale, mask, cast, dropout: kernels between scores and softmax, and between softmax and values. */
 const kernelsBetween = 10;
-/** Of its roof a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
+/** Share of its roof that a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
 const fusedEfficiency = { expected: 0.5, high: 0.7 };
-/** Without a model: what is left are the two products, whose scores are no longer written and read. */
+/** Without a model: remaining time of the two products, which no longer write and read scores. */
 const withoutModel = 0.15;
 
-/** One attention written out: products around a softmax whose scores lie in memory. */
+/** One unfused attention: two products around a softmax over scores in memory. */
 interface Region {
   kernels: SequenceKernel[];
   ns: number;
@@ -32,10 +32,9 @@ export const eagerAttention = stageRule(
       finds:
         'Attention runs as two products and a softmax over a score matrix in memory, instead of as one kernel.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
-      gain: "The time of those kernels less a fused kernel's time: the necessary work of attention at the efficiency such kernels reach.",
+      gain: "The time of those kernels minus a fused kernel's time: the necessary work of attention at the efficiency of such kernels.",
       change: 'Use scaled_dot_product_attention or FlashAttention.',
-      withheld:
-        'less than 5 % of the stage at stake, or nothing shows that a softmax lies between the products',
+      withheld: 'less than 5 % of the stage at stake, or no sign of a softmax between the products',
     },
     references: [
       { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },
@@ -53,24 +52,24 @@ export const eagerAttention = stageRule(
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
     const stake = time - Math.min(time, fused.expected);
-    if (stake < leastShare * stage.wall_ms) {
-      return `${regions.length} attentions written out take ${part(time, stage.wall_ms)}, one kernel each would save ${part(stake, stage.wall_ms)}`;
+    if (stake < minShare * stage.wall_ms) {
+      return `${regions.length} unfused attentions take ${part(time, stage.wall_ms)}; one kernel each would save ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) });
   },
   writtenOutAttention,
 );
 
-/** How to tell, without a softmax by name, that what lies between two products is one over a score matrix. */
+/** Evidence, without a softmax kernel by name, of a softmax over a score matrix between two products. */
 interface Scores {
-  /** Shapes of the operators' inputs, of products. */
+  /** Input shapes of the product operators. */
   shapes: ReadonlyMap<number, number[][]>;
-  /** Elements of one layer's score matrix, and of its hidden state; null where the model's sizes are not known. */
+  /** Elements of one layer's score matrix and hidden state; null if the model's sizes are not known. */
   elements: number | null;
   hidden: number | null;
 }
 
-/** A thread of PyTorch's elementwise kernels takes 16 elements at most. */
+/** Maximum elements per thread of PyTorch's elementwise kernels. */
 const elementsAThread = 16;
 
 async function scoresOf(
@@ -100,8 +99,8 @@ async function scoresOf(
 }
 
 /**
- * Whether kernels between two products make a softmax of scores: by the shapes that the products multiply, else by a kernel as
- * large as the model's score matrix and far larger than its hidden state. A norm between two products has neither.
+ * Whether kernels between two products compute a softmax of scores: from the product shapes, else from a kernel as large as the
+ * model's score matrix and far larger than its hidden state. A norm between two products has neither.
  */
 function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidden }: Scores): boolean {
   const [before, after] = [kernels[0]!, kernels.at(-1)!];
@@ -113,7 +112,7 @@ function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidd
   });
 }
 
-/** From the product before a softmax to the product after it; a softmax written out has a reduction of its own. */
+/** From the product before a softmax to the product after it; an unfused softmax includes a reduction. */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
   const regions: Region[] = [];
   let free = 0;
@@ -126,7 +125,7 @@ function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[
     if (before === null || after === null) continue;
     if (!named && !overScores(sequence.slice(before, after + 1), scores)) continue;
     const kernels = sequence.slice(before, after + 1);
-    // A sampler's softmax has a fused attention or another softmax between it and the next product.
+    // A sampler's softmax is followed by a fused attention or another softmax before the next product.
     if (
       kernels.some((one) => one !== kernel && fusedAttentionName.test(one.name) && one.class === 'attention')
     )
@@ -153,7 +152,7 @@ function nearest(
   return null;
 }
 
-/** Time of fused attention for the stage: the model's necessary work at the efficiency such kernels have. */
+/** Time of fused attention for the stage: the model's necessary work at the efficiency of such kernels. */
 async function fusedMs(
   context: FindingContext,
   kind: PhaseKind,
@@ -199,12 +198,12 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${aStage(kind)} the scores of every query and key are written to memory by one product, read and written again by scale, mask, softmax and casts, and read by the second product: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
+    cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second product reads them: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
     change: {
       kind: 'code',
-      text: 'Use scaled_dot_product_attention or FlashAttention; in transformers choose the attention implementation.',
+      text: 'Use scaled_dot_product_attention or FlashAttention; in transformers, set the attention implementation.',
       example: 'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
     },
     gain: {
@@ -212,7 +211,7 @@ async function finding(
       low_ms: 0.8 * stake,
       high_ms: Math.max(stake, best),
       after_ms: wall - stake,
-      assumption: `A fused kernel reaches ${fusedEfficiency.expected * 100} % of its roof for the model's causal attention (without a model: ${withoutModel * 100} % of the time is left).`,
+      assumption: `A fused kernel reaches ${fusedEfficiency.expected * 100} % of its roof for the model's causal attention (without a model: ${withoutModel * 100} % of the time remains).`,
       what_if: 'fused-attention',
     },
     confidence: 'high',

@@ -2,11 +2,11 @@ import { programOf, type Framework } from '../framework.js';
 import { type Chain, chainsOf } from '../pointwise-chains.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
-import { aStage, count, everyStage, ms, part, plural } from '../words.js';
+import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 
-/** Norms, activations and additions run as chains of kernels that each read and write whole tensors. */
+/** Norms, activations and additions run as chains of kernels; each reads and writes whole tensors. */
 export const elementwiseNormOverhead = stageRule(
   {
     id: 'elementwise_norm_overhead',
@@ -15,7 +15,7 @@ export const elementwiseNormOverhead = stageRule(
       finds:
         'Norms, activations and additions run as chains of kernels that each read and write whole tensors.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The time of each chain less about that of its longest kernel; low end 70 % of it.',
+      gain: 'The time of each chain minus about that of its longest kernel; low end 70 % of it.',
       change: 'Compile the model, or call fused operators for norm, rotary embedding and activation.',
       withheld: 'less than 5 % of the stage at stake',
     },
@@ -37,8 +37,8 @@ export const elementwiseNormOverhead = stageRule(
     const saved = (chains.reduce((sum, chain) => sum + chain.saved_ns, 0) * factor) / 1e6;
     const time =
       (chains.flatMap(({ kernels }) => kernels).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
-    if (saved < leastShare * stage.wall_ms) {
-      return `${plural(chains.length, 'chain')} of elementwise kernels and norms take ${part(time, stage.wall_ms)}, fused they would save ${part(saved, stage.wall_ms)}`;
+    if (saved < minShare * stage.wall_ms) {
+      return `${plural(chains.length, 'chain')} of elementwise kernels and norms take ${part(time, stage.wall_ms)}; fusing them would save ${part(saved, stage.wall_ms)}`;
     }
     return finding(context, stage, { chains, saved, time });
   },
@@ -58,13 +58,13 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
     () =>
-      `${plural(chains.length, 'chain')} of ${plural(n / chains.length, 'kernel')} in ${aStage(kind)}, the longest of ${longest.kernels.length}`,
+      `${plural(chains.length, 'chain')} of ${plural(n / chains.length, 'kernel')} in ${instanceWord(kind)}, the longest of ${longest.kernels.length}`,
   );
   return {
     stage: kind,
-    title: `Unfused elementwise operations: ${count(n)} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `Unfused elementwise operations: ${count(n)} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
-    cause: `Between its products ${aStage(kind)} runs chains of elementwise kernels and norms, ${ms(time)} together. Each reads and writes the whole tensor; one kernel for a chain would do so once.`,
+    cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engines[framework] : program,
     gain: {
       expected_ms: saved,
@@ -72,7 +72,7 @@ async function finding(
       high_ms: Math.min(time, 1.15 * saved),
       after_ms: wall - saved,
       assumption:
-        'One kernel a chain takes as long as the longest of it, three quarters of it where the chain computes in float32 between 16-bit tensors.',
+        'One fused kernel per chain takes as long as its longest kernel, or 75 % of that if the chain computes in float32 between 16-bit tensors.',
       what_if: 'fused-elementwise',
     },
     confidence: 'medium',
@@ -88,16 +88,16 @@ const program: FoundDraft['change'] = {
   example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
 };
 
-/** Engines call fused kernels for single operations; what lies between them their own switches fuse. */
+/** Engines already fuse single operations; their own switches fuse the rest. */
 const engines: Record<Framework, FoundDraft['change']> = {
   vllm: {
     kind: 'flag',
-    text: 'Let vLLM compile the model: leave --enforce-eager out.',
+    text: 'Let vLLM compile the model: remove --enforce-eager.',
     example: '-O3',
   },
   sglang: {
     kind: 'flag',
-    text: 'Let SGLang fuse norms of queries and keys with the rotary embedding, where the model has them, or compile the model for small batches.',
+    text: 'Let SGLang fuse query and key norms with the rotary embedding (if the model has them), or compile the model for small batches.',
     example: '--enable-fused-qk-norm-rope; --enable-torch-compile',
   },
   tensorrt_llm: {

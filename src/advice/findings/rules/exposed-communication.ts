@@ -3,26 +3,26 @@ import { programOf } from '../framework.js';
 import { nameOf, type RankTime } from '../rank-times.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { type RankCollectives, waitingOfRanks } from '../../../facts/trace/collectives.js';
-import { aStage, everyStage, ms, part, plural } from '../words.js';
+import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
-/** What overlap or a faster all-reduce usually takes off; the rest is latency of each call. */
+/** Share that overlap or a faster all-reduce usually removes; the rest is latency per call. */
 const hideable = 0.5;
 
-/** Devices exchange data while none of them computes. */
+/** Devices exchange data while no kernel computes. */
 export const exposedCommunication = stageRule(
   {
     id: 'exposed_communication',
     title: 'Exposed communication',
     docs: {
-      finds: 'GPUs exchange data while none of them computes.',
+      finds: 'GPUs exchange data while no kernel computes.',
       needs:
         "a GPU timeline: nsys, or PyTorch's profiler; with several ranks, waiting is separated from transfer",
-      gain: 'Half of the exposed transfer (range 20 % to all of it); where one rank keeps the others waiting, that waiting time.',
+      gain: 'Half of the exposed transfer (range 20 % to all of it); if one rank keeps the others waiting, that waiting time.',
       change:
         'Overlap communication with compute, use fewer GPUs per replica, or a faster all-reduce for small messages.',
-      withheld: 'less than 5 % of the stage is exposed, or exposed without waiting for others',
+      withheld: 'less than 5 % of the stage is exposed, or is exposed apart from waiting for others',
     },
     references: [
       {
@@ -37,7 +37,7 @@ export const exposedCommunication = stageRule(
   },
   async (context, stage) => {
     if (stage.compute_ms === 0) return 'no kernel computes during the communication';
-    if (stage.comm_ms < leastShare * stage.wall_ms) {
+    if (stage.comm_ms < minShare * stage.wall_ms) {
       return stage.comm_ms === 0
         ? 'no communication kernels'
         : `exposed communication takes ${part(stage.comm_ms, stage.wall_ms)}`;
@@ -46,29 +46,29 @@ export const exposedCommunication = stageRule(
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
     if (!computesLonger(waits)) return waiting(context, stage, waits);
     const { transfer_ms: transfer } = waits.own;
-    return transfer < leastShare * stage.wall_ms
-      ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} wait for ${nameOf(waits.awaited)}, which computes longer (rank_stragglers)`
+    return transfer < minShare * stage.wall_ms
+      ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} is waiting for ${nameOf(waits.awaited)}, which computes longer (rank_stragglers)`
       : exchange(context, stage, waits);
   },
 );
 
 /**
- * Most of the time is waiting for one rank, again and again: ranks that come last in turns, or once, as when they do not
- * begin at the same time, have nothing that one of them could mend.
+ * Most of the time is repeated waiting for one rank. If ranks take turns in arriving last, or one is late once (a staggered start),
+ * no single rank has a problem to fix.
  */
 const prevails = ({ comm_ms: time, instances }: StageFacts, { own, awaited }: CollectiveWaits): boolean =>
   own.exposed_waiting_ms >= 0.5 * time &&
   awaited.waiting_ms <= 0.5 * own.waiting_ms &&
   own.waiting_instances >= instances / 2;
 
-/** The rank that the others wait for has more to compute, rather than a host that is late. */
+/** The late rank has more to compute; its host is not late. */
 function computesLonger({ own, awaited, ownTime, awaitedTime }: CollectiveWaits): boolean {
   if (own === awaited) return false;
   const longer = (awaitedTime?.compute_ms ?? 0) - (ownTime?.compute_ms ?? 0);
   return longer >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
 }
 
-/** Ranks that meet late: their exchange itself is short. */
+/** Ranks arrive at different times; the exchange itself is short. */
 async function waiting(
   context: FindingContext,
   { kind, wall_ms: wall, comm_ms: time }: StageFacts,
@@ -79,7 +79,7 @@ async function waiting(
   const { evidence } = await context.evidence<RankCollectives>(sql.collectives, waitingText);
   const { evidence: ranks } = await context.evidence<RankTime>(sql.ranks, (rows) =>
     rows
-      .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, idles ${ms(row.host_ms)} for its host`)
+      .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, waits ${ms(row.host_ms)} for its host`)
       .join('; '),
   );
   const [here, there] = [ownTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
@@ -90,19 +90,19 @@ async function waiting(
   ].join(' ');
   return {
     stage: kind,
-    title: `Waiting for another rank: ${part(stake, wall)} of ${everyStage(kind)} inside collectives, until ${late} arrives`,
+    title: `Waiting for another rank: ${part(stake, wall)} of ${everyInstance(kind)} inside collectives, until ${late} arrives`,
     at_stake_ms: stake,
-    cause: `In ${aStage(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that comes last. That is ${late}${
+    cause: `In ${instanceWord(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that arrives last, ${late}${
       host
-        ? `: its device idles ${ms(there)} for its host, this rank's ${ms(here)}`
-        : '; neither its kernels nor its host alone explain why'
+        ? `: its device waits ${ms(there)} for its host, this rank's ${ms(here)}`
+        : '; neither its kernels nor its host alone explain it'
     }.`,
     change: {
       kind: 'config',
-      text: `Fix what holds up ${late}; the exchange is not what takes the time.`,
+      text: `Fix the cause of the delay on ${late}; the exchange itself is short.`,
       more: host
-        ? 'Its own findings say what its host does: CUDA graphs, CPU cores of its own on the side of the machine where the GPU is, nothing else on them.'
-        : 'Its own findings say what it does before it arrives.',
+        ? 'See its own findings about the host: CUDA graphs, and dedicated CPU cores on the NUMA node of the GPU.'
+        : 'See its own findings for its work before it arrives.',
       example: `inferscope explain ${context.manifest.id} ${focus}`.trim(),
     },
     gain: {
@@ -111,7 +111,7 @@ async function waiting(
       high_ms: stake,
       after_ms: wall - stake,
       assumption:
-        'That rank arrives as early as this one does, whose own host is not what binds then (low: half of the waiting is left).',
+        'That rank arrives as early as this one, and this rank is not host-bound then (low: half of the waiting remains).',
       what_if: null,
     },
     confidence: 'medium',
@@ -136,7 +136,7 @@ async function exchange(
   waits: CollectiveWaits | null,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, comm_ms: all, instances } = stage;
-  // Waiting is not shortened by a faster exchange; that for a rank with more to compute is counted in rank_stragglers.
+  // A faster exchange does not shorten waiting; waiting for a rank with more to compute belongs to rank_stragglers.
   const movable = waits ? Math.min(all, waits.own.exposed_ms - waits.own.exposed_waiting_ms) : all;
   const time = waits && computesLonger(waits) ? movable : all;
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
@@ -155,9 +155,9 @@ async function exchange(
     : [];
   return {
     stage: kind,
-    title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')}`,
+    title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(n, 'collective')}`,
     at_stake_ms: time,
-    cause: `In ${aStage(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
+    cause: `In ${instanceWord(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),
     gain: {
       expected_ms: hideable * movable,
@@ -174,13 +174,13 @@ async function exchange(
   };
 }
 
-/** What of it is waiting for a slower rank, or why nobody can tell. */
+/** The part that is waiting for a slower rank, or why it is not known. */
 function waitingWords(waits: CollectiveWaits | null, instances: number): string {
   if (!waits)
-    return 'Waiting for a slower rank counts in them too; how much is not known: the capture holds no other rank with such kernels.';
+    return 'This includes waiting for a slower rank; how much is not known: the capture has no other rank with such kernels.';
   const { own, awaited } = waits;
   if (own.unpaired_ms > 0.5 * own.comm_ms)
-    return 'Waiting for a slower rank counts in them too; how much is not known: the ranks have unlike numbers of them, or pairs that do not meet.';
+    return 'This includes waiting for a slower rank; how much is not known: the ranks have different numbers of collectives, or pairs that do not overlap.';
   const here = awaited === own;
   return here
     ? `${ms(own.exposed_waiting_ms)} of it is waiting; the other ranks wait longer, for this one.`
@@ -193,26 +193,26 @@ const fewerGpus = {
   tensorrt_llm: 'tensor_parallel_size: <fewer>',
 };
 
-/** By what is exchanged: sums of activations, gradients, or values that one rank hands to another. */
+/** By what is exchanged: sums of activations, gradients, or values sent from one rank to another. */
 async function changeFor(context: FindingContext, largest: string): Promise<FoundDraft['change']> {
   const { framework, training } = await programOf(context);
   const pairs = /send|recv|all_?to_?all/i.test(largest);
   if (pairs)
     return {
       kind: 'code',
-      text: 'Send while something else is computed: more and smaller micro-batches between stages of a pipeline, the next block of keys and values while this one is attended to (context parallelism), tokens of one half of the batch while the experts compute the other; or put ranks that exchange most onto one host.',
+      text: 'Overlap sends with compute: more and smaller micro-batches between pipeline stages, the next block of keys and values during attention to this one (context parallelism), tokens of one half of the batch while the experts compute the other; or place ranks that exchange most on one host.',
       example: 'requests = dist.batch_isend_irecv(ops); …; [request.wait() for request in requests]',
     };
   if (training)
     return {
       kind: 'code',
-      text: 'Overlap the exchange with the backward pass: buckets that are ready early, prefetched shards (FSDP), gradients accumulated over several micro-batches before they are summed.',
+      text: 'Overlap the exchange with the backward pass: smaller gradient buckets, prefetched shards (FSDP), gradients accumulated over several micro-batches before the reduction.',
       example:
         'DistributedDataParallel(model, gradient_as_bucket_view=True, bucket_cap_mb=25); with model.no_sync(): …',
     };
   return {
     kind: 'config',
-    text: 'Use fewer GPUs a replica (tensor parallelism costs two all-reduces a layer), fuse the all-reduce with the norm behind it, use the custom all-reduce for small messages, or overlap halves of the batch.',
+    text: 'Use fewer GPUs per replica (tensor parallelism costs two all-reduces per layer), fuse the all-reduce with the norm after it, use the custom all-reduce for small messages, or overlap halves of the batch.',
     example: framework
       ? fewerGpus[framework]
       : 'work = dist.all_reduce(half, async_op=True); …  # the other half is computed; work.wait()',

@@ -10,21 +10,21 @@ import { benchOf } from '../session-analyses.js';
 import { ms } from '../words.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 
-/** Half width of the 95 % interval as a share of the mean: a change smaller than it cannot be told from noise. */
+/** Half width of the 95 % interval as a share of the mean: smaller changes cannot be distinguished from noise. */
 const wide = 0.1;
-/** Steps below which no spread is worth the name. */
-const leastInstances = 3;
+/** With fewer steps a spread is not meaningful. */
+const minInstances = 3;
 
-/** Times that rest on too few repeats, or vary too much to compare with another run. */
+/** Times with too few repeats, or too much variation to compare with another run. */
 export const fewRepeats: Rule = {
   id: 'few_repeats',
   title: 'Too few repeats, or repeats that differ',
   docs: {
-    finds: 'Times rest on too few repeats, or vary too much to compare with another run.',
+    finds: 'Times come from too few repeats, or vary too much to compare with another run.',
     needs: 'stages with several instances, or a benchmark',
-    gain: 'None: it makes the figures doubtful.',
+    gain: 'None: it makes the numbers unreliable.',
     change: 'Repeat more often, in several processes, on an otherwise idle machine.',
-    withheld: 'three instances and more, with means known to 10 %',
+    withheld: 'at least three instances, with means known within 10 %',
   },
   references: [
     {
@@ -55,7 +55,7 @@ export const fewRepeats: Rule = {
       return { outcome: 'fired', findings: [finding(title, evidence)] };
     }
     if (context.waterfalls.length === 0)
-      return { outcome: 'not_applicable', why: 'The session has no stages whose times could vary.' };
+      return { outcome: 'not_applicable', why: 'The session has no stages with repeated times.' };
     const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
     if (doubtful.length > 0) {
       const { evidence } = await context.evidence<Times>(timesSql(context, doubtful), (rows) =>
@@ -65,12 +65,12 @@ export const fewRepeats: Rule = {
     }
     return {
       outcome: 'not_fired',
-      why: 'Every stage has three instances and more, with means known to 10 %.',
+      why: 'Every stage has at least three instances, with means known within 10 %.',
     };
   },
 };
 
-/** Kinds of which a run has several; loading and warm-up happen once by nature. */
+/** Kinds that repeat within a run; loading and warm-up happen once. */
 const counts = ({ kind }: StageWaterfall) => kind === 'prefill' || kind === 'decode' || kind === 'mixed';
 
 function doubtOf(
@@ -78,17 +78,17 @@ function doubtOf(
   { manifest }: FindingContext,
 ): { waterfall: StageWaterfall; title: string }[] {
   const { kind, instances } = waterfall;
-  // What is compared with another run is the time without a profiler, where there is one.
+  // Comparisons use the time without a profiler if there is one.
   const measured = headlineTime(waterfall);
-  if (instances < leastInstances) {
-    // The embedded engine's profiled pass is short by design: its clean one is what is timed.
+  if (instances < minInstances) {
+    // The embedded engine's profiled pass is short by design; the clean pass is the timed one.
     if (holds(manifest, 'profile')) return [];
     const times = instances === 1 ? 'once' : `${instances} times`;
     return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
   }
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
-  const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${formatPercent(share)} only`;
+  const text = `High variance: the mean of ${instances} ${kind} stages is only known within ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }
 
@@ -111,7 +111,7 @@ const spreadWords = ({
     ? `${kind}: one stage of ${ms(median)}`
     : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
 
-/** The times behind the means: of the clean execution where that is what is compared. */
+/** The times behind the means: those of the clean execution if it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {
   const kinds = doubtful.map(({ waterfall }) => waterfall.kind);
   const clean = doubtful.some(({ waterfall }) => waterfall.clean_ms.value !== null);
@@ -127,10 +127,10 @@ function finding(title: string, evidence: Evidence): FoundDraft {
   return doubt({
     title,
     cause:
-      'The mean is too uncertain to detect smaller changes: what looks like a gain may be the next run of the same program.',
+      'The mean is too uncertain to detect smaller changes: another run of the same program may differ as much.',
     change: {
       kind: 'capture',
-      text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',
+      text: 'Repeat more often, in several processes, on an otherwise idle machine; compare medians of interleaved pairs.',
       example: 'inferscope bench latency --launches 5 --runs 10 …',
     },
     evidence: [evidence],

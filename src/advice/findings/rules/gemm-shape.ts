@@ -4,15 +4,15 @@ import { wavesOf } from '../launch-waves.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
-import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatNumber } from '../../../vocabulary/format.js';
 
-/** Shorter products lose to their launch what their shape costs. */
-const leastNs = 10_000;
-/** Of its roof a product with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
+/** Launch cost dominates shorter products. */
+const minNs = 10_000;
+/** Share of its roof that a product with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
 const alignedEfficiency = 0.7;
-/** Without shapes: time that is left where a kernel loads so many bytes at once instead of 16. */
+/** Without shapes: remaining time if a kernel that loads this many bytes at once loaded 16. */
 const leftByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
 const bytesOf: Record<string, number> = { fp16: 2, bf16: 2, fp8: 1, int8: 1, fp32: 4, tf32: 4, fp64: 8 };
 
@@ -24,11 +24,11 @@ interface GemmKernel {
   registers: number | null;
   shared_mem_bytes: number | null;
   n: number;
-  /** Of a mean instance. */
+  /** Per mean instance. */
   ms: number;
 }
 
-/** Sizes of products that tensor cores cannot load at once, or whose tiles leave most of the last wave empty. */
+/** Product sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave empty. */
 export const gemmShape: Rule = {
   id: 'gemm_shape',
   title: 'Shapes of matrix products',
@@ -72,11 +72,11 @@ async function gemmsOf({ database }: FindingContext, { kind, instances }: StageF
       : `JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id AND w.kind = '${kind}'`;
   return database.query<GemmKernel>(
     `SELECT name, dtype, grid, "block", registers, shared_mem_bytes, count(*) / ${instances} AS n, sum(exclusive_ns) / 1e6 / ${instances} AS ms
-     FROM own_kernels ${where} WHERE class = 'gemm' AND dur_ns >= ${leastNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,
+     FROM own_kernels ${where} WHERE class = 'gemm' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,
   );
 }
 
-/** Bytes that a kernel loads at once, as its name says; null where it says nothing. */
+/** Bytes that a kernel loads at once, from its name; null if the name has none. */
 function loadBytes({ name, dtype }: GemmKernel): number | null {
   const elements = /_align(\d+)\b/.exec(name)?.[1] ?? /_ldg(\d+)_/.exec(name)?.[1];
   const size = bytesOf[dtype ?? ''] ?? null;
@@ -91,13 +91,12 @@ async function misaligned(
   const { kind, wall_ms: wall } = stage;
   const own = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
   const time = own.reduce((sum, gemm) => sum + gemm.ms, 0);
-  if (time < leastShare * wall)
-    return `products that load less than 16 bytes at once take ${part(time, wall)}`;
+  if (time < minShare * wall) return `products that load less than 16 bytes at once take ${part(time, wall)}`;
   const byName = own.reduce((sum, gemm) => sum + gemm.ms * (leftByBytes[loadBytes(gemm)!] ?? 0.5), 0);
   const byModel = await alignedMs(context, stage, time, gemms);
   const after = Math.min(time, byModel ?? byName);
   const stake = time - after;
-  if (stake < leastShare * wall)
+  if (stake < minShare * wall)
     return `misaligned products would be ${part(stake, wall)} faster with aligned sizes`;
   const smallest = Math.min(...own.map((gemm) => loadBytes(gemm)!));
   const { evidence } = await gemmEvidence(
@@ -108,12 +107,12 @@ async function misaligned(
   );
   return {
     stage: kind,
-    title: `Misaligned products: sizes that are no multiple of 16 bytes keep ${part(time, wall)} of ${everyStage(kind)} off the fast kernels`,
+    title: `Misaligned products: ${part(time, wall)} of ${everyInstance(kind)} runs in slow kernels, because sizes are not multiples of 16 bytes`,
     at_stake_ms: stake,
-    cause: `In ${aStage(kind)} products for ${ms(time)} run in kernels that load ${smallest} bytes at once: a dimension of their matrices (hidden size, intermediate size, vocabulary, tokens) is no multiple of 16 bytes, so that the library cannot use its fast kernels.`,
+    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in kernels that load ${smallest} bytes at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
     change: {
       kind: 'code',
-      text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), in the weights once and not at every use.',
+      text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), once in the weights and not at every use.',
       example: 'model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)  # for the vocabulary',
     },
     gain: {
@@ -134,7 +133,7 @@ async function misaligned(
   };
 }
 
-/** Time of the misaligned ones with aligned sizes: the model's necessary products at their roof, in proportion. */
+/** Time of the misaligned products with aligned sizes: the model's necessary products at their roof, in proportion. */
 async function alignedMs(
   context: FindingContext,
   stage: StageFacts,
@@ -179,7 +178,7 @@ async function quantised(
     return found && found.waves > 1 ? [{ gemm, ...found, blocks: launch.blocks }] : [];
   });
   const stake = own.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
-  if (stake < leastShare * wall) return `partly filled last waves of products cost ${part(stake, wall)}`;
+  if (stake < minShare * wall) return `partly filled last waves of products take ${part(stake, wall)}`;
   const worst = own.toSorted((a, b) => b.gemm.ms * (1 - b.efficiency) - a.gemm.ms * (1 - a.efficiency))[0]!;
   const time = own.reduce((sum, { gemm }) => sum + gemm.ms, 0);
   const { evidence } = await gemmEvidence(
@@ -191,9 +190,9 @@ async function quantised(
   );
   return {
     stage: kind,
-    title: `Wave quantisation: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyStage(kind)}`,
+    title: `Wave quantisation: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${worst.blocks} tiles run in ${Math.ceil(worst.waves)} waves on ${sms} multiprocessors (${count(worst.waves)} would fill them): the last wave takes as long as a full one. ${ms(time)} of ${aStage(kind)} are such products.`,
+    cause: `${worst.blocks} tiles run in ${Math.ceil(worst.waves)} waves on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such products take ${ms(time)} of ${instanceWord(kind)}.`,
     change: {
       kind: 'code',
       text: 'Choose rows (batch × tokens) or output features so that the tiles fill whole waves, smaller tiles, or a kernel that splits K or keeps blocks resident (stream-K, persistent).',
@@ -204,7 +203,7 @@ async function quantised(
       low_ms: 0.5 * stake,
       high_ms: stake,
       after_ms: wall - stake,
-      assumption: 'Every wave takes as long as a full one; for the same work in whole waves.',
+      assumption: 'Every wave takes as long as a full one; the same work fits whole waves.',
       what_if: null,
     },
     confidence: 'medium',

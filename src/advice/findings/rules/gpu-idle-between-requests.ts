@@ -2,13 +2,13 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
 import { ms, part } from '../words.js';
 
-/** Of the run: less is within what another run of the same program differs by. */
-const leastShare = 0.05;
-/** Preparing the next request takes less than this. */
+/** Share of the run: less is within the run-to-run difference. */
+const minShare = 0.05;
+/** Normal time to prepare the next request. */
 const longNs = 500_000;
 const steps = "('prefill', 'decode', 'mixed')";
 
-/** Between two stages, outside all of them, nothing runs on the device and nothing is launched. */
+/** Between two stages nothing runs on the device and nothing is launched. */
 export const gpuIdleBetweenRequests: Rule = {
   id: 'gpu_idle_between_requests',
   title: 'GPU idle between requests',
@@ -36,7 +36,7 @@ export const gpuIdleBetweenRequests: Rule = {
     if (stages.some(({ kind }) => kind === 'outside'))
       return {
         outcome: 'not_applicable',
-        why: 'Nothing marks where a request ends and the next one starts.',
+        why: 'The boundaries between requests are not marked.',
       };
     const [idle] = await context.database.query<{
       n: number;
@@ -48,10 +48,10 @@ export const gpuIdleBetweenRequests: Rule = {
               (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${steps}) AS run_ms
        FROM (${idleSql}) WHERE ns > ${longNs}`,
     );
-    if (!idle || idle.n === 0 || idle.ms < leastShare * idle.run_ms) {
+    if (!idle || idle.n === 0 || idle.ms < minShare * idle.run_ms) {
       return {
         outcome: 'not_fired',
-        why: `Between stages the device idles ${part(idle?.ms ?? 0, idle?.run_ms ?? 0)} of the run.`,
+        why: `Between stages the device is idle for ${part(idle?.ms ?? 0, idle?.run_ms ?? 0)} of the run.`,
       };
     }
     return { outcome: 'fired', findings: [await finding(context, idle)] };
@@ -59,8 +59,8 @@ export const gpuIdleBetweenRequests: Rule = {
 };
 
 /**
- * Idle time between the end of one stage and the begin of the next, as the device saw it: from its last activity in or before
- * that time to its next one. Warm-up and loading are no requests, and before the first request the program begins, which is no pause.
+ * Idle time of the device between the end of one stage and the start of the next: from its last activity in or before that time
+ * to its next one. Warm-up, loading and the time before the first request are excluded.
  */
 const idleSql = `WITH stage AS (
     SELECT start_ns, end_ns, kind, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns, lead(kind) OVER (ORDER BY start_ns) AS next_kind FROM windows WHERE kind <> 'sampling'),
@@ -82,10 +82,10 @@ async function finding(
     title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${idle.n} times for ${ms(each)}`,
     at_stake_ms: each,
     run_ms: idle.ms,
-    cause: `Between two stages the device has nothing to do for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in all: no request waits, or the host looks for the next one too rarely or prepares it only then.`,
+    cause: `Between two stages the device is idle for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,
     change: {
       kind: 'code',
-      text: 'Take the next request as soon as the last one is done (a queue, no polling with sleep), prepare it while the device still works, and add requests to running batches (continuous batching).',
+      text: 'Start the next request as soon as the last one is done (a queue instead of polling with sleep), prepare it while the device is busy, and add requests to running batches (continuous batching).',
       example: 'request = queue.get()  # instead of time.sleep() in a loop',
     },
     gain: {
@@ -93,7 +93,7 @@ async function finding(
       low_ms: 0.5 * each,
       high_ms: each,
       after_ms: 0,
-      assumption: 'A request waits whenever the device is free; per pause.',
+      assumption: 'A request is always queued when the device becomes free; per pause.',
       what_if: null,
     },
     confidence: 'high',

@@ -4,20 +4,20 @@ import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
-import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, plural } from '../words.js';
+import { barsOf, checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 
-/** Attention in float32 has no kernel of its own on recent tensor cores; in 16 bits it has: 3.7 ms became 0.33 ms on an H200. */
+/** Fused attention kernels for tensor cores exist for 16 bits, not for float32: 3.7 ms became 0.33 ms on an H200. */
 const attentionShare = 0.1;
-/** Everything else only moves bytes, half as many; kernels as short as a launch gain nothing. */
+/** Other kernels move half as many bytes; kernels as short as a launch gain nothing. */
 const bytesShare = 0.5;
 const shortNs = 3000;
 
 type Wide = 'fp32' | 'tf32' | 'fp64';
 const peakNames: Record<Wide, PeakDType> = { fp32: 'float32', tf32: 'tfloat32', fp64: 'float32' };
 
-/** Kernels that take float32 and multiply in TF32 name both. */
+/** Kernels with float32 inputs that multiply in TF32 have both in their name. */
 const wideType =
   "CASE WHEN dtype = 'fp32' AND regexp_matches(name, 'tf32|tensorop|s1688', 'i') THEN 'tf32' ELSE dtype END";
 
@@ -28,13 +28,13 @@ interface ClassTime {
   ms: number;
 }
 
-/** Products run in float32 or TF32 where 16 bits would do. */
+/** Products run in float32 or TF32 although 16 bits are enough. */
 export const halfPrecision = stageRule(
   {
     id: 'half_precision',
-    title: 'float32 where 16 bits would do',
+    title: 'float32 although 16 bits are enough',
     docs: {
-      finds: 'Products run in float32 or TF32 where 16 bits would do.',
+      finds: 'Products run in float32 or TF32 although 16 bits are enough.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
       gain: "The ratio of peaks of the two types for the model's products, and half the bytes of other kernels; low end 70 % of it.",
       change: 'Load the model in bfloat16 or float16, or use autocast.',
@@ -61,7 +61,7 @@ export const halfPrecision = stageRule(
     const wide = products.filter(({ dtype }) => isWide(dtype));
     const time = wide.reduce((sum, row) => sum + row.ms, 0);
     const all = products.reduce((sum, row) => sum + row.ms, 0);
-    if (time < leastShare * stage.wall_ms || time < 0.2 * all) {
+    if (time < minShare * stage.wall_ms || time < 0.2 * all) {
       return `${part(time, all)} of the products' time is in float32 or TF32`;
     }
     return finding(context, stage, { rows, wide, time, mostly: time > 0.8 * all });
@@ -79,7 +79,7 @@ async function finding(
   const { training } = await programOf(context);
   let after = 0;
   for (const row of wide) after += row.ms * (await ratio(context, stage, row.dtype as Wide));
-  // The rest of the model computes in the same type where nearly all products do.
+  // If nearly all products have this type, the rest of the model has it too.
   let others = 0;
   let othersAfter = 0;
   if (mostly) {
@@ -115,14 +115,14 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyStage(kind)}, where 16 bits would do`,
+    title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
     at_stake_ms: gain,
-    cause: `In ${aStage(kind)} products for ${ms(time)} run in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
       text: training
-        ? 'Compute forward pass and loss under autocast: bfloat16, or float16 with a gradient scaler where the GPU has no bfloat16.'
-        : 'Load and run the model in bfloat16 (float16 where the GPU has no bfloat16).',
+        ? 'Run forward pass and loss under autocast: bfloat16, or float16 with a gradient scaler if the GPU has no bfloat16.'
+        : 'Load and run the model in bfloat16 (float16 if the GPU has no bfloat16).',
       example: training
         ? 'with torch.autocast("cuda", dtype=torch.bfloat16): loss = model(x)'
         : kind === 'outside'
@@ -135,7 +135,7 @@ async function finding(
       high_ms: Math.min(time + others, 1.1 * gain),
       after_ms: wall - gain,
       assumption:
-        'Products go with the ratio of the peaks or of the bytes, whichever binds each of them; what only moves bytes takes half, attention a tenth.',
+        'Products scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
       what_if: 'dtype=bfloat16',
     },
     confidence: 'medium',
@@ -148,7 +148,7 @@ async function finding(
   };
 }
 
-/** Time in 16 bits over the time in a wider type: of the model's own products, else by what usually binds the stage. */
+/** Time in 16 bits relative to a wider type: from the model's own products, else by what usually limits the stage. */
 async function ratio(context: FindingContext, { kind }: StageFacts, dtype: Wide): Promise<number> {
   const { model, roofs } = context;
   const half = roofs?.roofFlops('bfloat16').value ?? null;

@@ -5,8 +5,8 @@ import { program } from '../operators/program.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, times } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, times } from '../words.js';
 
 /** The device waits while the program computes on the host: Python between steps, a tokenizer, sampling, the GIL. */
 export const hostBound: Rule = stageRule(
@@ -35,19 +35,19 @@ export const hostBound: Rule = stageRule(
   },
   async (context, stage) => {
     const causes = idleCauses(stage);
-    // What the launching thread waited for a core is not the program's own computing: preempted_host has it.
+    // Time in which the launching thread waited for a core is not computation: it belongs to preempted_host.
     const waited = (await runDelay(context, stage))?.delay_ms ?? 0;
     const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
-    return host >= leastShare * stage.wall_ms
+    return host >= minShare * stage.wall_ms
       ? finding(context, stage, host)
-      : `the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`;
+      : `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${longHostNs / 1000} µs`;
   },
   program,
 );
 
-/** The model's own Python between two launches, where it is launching that holds the stage up: launch_bound has it. */
+/** The model's own Python between two launches of a launch-bound stage: it belongs to launch_bound. */
 function glueOf(stage: StageFacts, causes: IdleCauses): number {
-  const launchBound = causes.launch >= leastShare * stage.wall_ms;
+  const launchBound = causes.launch >= minShare * stage.wall_ms;
   return launchBound && stretchesOfDispatch(stage.inside_ms, causes) > 0
     ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
     : 0;
@@ -60,10 +60,10 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   const inside = places.filter(({ relation }) => relation === 'inside');
   const ofOperators = sum(inside) > sum(places) / 2;
   const [first] = ofOperators ? inside : places;
-  // One place with most of the time tells how often and how long; else all stretches together.
+  // Count and length come from a place with most of the time, else from all gaps together.
   const usual = first && first.ms > sum(places) / 2 ? first : { per_instance: stretches, ms: host };
   const each = Math.min(usual.ms, host) / Math.max(usual.per_instance, 1e-3);
-  const whose = ofOperators
+  const where = ofOperators
     ? `the host inside ${first!.place}`
     : first?.relation === 'within' && first.ms > sum(places) / 2
       ? `the program within its range ${first.place}`
@@ -71,9 +71,9 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyStage(kind)} for ${whose}, ${times(Math.max(usual.per_instance, 0.1))}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}, ${times(Math.max(usual.per_instance, 0.1))}`,
     at_stake_ms: host,
-    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. For ${ms(host)} the host launches nothing and waits for nothing: it computes, in stretches of ${ms(each)}${first ? `, most of it ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
     change: ofOperators ? changeInside(first!.place) : changeOutside,
     gain: {
       expected_ms: host,
@@ -81,8 +81,8 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
       high_ms: host,
       after_ms: wall - host,
       assumption: ofOperators
-        ? 'What the operator prepares is kept for the next time; launches stay as they are.'
-        : 'The work overlaps with the device or is gone; launches stay as they are.',
+        ? "The operator's preparation is cached for the next call; launches take as long as now."
+        : 'The work overlaps with the device or is removed; launches take as long as now.',
       what_if: null,
     },
     confidence: 'high',
@@ -94,34 +94,31 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
 }
 
 const whyOutside =
-  'That is Python, tokenising, sampling or building inputs on the CPU, reading files, or waiting for the interpreter lock.';
+  'This is Python code, tokenising, sampling or building inputs on the CPU, reading files, or waiting for the interpreter lock.';
 const changeOutside: FoundDraft['change'] = {
   kind: 'code',
-  text: 'Move this work off the path between two launches: into a thread or process of its own (the interpreter lock held by one keeps the other waiting), onto the GPU, or prepare the next step while the device runs this one.',
+  text: 'Move this work out of the path between two launches: into its own process (threads share the interpreter lock), onto the GPU, or prepare the next step while the device runs this one.',
   example:
-    'py-spy record --gil -- <command>, or inferscope run --evaluator torch -- <command>: which function it is',
+    'py-spy record --gil -- <command>, or inferscope run --evaluator torch -- <command>: shows the function',
 };
 
-/** A dispatch takes microseconds: an operator that takes longer prepares something first. */
+/** A dispatch takes microseconds: an operator that takes longer does some preparation first. */
 const whyInside =
-  "An operator's dispatch takes microseconds: this one prepares something first, such as a plan or kernel for sizes that it has not met, the choice of an algorithm, or memory.";
+  "An operator's dispatch takes microseconds: this one does preparation first, such as planning or compiling for new sizes, choosing an algorithm, or allocating memory.";
 
 function changeInside(operator: string): FoundDraft['change'] {
   return {
     kind: 'code',
-    text: 'Let it meet the same sizes again (a static KV cache, padding to a few lengths), warm every size up before serving, or choose another backend for this operator.',
+    text: 'Use recurring sizes (a static KV cache, padding to a few lengths), warm up every size before serving, or choose another backend for this operator.',
     example: preparing.find(([names]) => names.test(operator))?.[1] ?? null,
   };
 }
 
-/** What keeps operators of a kind from preparing anew; of others nothing is known that holds for all. */
+/** Examples that avoid repeated preparation, by kind of operator. */
 const preparing: readonly [RegExp, string][] = [
   [
     /attention|sdpa/i,
-    'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # where cuDNN plans attention anew for every length',
+    'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # if cuDNN plans attention again for every length',
   ],
-  [
-    /conv/i,
-    'torch.backends.cudnn.benchmark = False  # True tries every algorithm on each size that it has not met',
-  ],
+  [/conv/i, 'torch.backends.cudnn.benchmark = False  # True benchmarks every algorithm for each new size'],
 ];

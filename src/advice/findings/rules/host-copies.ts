@@ -1,13 +1,13 @@
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, mib, ms, part, plural } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, mib, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
-/** What pinned memory reaches where the link is not known: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
+/** Pinned-memory rate if the link is not known: PCIe 5 ×16 has 63 GB/s minus protocol overhead, PCIe 4 half of it. */
 const pinnedBytesPerS = 50e9;
-/** Of a link's rate that large copies from pinned memory reach. */
+/** Share of the link's rate that large copies from pinned memory reach. */
 const linkShare = 0.85;
 
 interface Copies {
@@ -19,15 +19,15 @@ interface Copies {
   ms: number;
 }
 
-/** Inputs are copied to the device while it waits. */
+/** Inputs are copied to the device while it is idle. */
 export const hostCopies = stageRule(
   {
     id: 'host_copies',
     title: 'Copies from the host in every step',
     docs: {
-      finds: 'Inputs are copied to the GPU while it waits.',
+      finds: 'Inputs are copied to the GPU while it is idle.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The exposed copy time less what the same bytes take from pinned memory while kernels run; low end at half that rate, without overlap.',
+      gain: 'The exposed copy time minus the time for the same bytes from pinned memory overlapped with kernels; low end at half that rate, without overlap.',
       change: 'Copy from pinned memory, asynchronously, before the step needs the data.',
       withheld: 'less than 5 % of the stage at stake',
     },
@@ -51,14 +51,14 @@ export const hostCopies = stageRule(
     const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
     const waited = await waitOf(context, stage);
     const stake = exposed + waited;
-    if (stake < leastShare * stage.wall_ms) {
+    if (stake < minShare * stage.wall_ms) {
       return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
     }
     return finding(context, stage, { rows, exposed, stake });
   },
 );
 
-/** Idle time behind copies that held the host: its share of all such waits. */
+/** Idle time after copies that blocked the host: their share of all such waits. */
 async function waitOf({ database }: FindingContext, stage: StageFacts): Promise<number> {
   const [row] = await database.query<{ share: number | null }>(
     `SELECT sum(dur_ns) FILTER (direction = 'HtoD') / nullif(sum(dur_ns), 0) AS share FROM finding_waits WHERE kind = '${stage.kind}' AND cause = 'copy'`,
@@ -101,14 +101,14 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Copies from the host: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
+    title: `Exposed H2D copies: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory delay ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
+    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? 'From pageable memory the driver copies through its own buffer, and the call blocks until the copy is done.' : 'The copy precedes the kernels in the same stream.'}`,
     change: {
       kind: 'code',
       text: pageable
-        ? 'Keep host tensors in pinned memory, copy without blocking on a stream of its own while the step before computes, and keep on the device what does not change.'
-        : 'Copy on a stream of its own while the step before computes, and keep on the device what does not change.',
+        ? 'Keep host tensors in pinned memory, copy asynchronously on a separate stream during the previous step, and keep unchanged data on the device.'
+        : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.',
       example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
     },
     gain: {

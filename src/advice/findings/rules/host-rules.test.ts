@@ -77,7 +77,7 @@ describe('stretches between two launches of a launch-bound step', () => {
     expect(await firing(await contextOf(steps()))).toEqual(['launch_bound', 'host_bound']);
   });
 
-  test('5 ms inside an operator are, and the cause says whose they are', async () => {
+  test('5 ms inside an operator are reported, and the cause names the operator', async () => {
     const rows = steps();
     const within = 1701;
     const operators = [0, 1, 2, 3].map((step) => ({
@@ -92,27 +92,27 @@ describe('stretches between two launches of a launch-bound step', () => {
     const found = fired(await launchBound.find(await contextOf({ ...rows, gaps, ops: operators })));
     expect(found.gain!.expected_ms).toBeCloseTo(launches + stretch / 1e3, 6);
     expect(found.title).toContain('and prepares inside aten::attention');
-    expect(found.cause).toContain('For another 5.00 ms the host is inside operators');
+    expect(found.cause).toContain('For another 5.00 ms operators do preparation');
     expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
   });
 
-  test('a prefill is not told to be compiled: a plain torch.compile captures no graph', async () => {
+  test('a prefill is not advised to compile: a plain torch.compile captures no graph', async () => {
     const { change, gain } = fired(await launchBound.find(await contextOf(steps('prefill'))));
     expect(change.example).toContain('mode="reduce-overhead"');
     expect(change.text).toContain('Pad prompts to a few lengths');
-    expect(gain!.assumption).toContain('A graph for each padded length.');
+    expect(gain!.assumption).toContain('One graph per padded length.');
   });
 
-  test('an engine is told its own switches, and figures of an H200 are said to be of one', async () => {
+  test('an engine gets its own switches, and numbers from an H200 are marked as such', async () => {
     const rows = steps();
     const named = rows.kernels.map((row) => ({ ...row, name: 'void vllm::rms_norm_kernel<c10::Half>' }));
     const { change, gain } = fired(await launchBound.find(await contextOf({ ...rows, kernels: named })));
     expect(change.text).toContain('--enforce-eager');
-    expect(gain!.assumption).toContain('seen to on an H200 (on this GPU it was not measured');
-    expect(change.text).toContain('reach the batch');
+    expect(gain!.assumption).toContain('graph nodes on an H200; run inferscope roofline');
+    expect(change.text).toContain('cover the batch');
     const mixed = { ...rows, kernels: named, stages: rows.stages.map((row) => ({ ...row, kind: 'mixed' })) };
     expect(fired(await launchBound.find(await contextOf(mixed))).change.text).toContain(
-      'reach the tokens of a step',
+      'cover the tokens per step',
     );
   });
 });
@@ -177,7 +177,7 @@ describe('the program itself', () => {
     });
     const inside = fired(await hostBound.find(await contextOf(named(5))));
     expect(inside.title).toContain('for the host inside aten::attention');
-    expect(inside.change.text).toContain('same sizes');
+    expect(inside.change.text).toContain('recurring sizes');
     const before = fired(await hostBound.find(await contextOf(named(2990))));
     expect(before.title).toContain('for the program itself');
     expect(before.cause).toContain('before aten::attention');

@@ -2,7 +2,7 @@ import { doubt } from '../doubt.js';
 import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
 import { boundOfStage } from '../session-analyses.js';
 
-/** Only where compute bounds prefill: more threads need not help where memory does. */
+/** Only if prefill is compute-bound: more threads may not help if memory is the limit. */
 export const idleCores = engineRule(
   {
     id: 'idle_cores',
@@ -10,7 +10,7 @@ export const idleCores = engineRule(
     docs: {
       finds: 'Prefill is compute-bound, and some usable cores do not compute.',
       needs: 'a session of `inferscope profile`',
-      gain: 'None: a busy machine decides what more threads bring.',
+      gain: 'None: the effect of more threads depends on the load of the machine.',
       change: 'Try more `--threads`, and compare the spread as well as the time.',
       withheld: 'prefill is not compute-bound, or all cores compute',
     },
@@ -35,7 +35,7 @@ export const idleCores = engineRule(
         title: `Idle cores: prefill is compute-bound, and ${threads} of ${cores} usable cores compute`,
         cause:
           threads === cores - 1
-            ? 'One core is left to the system by default, so that times are steady.'
+            ? 'One core is left to the system by default, for stable times.'
             : `--threads ${threads} leaves the others idle.`,
         change: {
           kind: 'flag',

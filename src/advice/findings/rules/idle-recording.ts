@@ -4,15 +4,15 @@ import type { Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 
-/** Of the recorded time. */
-const leastShare = 0.2;
+/** Share of the recorded time. */
+const minShare = 0.2;
 
-/** A recording of a machine whose GPU has nothing to do for long, by the driver's utilisation. */
+/** A machine recording with a GPU that is idle for long, by the driver's utilisation. */
 export const idleRecording: Rule = {
   id: 'idle_recording',
   title: 'GPU idle in a recording',
   docs: {
-    finds: 'The GPU had nothing to do for a large part of a recording.',
+    finds: 'The GPU was idle for a large part of a recording.',
     needs: '`inferscope monitor --record`, or nvidia-smi recordings',
     gain: 'None: utilisation does not show causes.',
     change: 'Record a timeline of the program while the GPU is idle.',
@@ -23,12 +23,12 @@ export const idleRecording: Rule = {
     if (context.has('kernels'))
       return { outcome: 'not_applicable', why: 'A timeline of kernels shows idle time exactly.' };
     if (context.manifest.kind !== 'monitor' && context.manifest.kind !== 'import')
-      return { outcome: 'not_applicable', why: 'The session is no recording of a machine.' };
+      return { outcome: 'not_applicable', why: 'The session is not a machine recording.' };
     const monitor = await monitorOf(context);
     const devices = (monitor?.devices ?? []).filter(({ idle }) => idle.share.value !== null);
     if (!monitor || devices.length === 0)
       return { outcome: 'not_applicable', why: 'No GPU utilisation was recorded.' };
-    const idle = devices.filter((device) => device.idle.share.value! >= leastShare);
+    const idle = devices.filter((device) => device.idle.share.value! >= minShare);
     if (idle.length === 0)
       return { outcome: 'not_fired', why: devices.map(({ headline }) => headline).join(' ') };
     const { evidence } = await context.evidence(
@@ -42,9 +42,9 @@ export const idleRecording: Rule = {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Idle GPU: ${idle[0]!.scope} had nothing to do for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
+          title: `Idle GPU: ${idle[0]!.scope} was idle for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
           cause:
-            'Between requests, phases or programs the GPU waits: for load, for the host, for data. The recording does not tell which; a timeline does.',
+            'The GPU waits for load, the host or data between requests, phases or programs. A timeline shows which; the recording does not.',
           change: {
             kind: 'capture',
             text: 'Record a timeline of the program while it is idle.',

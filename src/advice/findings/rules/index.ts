@@ -44,7 +44,7 @@ import { bankConflicts } from './bank-conflicts.js';
 import { uncoalescedAccess } from './uncoalesced-access.js';
 import { lowOccupancy } from './low-occupancy.js';
 
-/** Every rule, one file each; their order is only that of `rules` in the document. */
+/** All rules; the order only determines `rules` in the document. */
 export const rules: readonly Rule[] = [
   launchBound,
   synchronizationEveryStep,

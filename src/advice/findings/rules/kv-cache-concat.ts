@@ -3,17 +3,17 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { literal } from '../../../facts/trace/scope.js';
 import { type ContextCopies, contextCopies } from '../context-copies.js';
-import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { barsOf, checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 
 /**
- * A copy that takes longer moves more than a step's own tokens: 10 µs are 20 MB read and written at 4 TB/s, and a step's
- * activations are hundreds of KB.
+ * A longer copy moves more than a step's own tokens: 10 µs are 20 MB read and written at 4 TB/s, while a step's activations are
+ * hundreds of KB.
  */
 const longCopyNs = 10_000;
-/** Time of a write of the new tokens alone: one short kernel (a launch of next to no work). */
+/** Time to write only the new tokens: one short kernel. */
 const writeNs = 2_000;
-/** Fewer rows beside one are as likely something else. */
+/** A concatenation of one row to fewer rows may be something else. */
 const manyTokens = 16;
 
 /** Keys and values of all earlier tokens are copied in every step, to append one. */
@@ -24,7 +24,7 @@ export const kvCacheConcat = stageRule(
     docs: {
       finds: 'Keys and values of all earlier tokens are copied in every step to append one.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
-      gain: 'The time of those copies less one short write each; low end 80 % of it.',
+      gain: 'The time of those copies minus one short write each; low end 80 % of it.',
       change: 'Write into a cache that is allocated once (static or paged).',
       withheld:
         'less than 5 % of the stage at stake, or the copies neither grow with the steps nor append to a context',
@@ -41,14 +41,14 @@ export const kvCacheConcat = stageRule(
     ],
   },
   async (context, stage) => {
-    if (stage.kind === 'prefill') return 'a prefill makes its keys and values';
+    if (stage.kind === 'prefill') return 'a prefill creates its keys and values';
     const copies = await contextCopies(context, stage);
     const time = copies.reduce((sum, one) => sum + one.ms, 0);
     const n = copies.reduce((sum, one) => sum + one.n, 0);
     const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
-    if (time < leastShare * stage.wall_ms) return shown;
+    if (time < minShare * stage.wall_ms) return shown;
     if (stage.kind === 'outside' && !(await appends(context)))
-      return `${shown}; nothing shows that they append a token to a cache`;
+      return `${shown}; there is no sign that they append a token to a cache`;
     const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
     if (!long && !copies.some(({ grows }) => grows)) {
       return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
@@ -91,18 +91,18 @@ async function finding(
      FROM focus_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
     (rows) =>
       rows.length === 0
-        ? `${count(n)} copies on the device in ${aStage(kind)}, ${ms(time)}`
-        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${rows[0]!.us} µs in ${aStage(kind)}`,
+        ? `${count(n)} copies on the device in ${instanceWord(kind)}, ${ms(time)}`
+        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${rows[0]!.us} µs in ${instanceWord(kind)}`,
   );
   const gain = Math.max(0, time - (n * writeNs) / 1e6);
   return {
     stage: kind,
-    title: `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: gain,
-    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'That is what torch.cat of the cache with one new token does' : 'They take longer from step to step, as a cache does that is cloned, allocated anew, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer, the more the longer the context.`,
+    cause: `${instanceWord(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'torch.cat of the cache with one new token does this' : 'They take longer from step to step, like a cache that is cloned, reallocated, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer.`,
     change: {
       kind: 'code',
-      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it.',
+      text: 'Write new keys and values into a cache allocated once (static or paged), and attend to a view of it.',
       example: mostlyCats
         ? 'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat'
         : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
@@ -112,7 +112,7 @@ async function finding(
       low_ms: 0.8 * gain,
       high_ms: time,
       after_ms: wall - gain,
-      assumption: `Each copy becomes a write of the new tokens, ${writeNs / 1000} µs; attention stays as it is.`,
+      assumption: `Each copy becomes a write of the new tokens, ${writeNs / 1000} µs; attention takes as long as now.`,
       what_if: null,
     },
     confidence: 'medium',

@@ -2,17 +2,17 @@ import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
 import { percent } from '../words.js';
 
-/** Share of the KV cache pool in use from which the next token of some sequence may find no block. */
+/** Used share of the KV cache pool from which the next token may find no free block. */
 const full = 0.97;
 
-/** A server or engine that has to take running requests back because its KV cache is full. */
+/** A server or engine that preempts running requests because its KV cache is full. */
 export const kvPoolSmall: Rule = {
   id: 'kv_pool_small',
   title: 'KV cache too small',
   docs: {
     finds: 'The KV cache of an engine is full: running requests are preempted, or new ones wait.',
     needs: 'metrics of an engine or server',
-    gain: 'None: the metrics do not show what is computed again.',
+    gain: 'None: the metrics do not show the recomputed tokens.',
     change: 'Give the cache more memory, use a smaller KV dtype, or admit fewer or shorter sequences.',
     withheld: 'no preemption, and never 97 % full with requests waiting',
   },
@@ -63,14 +63,14 @@ export const kvPoolSmall: Rule = {
         doubt({
           title: `KV cache too small: ${why}`,
           cause:
-            'Running sequences grow until no block of the KV cache is free: the scheduler takes some back and computes their tokens again, or lets new ones wait. Latency and throughput hold that repeated prefill.',
+            'Running sequences grow until the KV cache has no free block: the scheduler preempts some and recomputes their tokens, or queues new ones. Latency and throughput include that repeated prefill.',
           change: {
             kind: 'flag',
-            text: 'Give the cache more room, or let fewer or shorter sequences in: more of the memory, a smaller KV dtype, fewer sequences at once, more GPUs.',
+            text: 'Give the cache more memory, or admit fewer or shorter sequences: a larger memory share, a smaller KV dtype, fewer concurrent sequences, more GPUs.',
             example: '--gpu-memory-utilization 0.95, --kv-cache-dtype fp8, --max-num-seqs 64',
           },
           evidence: [evidence],
-          check: 'the same load again; inferscope estimate says how many sequences fit',
+          check: 'repeat the same load; inferscope estimate shows how many sequences fit',
         }),
       ],
     };

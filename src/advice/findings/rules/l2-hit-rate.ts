@@ -4,10 +4,10 @@ import { counterRule } from '../counter-rule.js';
 import type { CountedRow } from '../kernel-metrics.js';
 import { formatBytes, formatFactor, formatQuantity } from '../../../vocabulary/format.js';
 
-/** Reading a quarter more than there is can be a prefetch or a second pass that has to be. */
-const leastRereads = 1.25;
-/** % of its peak: DRAM less busy than this is not what the kernel waits for. */
-const leastBusy = 40;
+/** Up to a quarter of extra reads can be prefetch or a necessary second pass. */
+const minRereads = 1.25;
+/** % of peak: below it, DRAM does not limit the kernel. */
+const minBusy = 40;
 
 const metrics = {
   dram_read_bytes: 'dram__bytes_read.sum',
@@ -15,16 +15,16 @@ const metrics = {
   l2_hit_percent: 'lts__t_sector_hit_rate.pct',
 };
 const derived = {
-  // The most bytes that there are to read.
+  // Upper limit of the distinct bytes to read.
   distinct_bytes: 'coalesce(operand_bytes, held_bytes)',
   of_product: '(operand_bytes IS NOT NULL)::INTEGER',
 };
 const elementBytes = dtypes.map((dtype) => `WHEN '${dtype}' THEN ${bytesPerElement[dtype]}`).join(' ');
 
 /**
- * A kernel that fetches the same bytes from DRAM more than once because they left the L2 in between. A low hit rate alone is
- * no fault: data that is read once cannot hit. What proves it is more bytes read than exist: the operands of a matrix
- * product whose shape was logged, or all memory that the program had in use.
+ * A kernel that fetches the same bytes from DRAM more than once because they left the L2 in between. A low hit rate alone is not
+ * a problem: data that is read once cannot hit. The proof is more bytes read than exist: the operands of a matrix product with
+ * a logged shape, or all memory in use by the program.
  */
 export const l2HitRate = counterRule(
   {
@@ -48,13 +48,13 @@ export const l2HitRate = counterRule(
     condition: {
       metrics,
       derived,
-      where: `dram_read_bytes >= ${leastRereads} * distinct_bytes AND coalesce(dram_percent, 0) >= ${leastBusy}`,
+      where: `dram_read_bytes >= ${minRereads} * distinct_bytes AND coalesce(dram_percent, 0) >= ${minBusy}`,
       tables: {
         with: {
-          // The most device memory in use at any time: nothing can read more distinct bytes.
+          // Peak device memory: no kernel can read more distinct bytes.
           held: `SELECT coalesce(max(bytes) FILTER (WHERE kind IN ('allocated', 'max_memory_allocated')), max(bytes) FILTER (WHERE kind = 'used')) AS held_bytes
             FROM memory WHERE device IS NOT NULL`,
-          // Bytes of A, B and C of the products that a kernel of this name ran, where all of them had one shape.
+          // Bytes of A, B and C of the products of a kernel, if all its products have one shape.
           operands: `SELECT k.name, max(bytes) AS operand_bytes FROM (
               SELECT op_id, capture_id, coalesce(batch, 1) * (m * k + k * n + m * n) * CASE dtype ${elementBytes} END AS bytes FROM gemms WHERE op_id IS NOT NULL) g
             JOIN kernels k ON k.op_id = g.op_id AND k.capture_id = g.capture_id
@@ -63,12 +63,12 @@ export const l2HitRate = counterRule(
         join: 'CROSS JOIN held LEFT JOIN operands ON operands.name = kernel_name',
       },
     },
-    told: {
+    known: {
       column: 'distinct_bytes',
       otherwise:
-        'Neither shapes of matrix products nor the memory in use tell how many bytes there are to read.',
+        'The number of distinct bytes is not known: neither product shapes nor memory in use were recorded.',
     },
-    none: 'No profiled kernel that keeps DRAM busy reads more bytes than there are to read.',
+    none: 'No profiled kernel that keeps DRAM busy reads more than the distinct bytes.',
     saving({ dram_read_bytes: read, distinct_bytes: distinct, dram_percent: busy }) {
       const again = 1 - distinct! / read!;
       const expected = (again * (busy ?? 0)) / 100;
@@ -83,7 +83,7 @@ export const l2HitRate = counterRule(
       text: 'Order the blocks so that those running together share operands (grouped, swizzled order), use larger tiles, or fuse the passes that read the same tensor.',
       example: 'GROUP_SIZE_M = 8 in the order of program ids',
     },
-    assumption: 'The time in which DRAM is busy shrinks to reading every byte once; the rest stays.',
+    assumption: 'DRAM busy time shrinks to reading every byte once; the rest stays.',
   },
 );
 

@@ -5,13 +5,13 @@ import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part, plural, times } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
 
-/** A launch that costs more does something else first: it loads code, or waits for memory. */
+/** A longer launch does something else first: it loads code or waits for memory. */
 const slowestLaunchMs = 0.5;
-/** With fewer launches it is not launching that takes the time. */
-const leastLaunches = 20;
+/** With fewer launches, launching is not the bottleneck. */
+const minLaunches = 20;
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
@@ -23,7 +23,7 @@ const ofTimeline: Rule = stageRule(
       finds:
         'The host launches kernels more slowly than the GPU runs them, so the GPU is idle before each launch.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler, or a benchmark with device samples",
-      gain: 'The idle time before launches, less what the nodes of a CUDA graph cost on this GPU; never more than that idle time.',
+      gain: 'The idle time before launches minus the gaps between CUDA graph nodes on this GPU; never more than that idle time.',
       change: 'Replay the step as a CUDA graph, compile the model, or fuse kernels.',
       withheld: 'fewer than 20 launches per stage, or less than 5 % of the stage at stake',
     },
@@ -46,8 +46,8 @@ const ofTimeline: Rule = stageRule(
     const causes = idleCauses(stage);
     const { launch } = causes;
     const bound =
-      launch >= leastShare * stage.wall_ms &&
-      stage.launches >= leastLaunches &&
+      launch >= minShare * stage.wall_ms &&
+      stage.launches >= minLaunches &&
       launch <= slowestLaunchMs * stage.launches;
     if (!bound)
       return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
@@ -55,7 +55,7 @@ const ofTimeline: Rule = stageRule(
   },
 );
 
-/** The host hands kernels over more slowly than the device runs them: by a timeline, else by what a benchmark watched. */
+/** The host launches kernels more slowly than the device runs them: from a timeline, else from a benchmark's samples. */
 export const launchBound: Rule = {
   ...ofTimeline,
   async find(context) {
@@ -84,30 +84,30 @@ async function finding(
   );
   const prepared = stretches > 0 ? stage.prepared_ms : 0;
   const compiled = stretches > 0 ? stage.inside_compile_ms : 0;
-  const places = prepared + compiled >= leastShare * wall ? await longStretches(context, stage) : null;
+  const places = prepared + compiled >= minShare * wall ? await longStretches(context, stage) : null;
   const preparing =
-    prepared >= leastShare * wall
+    prepared >= minShare * wall
       ? places?.places.find(({ relation }) => relation === 'inside')?.place
       : undefined;
-  const loading = compiled >= leastShare * wall;
+  const loading = compiled >= minShare * wall;
   const also = preparing ? ` and prepares inside ${preparing}` : loading ? ' and compiles or loads code' : '';
   const more = [
     preparing
-      ? `For another ${ms(prepared)} the host is inside operators that prepare something before they launch, most inside ${preparing}: such as a plan for sizes that it has not met. A graph is captured once and leaves that out; sizes that repeat save it without a graph.`
+      ? `For another ${ms(prepared)} operators do preparation before they launch, mostly ${preparing}: for example planning for new sizes. A graph avoids this because it is captured once; recurring sizes avoid it without a graph.`
       : '',
     loading
-      ? `For another ${ms(compiled)} the host compiles or loads code before it launches, which a graph leaves out; sizes that repeat save it without a graph.`
+      ? `For another ${ms(compiled)} the host compiles or loads code before it launches, which a graph avoids; recurring sizes avoid it without a graph.`
       : '',
-    stretches - prepared - compiled >= leastShare * wall
-      ? `Another ${ms(stretches - prepared - compiled)} are longer stretches of the host between two launches, which a graph leaves out as well.`
+    stretches - prepared - compiled >= minShare * wall
+      ? `Another ${ms(stretches - prepared - compiled)} is longer host gaps between two launches, which a graph also removes.`
       : '',
   ];
   return {
     stage: kind,
-    title: `Launch-bound: the device idles ${part(wall - busy, wall)} of ${everyStage(kind)}, while the host launches ${times(launches)}${also}`,
+    title: `Launch-bound: the device is idle for ${part(wall - busy, wall)} of ${everyInstance(kind)} while the host launches ${times(launches)}${also}`,
     at_stake_ms: stake,
     cause: [
-      `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} together: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.`,
+      `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,
       ...more.filter((text) => text !== ''),
     ].join(' '),
     change: await launchTogether(context, stage),
@@ -116,7 +116,7 @@ async function finding(
       low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
       high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
       after_ms: wall - gain,
-      assumption: `Kernels stay as they are and follow each other ${node.words} (low: ${slowNodeGapNs} ns${stretches > 0.01 * wall ? ', and only the launches go' : ''}); what the host does between steps and waits stay.${kind === 'prefill' ? ' A graph for each padded length.' : ''}`,
+      assumption: `Kernels take as long as now and follow each other ${node.words} (low: ${slowNodeGapNs} ns${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
       what_if: 'cudagraph',
     },
     confidence: 'high',
@@ -128,7 +128,7 @@ async function finding(
   };
 }
 
-/** Findings whose time is mostly counted here. */
+/** Findings with time that is mostly counted here. */
 function covered(facts: StageFacts, claimed: number): string[] {
   if (claimed <= 0) return [];
   return [
@@ -151,5 +151,5 @@ function idleText(
 ): string {
   const place =
     kind === 'outside' ? 'the capture' : stages === 1 ? `the ${kind}` : `each of ${stages} ${kind} stages`;
-  return `under the profiler ${ms(idle)} idle in ${place}, of which ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
+  return `under the profiler ${ms(idle)} idle in ${place}: ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }

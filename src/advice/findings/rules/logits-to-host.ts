@@ -1,17 +1,17 @@
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, mib, ms, part } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, mib, ms, part } from '../words.js';
 
-/** Token ids are 8 bytes a sequence; what is larger is logits, probabilities or hidden states. */
+/** Token ids take 8 bytes per sequence; larger copies are logits, probabilities or hidden states. */
 const largeBytes = 32 * 1024;
-/** A host that goes on with the copied data does so at once. */
+/** Host work on the copied data starts within this time. */
 const afterNs = 200_000;
-/** What taking the largest logit costs on the device (H200, 64 × 128 256: two short kernels). */
+/** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
 
-/** Logits or states are copied to the host in every step, which then goes on alone: sampling there, logging, checks. */
+/** Logits or states are copied to the host in every step, for sampling, logging or checks there. */
 export const logitsToHost = stageRule(
   {
     id: 'logits_to_host',
@@ -19,7 +19,7 @@ export const logitsToHost = stageRule(
     docs: {
       finds: 'Logits, probabilities or hidden states are copied to the host in every step.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The exposed copy and the host work right after it, less the cost of taking the token on the GPU.',
+      gain: 'The exposed copy and the host work right after it, minus the time to sample on the GPU.',
       change: 'Sample on the GPU and copy only token ids.',
       withheld: 'less than 5 % of the stage at stake, or less than 32 KiB per step',
     },
@@ -43,11 +43,11 @@ export const logitsToHost = stageRule(
          WHERE l.start_ns >= c.start_ns AND l.start_ns <= c.start_ns + c.dur_ns + ${afterNs})`,
     );
     const idle = idleCauses(stage);
-    // The stretches as they were recorded, up to what the host's long stretches are without the profiler.
+    // Gaps as recorded, limited to the long host gaps without the profiler.
     const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
     const stake = copies.ms + after + idle.wait.copy;
-    if (stake < leastShare * stage.wall_ms) {
-      return `${count(copies.bytes / 1024)} KiB a step go to the host, at a cost of ${part(stake, stage.wall_ms)}`;
+    if (stake < minShare * stage.wall_ms) {
+      return `${count(copies.bytes / 1024)} KiB per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, { ...copies, after, stake });
   },
@@ -89,12 +89,12 @@ async function finding(
   const gain = Math.max(0, stake - onDeviceMs);
   return {
     stage: kind,
-    title: `Logits on the host: ${mib(bytes)} are copied back in ${everyStage(kind)}, which holds up ${part(stake, wall)} of it`,
+    title: `Logits copied to the host: ${mib(bytes)} in ${everyInstance(kind)}, which delays it by ${part(stake, wall)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} in which nothing else runs)${after > 0 ? `, and the host then computes with it for ${ms(after)} while the device waits` : ''}. Token ids would be 8 bytes a sequence.`,
+    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {
       kind: 'code',
-      text: 'Sample on the device and copy only the token ids, or nothing at all until the text is needed.',
+      text: 'Sample on the device and copy only token ids, or copy nothing until the text is needed.',
       example: 'next_token = logits.argmax(-1)  # or torch.multinomial on the GPU; no .cpu() in the loop',
     },
     gain: {
@@ -102,7 +102,7 @@ async function finding(
       low_ms: Math.max(0, exposed - onDeviceMs),
       high_ms: stake,
       after_ms: wall - gain,
-      assumption: `Sampling on the device takes ${onDeviceMs * 1000} µs; the copy and what the host did with it are gone.`,
+      assumption: `Sampling on the device takes ${onDeviceMs * 1000} µs; the copy and the host work on it are removed.`,
       what_if: null,
     },
     confidence: 'high',

@@ -1,7 +1,7 @@
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
 import {
   type CountedKernel,
-  leastKernelNs,
+  minKernelNs,
   placeWords,
   savingsByStage,
   shortName,
@@ -12,19 +12,18 @@ import { classBars } from '../stage-rule.js';
 import { countersOf } from '../session-analyses.js';
 import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
-/** An SM that can hold fewer of its warps hides less latency than one half needs (NVIDIA's rule Occupancy asks for more). */
+/** Theoretical occupancy below which latency is not hidden (NVIDIA's Occupancy rule uses a higher threshold). */
 const fewWarps = 50;
-/** Beyond this share of a peak no further warp helps (NVIDIA's SpeedOfLight). */
+/** Above this share of a peak more warps do not help (NVIDIA's SpeedOfLight). */
 const nearPeak = 80;
-/** DRAM gives single sectors from anywhere at half its rate at best: each opens a row (H200, 64 warps an SM: 51 % by ncu). */
+/** Random single-sector reads reach at most half of the DRAM rate, because each opens a row (H200, 64 warps per SM: 51 % by ncu). */
 const scatteredPeak = 50;
-/** The counter of an idle tensor pipe is not quite 0. */
+/** The counter of an idle tensor pipe is slightly above 0. */
 const tensorPercent = 0.5;
-/** Both sides under it: latency (NVIDIA's SpeedOfLight). */
+/** Compute and memory below it: latency-bound (NVIDIA's SpeedOfLight). */
 const latencyPercent = 60;
 
-type Limiter =
-  'grid' | 'registers' | 'shared memory' | 'block size (warps)' | 'blocks an SM holds' | 'barriers';
+type Limiter = 'grid' | 'registers' | 'shared memory' | 'block size (warps)' | 'blocks per SM' | 'barriers';
 
 interface Limited extends CountedKernel {
   limiter: Limiter;
@@ -37,32 +36,31 @@ const changes: Record<Limiter, { text: string; example: string | null }> = {
     example: 'num_splits > 1, or SPLIT_K in the Triton kernel',
   },
   registers: {
-    text: 'Use fewer registers a thread: smaller tiles a thread, less unrolling, or a bound that the compiler must keep.',
+    text: 'Use fewer registers per thread: smaller tiles per thread, less unrolling, or launch bounds for the compiler.',
     example: '__launch_bounds__(256, 4), or Triton: num_warps=8 and a smaller BLOCK',
   },
   'shared memory': {
-    text: 'Use less shared memory a block: fewer pipeline stages or smaller tiles.',
+    text: 'Use less shared memory per block: fewer pipeline stages or smaller tiles.',
     example: 'Triton: num_stages=2, or half the BLOCK_K',
   },
   'block size (warps)': {
-    text: 'Choose a block size that divides the warps an SM holds.',
+    text: 'Choose a block size that divides the warps per SM.',
     example: 'a block of 256 threads instead of 1024',
   },
-  'blocks an SM holds': {
-    text: 'Use larger blocks: an SM holds at most 32 of them, however few threads they have.',
+  'blocks per SM': {
+    text: 'Use larger blocks: an SM holds at most 32 blocks, regardless of their size.',
     example: 'a block of 128 or 256 threads instead of 32; Triton: num_warps=4',
   },
-  barriers: { text: 'Use fewer named barriers a block.', example: null },
+  barriers: { text: 'Use fewer named barriers per block.', example: null },
 };
 
-/** Its grid and block are nobody's to choose: what can be chosen is the library's kernel, and how much it gets to do. */
+/** Users cannot choose grid and block of a library kernel, only another kernel or more work per launch. */
 function ofLibrary(name: string, limiter: Limiter): { text: string; example: string | null } | null {
   if (/nvjet|cutlass|cublas|xmma|gemm|gemv|^Cijk/i.test(name))
     return limiter === 'grid'
       ? {
-          text: 'Give the product more to do in one launch: more sequences a step, or one product for query, key and value and one for gate and up projection.',
-          example:
-            'qkv = F.linear(x, torch.cat([wq, wk, wv]))  # weights joined once, when the model is loaded',
+          text: 'Give the product more work per launch: more sequences per step, or one product for query, key and value and one for gate and up projection.',
+          example: 'qkv = F.linear(x, torch.cat([wq, wk, wv]))  # weights joined once, at load time',
         }
       : {
           text: 'Let the library try other kernels for this shape.',
@@ -70,7 +68,7 @@ function ofLibrary(name: string, limiter: Limiter): { text: string; example: str
         };
   if (/cudnn|flash|fmha|attention|sdpa/i.test(name))
     return {
-      text: 'Use an attention kernel that splits the sequence over blocks (flash decoding), or decode more sequences a step.',
+      text: 'Use an attention kernel that splits the sequence over blocks (flash decoding), or decode more sequences per step.',
       example: 'FlashInfer, or flash_attn_with_kvcache(q, k, v, num_splits=0)',
     };
   if (/\bat::/.test(name))
@@ -81,13 +79,12 @@ function ofLibrary(name: string, limiter: Limiter): { text: string; example: str
   return null;
 }
 
-/** Kernels that leave the GPU's warps empty while they wait for latencies, and what keeps further warps out. */
+/** Latency-bound kernels with few active warps, and the limiter of further warps. */
 export const lowOccupancy: Rule = {
   id: 'low_occupancy',
   title: 'Low occupancy',
   docs: {
-    finds:
-      'Kernels leave most warps of the GPU empty while they wait for latency; the finding names what keeps warps out.',
+    finds: 'Kernels are latency-bound with most warp slots of the GPU empty; the finding names the limiter.',
     needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
     gain: "Little's law: speed grows with the warps in flight until the next resource or a peak limits it; low end half of that.",
     change:
@@ -119,14 +116,14 @@ export const lowOccupancy: Rule = {
 
 function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): string {
   return limited.length === 0
-    ? `None of ${kernels.length} profiled kernels of 5 µs and more both waits for latencies and has its warps limited.`
-    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, with under 2 % of the time at stake.`;
+    ? `None of ${kernels.length} profiled kernels of 5 µs and more is both latency-bound and limited in warps.`
+    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, with less than 2 % of the time at stake.`;
 }
 
-/** Null where it is not latency that it waits for, or nothing keeps warps out. */
+/** Null if it is not latency-bound, or if nothing limits its warps. */
 function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   const { duration_ns, bound, occupancy, waves } = kernel;
-  if (duration_ns.value === null || duration_ns.value < leastKernelNs || bound.by !== 'latency') return null;
+  if (duration_ns.value === null || duration_ns.value < minKernelNs || bound.by !== 'latency') return null;
   const busiest = Math.max(kernel.sm_throughput.value ?? 0, kernel.memory_throughput.value ?? 0);
   const base = {
     name: kernel.name,
@@ -139,15 +136,15 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
     const text = `${blocks} block${blocks === 1 ? '' : 's'} for ${sms} SMs`;
     return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeak) };
   }
-  // A last wave that fills few SMs lowers every mean: while its blocks run, such a kernel is busier than that.
+  // A last wave that fills few SMs lowers every mean: while its blocks run, the kernel is busier than the mean.
   const whole = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
   if (busiest * whole >= latencyPercent) return null;
-  // Kernels of tensor cores cover latency by copies that run ahead, not by warps: one block an SM is their design. Where the
-  // counter was not collected nothing tells that it is none of them.
+  // Tensor-core kernels hide latency with prefetching copies, not warps: one block per SM is their design. If the counter was not
+  // collected, the kernel may be one of them.
   if ((kernel.tensor_pipe.value ?? tensorPercent) >= tensorPercent) return null;
   const { theoretical, achieved, limited_by: by } = occupancy;
   if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
-  // Lifted, it is the next resource that decides.
+  // Without this limiter the next resource limits the warps.
   const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks: one }) => one))];
   const target = Math.min(100, (theoretical.value * next) / tightest);
   const text = `${formatQuantity(theoretical.value, '%')} of an SM's warps fit${achieved.value === null ? '' : ` (${formatQuantity(achieved.value, '%')} reached)`}, by ${by.join(' and ')}`;
@@ -160,7 +157,7 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   };
 }
 
-/** Nothing it reads is used again, in no cache: single sectors from anywhere. */
+/** Random access without reuse: no cache hits. */
 const isScattered = ({ l1_hit_rate: l1, l2_hit_rate: l2 }: KernelCounters): boolean =>
   l1.value !== null && l2.value !== null && l1.value <= 25 && l2.value <= 25;
 
@@ -170,8 +167,8 @@ function blocksOf(grid: string | null): number | null {
 }
 
 /**
- * Little's law: a kernel that waits for latencies is as fast as it has warps in flight, until a unit nears its peak.
- * Low: half of what the law gives.
+ * Little's law: the speed of a latency-bound kernel is proportional to its warps in flight, until a unit nears its peak. Low:
+ * half of that gain.
  */
 function moreWarps(
   now: number,
@@ -206,15 +203,15 @@ async function finding(
        AND regexp_matches(metric, '^(gpu__time_duration.sum|sm__warps_active.avg.pct_of_peak_sustained_active|sm__maximum_warps_per_active_cycle_pct|launch__(grid_size|registers_per_thread|waves_per_multiprocessor|occupancy_limit_.*)|(sm__throughput|gpu__compute_memory_throughput).avg.pct_of_peak_sustained_elapsed)$')
      GROUP BY ALL ORDER BY kernel_name, metric`,
     () =>
-      `${shortName(worst.name)}: ${worst.text}, ${Math.round(worst.duration_ns / 1000)} µs a launch under ncu.`,
+      `${shortName(worst.name)}: ${worst.text}, ${Math.round(worst.duration_ns / 1000)} µs per launch under ncu.`,
   );
   const share = saving.kernel_ms / saving.whole_ms;
   return {
     stage: saving.stage,
     title:
       limiter === 'grid'
-        ? `Low occupancy: ${shortName(worst.name)} has ${worst.text} and waits for latencies`
-        : `Low occupancy: of ${shortName(worst.name)} ${worst.text}, and it waits for latencies`,
+        ? `Low occupancy: ${shortName(worst.name)} has ${worst.text} and is latency-bound`
+        : `Low occupancy: in ${shortName(worst.name)} ${worst.text}; it is latency-bound`,
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.whole_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,

@@ -42,7 +42,7 @@ function fired(found: RuleOutcome) {
   return found.findings;
 }
 
-/** A benchmark of one point whose launches took these decode steps, ms. */
+/** A benchmark of one point, with decode step times per launch, ms. */
 function bench(decode: number[]): Promise<Session> {
   const point = benchPoint(['latency'], 2, 4, 3);
   const rows = repetitions(
@@ -134,7 +134,7 @@ test('profiler overhead: from a quarter of the clean time', async () => {
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });
 
-test('a benchmark whose throughput does not scale', async () => {
+test('a benchmark with throughput that does not scale', async () => {
   const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
   const rows = repetitions(
     points.map(({ point, batch_size: batch }, i) => ({

@@ -2,26 +2,26 @@ import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, plural } from '../words.js';
+import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
+import { instanceWord, count, everyInstance, ms, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
-/** Tokens a sequence from which a step is no speculation or chunk any more. */
-const leastTokens = 8;
-const leastSteps = 4;
-/** Of the pairs of steps between which rows grow by the same number. */
+/** Tokens per sequence above which a step is not speculation or a chunk. */
+const minTokens = 8;
+const minSteps = 4;
+/** Share of step pairs with the same growth in rows. */
 const mostPairs = 0.75;
-/** Rows that one core computes in the time in which it reads the weights (float32, DRAM against FMA). */
+/** Rows that one core computes in the time to read the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
-/** Every step computes all tokens again: the rows of its products grow by the new tokens from step to step. */
+/** Every step recomputes all tokens: the rows of its products grow by the new tokens from step to step. */
 export const noKvCache: Rule = {
   id: 'no_kv_cache',
   title: 'No KV cache',
   docs: {
-    finds: 'Every step computes all earlier tokens again: the rows of its products grow from step to step.',
+    finds: 'Every step recomputes all earlier tokens: the rows of its products grow from step to step.',
     needs: "PyTorch's profiler with operator shapes, on a GPU or a CPU",
-    gain: 'Kernel time in proportion to the rows, down to where reading the weights takes the time; low end half of it.',
+    gain: 'Kernel time in proportion to the rows, down to the time to read the weights; low end half of it.',
     change: 'Keep keys and values of earlier tokens (`use_cache=True`).',
     withheld: 'fewer than 4 steps with shapes, or rows do not grow evenly',
   },
@@ -87,14 +87,14 @@ async function judge(
 ): Promise<FoundDraft | string> {
   const { rows, evidence } = await context.evidence<Row>(rowsSql(context, kind), ([row]) =>
     row
-      ? `rows of the products: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, ${row.grows_by ?? 0} more with each`
+      ? `rows of the products: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
       : 'no products',
   );
   const [row] = rows;
-  if (!row || row.steps < leastSteps) return `${row?.steps ?? 0} steps with shapes`;
+  if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with shapes`;
   const batch = row.grows_by ?? 0;
-  if (batch <= 0 || (row.of_pairs ?? 0) < mostPairs || row.mean_rows < leastTokens * batch)
-    return `its products have ${plural(row.mean_rows, 'row')}, no more from step to step`;
+  if (batch <= 0 || (row.of_pairs ?? 0) < mostPairs || row.mean_rows < minTokens * batch)
+    return `its products have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
   const { roofs } = context;
   const balance =
     context.scope && roofs
@@ -102,17 +102,17 @@ async function judge(
       : freeRowsOnCpu;
   const gain = work * Math.max(0, 1 - Math.max(balance, batch) / row.mean_rows);
   const tokens = row.mean_rows / batch;
-  if (gain < leastShare * wall)
-    return `each step computes ${count(tokens)} tokens again, in the time that reading the weights takes`;
+  if (gain < minShare * wall)
+    return `each step recomputes ${count(tokens)} tokens, within the time to read the weights`;
   const phase = kind as 'decode' | 'mixed';
   return {
     stage: phase,
-    title: `No KV cache: ${everyStage(phase)} computes ${count(tokens)} tokens of each sequence again`,
+    title: `No KV cache: ${everyInstance(phase)} recomputes ${count(tokens)} tokens of each sequence`,
     at_stake_ms: gain,
-    cause: `The products of ${aStage(phase)} have ${count(row.mean_rows)} rows on average, ${count(batch)} more from step to step: all tokens so far go through the whole model to make one. With their keys and values kept, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
+    cause: `The products of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
     change: {
       kind: 'code',
-      text: 'Keep keys and values of the tokens so far, and give the model the new token alone.',
+      text: 'Keep keys and values of the tokens so far, and pass only the new token to the model.',
       example: 'out = model(token, past_key_values=cache, use_cache=True)',
     },
     gain: {
@@ -120,7 +120,7 @@ async function judge(
       low_ms: gain / 2,
       high_ms: work,
       after_ms: wall - gain,
-      assumption: `Time of the kernels goes with the rows, down to ${count(Math.max(balance, batch))}: then reading the weights is what takes the time (${ms(work - gain)}).`,
+      assumption: `Kernel time is proportional to the rows, down to ${count(Math.max(balance, batch))} rows, where reading the weights dominates (${ms(work - gain)}).`,
       what_if: null,
     },
     confidence: 'medium',

@@ -1,9 +1,9 @@
 import { checkProfile, engineRule, mostOf } from '../engine-rule.js';
-import { leastShare } from '../stage-rule.js';
-import { everyStage, ms, part } from '../words.js';
+import { minShare } from '../stage-rule.js';
+import { everyInstance, ms, part } from '../words.js';
 
 const bar = 'nonessential.copy';
-/** Of the copies that must be Concat before a cache that grows by copying is their cause. */
+/** Share of the copies that must be Concat to name a growing cache as the cause. */
 const mostlyConcat = 0.5;
 
 const copiesSql = (kind: string): string =>
@@ -30,7 +30,7 @@ export const operatorCopies = engineRule(
   },
   async (context, { kind, wall_ms: wall, waterfall }) => {
     const time = waterfall.bars.find(({ id }) => id === bar)?.ms ?? 0;
-    if (time < leastShare * wall) return [`operators that copy take ${part(time, wall)}`];
+    if (time < minShare * wall) return [`operators that copy take ${part(time, wall)}`];
     const { rows, evidence } = await context.evidence<{ op_type: string | null; ms: number }>(
       copiesSql(kind),
       (found) =>
@@ -47,8 +47,8 @@ export const operatorCopies = engineRule(
       {
         stage: kind,
         title: grows
-          ? `KV cache copied: Concat takes ${part(concat, wall)} of ${everyStage(kind)}`
-          : `Operators that copy take ${part(time, wall)} of ${everyStage(kind)}${first ? `, most of it ${first.op_type ?? 'copy'}` : ''}`,
+          ? `KV cache copied: Concat takes ${part(concat, wall)} of ${everyInstance(kind)}`
+          : `Operators that copy take ${part(time, wall)} of ${everyInstance(kind)}${first ? `, mostly ${first.op_type ?? 'copy'}` : ''}`,
         at_stake_ms: time,
         cause: grows
           ? "This model's KV cache grows by copying: Concat reads and writes all earlier keys and values again to append one token."
@@ -57,7 +57,7 @@ export const operatorCopies = engineRule(
           kind: 'code',
           text: grows
             ? 'Export the model with a KV cache that is written in place.'
-            : 'Export fused operators: they need no copies between them.',
+            : 'Export fused operators, which need no copies between them.',
           example: null,
         },
         gain: mostOf(time, wall),

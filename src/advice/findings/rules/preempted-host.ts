@@ -1,16 +1,16 @@
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare } from '../stage-rule.js';
-import { aStage, everyStage, ms, part } from '../words.js';
+import { barsOf, checkAgain, minShare } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part } from '../words.js';
 
-/** Of a stage's time that the device waits for the host: below, work that is queued covers most waiting of the host. */
-const leastHostShare = 0.3;
+/** Share of a stage in which the device waits for the host: below it, queued work covers most host delays. */
+const minHostShare = 0.3;
 
 /**
- * The thread that launches was ready to run, and another program or thread had its core. Time that the kernel counted
- * (/proc/<pid>/task/<tid>/schedstat), not a guess from the load of the machine. It lengthens a step only where the device
- * waits for the host, so nothing is claimed of other stages, and never more than the host's bars.
+ * The launching thread was ready to run while another program or thread had its core. Counted by the Linux kernel
+ * (/proc/<pid>/task/<tid>/schedstat), not estimated from machine load. It lengthens a step only if the device waits for the
+ * host, so other stages get no finding, and the claim is at most the host's bars.
  */
 export const preemptedHost: Rule = {
   id: 'preempted_host',
@@ -49,12 +49,12 @@ export const preemptedHost: Rule = {
       ? { outcome: 'not_fired', why: `${said.join('; ')}.` }
       : {
           outcome: 'not_applicable',
-          why: 'How long the launching thread waited for a core was not sampled during the timeline (inferscope run does, on Linux).',
+          why: 'The run delay of the launching thread was not sampled during the timeline (inferscope run samples it on Linux).',
         };
   },
 };
 
-/** A finding, why there is none, or null where nothing was sampled. */
+/** A finding, the reason for none, or null without samples. */
 async function preempted(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string | null> {
   const delay = await runDelay(context, stage);
   if (delay === null) return null;
@@ -62,8 +62,8 @@ async function preempted(context: FindingContext, stage: StageFacts): Promise<Fo
   const host = stage.host_ms + stage.launch_overhead_ms + stage.launch_latency_ms;
   const lost = Math.min(delay.delay_ms, host);
   const waited = `the launching thread waits ${ms(delay.delay_ms)} for a core, ${part(delay.delay_ms, wall)} of the time`;
-  if (delay.delay_ms < leastShare * wall) return waited;
-  if (host < leastHostShare * wall)
+  if (delay.delay_ms < minShare * wall) return waited;
+  if (host < minHostShare * wall)
     return `${waited}, and the device waits ${part(host, wall)} for the host: queued work covers most of it`;
   const { evidence } = await context.evidence(
     delay.sql,
@@ -71,9 +71,9 @@ async function preempted(context: FindingContext, stage: StageFacts): Promise<Fo
   );
   return {
     stage: kind,
-    title: `Launching thread waits for a core ${part(delay.delay_ms, wall)} of ${everyStage(kind)}`,
+    title: `Launching thread waits for a core ${part(delay.delay_ms, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
-    cause: `In ${aStage(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while something else has its core (the kernel's count, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
+    cause: `In ${instanceWord(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (counted by the kernel, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
     change: {
       kind: 'environment',
       text: 'Give the launching thread a core of its own: pin other programs and data-loading workers elsewhere (taskset, cpuset), start fewer processes or threads than cores, or raise its priority (nice).',
@@ -85,12 +85,12 @@ async function preempted(context: FindingContext, stage: StageFacts): Promise<Fo
       high_ms: lost,
       after_ms: wall - lost,
       assumption:
-        'The thread always finds a free core (low: its waiting is spread evenly over the step, and only what falls where the device waits for the host is saved).',
+        'The thread always gets a core (low: its waiting is spread evenly over the step, and only the part while the device waits for the host is saved).',
       what_if: null,
     },
     confidence: 'medium',
     removes: 'idle',
-    // What is longer because of it shortens with it.
+    // Findings with time that this delay causes.
     covers: ['host_bound', 'launch_bound'],
     bars: barsOf(context, kind, ['host', 'launch_overhead', 'launch_latency']),
     evidence: [evidence],

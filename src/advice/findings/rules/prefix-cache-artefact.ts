@@ -3,17 +3,17 @@ import type { Rule } from '../rule.js';
 import { servingDoubt } from '../serving-doubt.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 
-/** Of the prompt tokens: a chat template's common beginning is less. */
-const leastShare = 0.05;
+/** Share of the prompt tokens: more than the common prefix of a chat template. */
+const minShare = 0.05;
 
-/** Prompts that the server had seen before: prefill that was never computed. */
+/** Prompts served from the prefix cache: their prefill was not computed. */
 export const prefixCacheArtefact: Rule = {
   id: 'prefix_cache_artefact',
   title: 'Prefix cache in a benchmark',
   docs: {
     finds: "Prompts came from the server's prefix cache, so the benchmark did not measure their prefill.",
     needs: 'a load test, or metrics of a server',
-    gain: 'None: it makes the figures doubtful.',
+    gain: 'None: it makes the numbers unreliable.',
     change: 'Send new prompts, or turn the cache off for the measurement.',
     withheld: 'at most 5 % of the prompt tokens came from a cache',
   },
@@ -26,11 +26,11 @@ export const prefixCacheArtefact: Rule = {
   async find(context) {
     const about = {
       cause:
-        "Prompt tokens came from the server's prefix cache: their prefill was not computed, so TTFT and throughput are those of a shorter prompt.",
+        "Prompt tokens came from the server's prefix cache: their prefill was not computed, so TTFT and throughput correspond to shorter prompts.",
       change: {
         kind: 'flag' as const,
-        text: 'Send fresh prompts, or turn the cache off for the measurement; where hits are the real traffic, say so next to the figures.',
-        example: 'vllm serve --no-enable-prefix-caching, or leave --seed out',
+        text: 'Send fresh prompts, or turn the cache off for the measurement; if hits are part of the real traffic, state it with the numbers.',
+        example: 'vllm serve --no-enable-prefix-caching, or omit --seed',
       },
       check: 'the same load with another --seed: cached tokens must be near 0',
     };
@@ -49,10 +49,10 @@ export const prefixCacheArtefact: Rule = {
     if (!all?.requests || !all.input)
       return {
         outcome: 'not_applicable',
-        why: 'No server reported which prompt tokens came from its cache.',
+        why: 'No server reported cached prompt tokens.',
       };
     const share = all.cached / all.input;
-    if (share <= leastShare)
+    if (share <= minShare)
       return {
         outcome: 'not_fired',
         why: `${formatPercent(share)} of the prompt tokens came from a cache.`,

@@ -4,7 +4,7 @@ import type { FoundDraft, Rule } from '../rule.js';
 import { ms, percent, plural } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
-/** The same stage is marked on several threads of a capture: said once. */
+/** Deduplicates a stage that is marked on several threads of a capture. */
 const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
   `${id}: ${plural(instances, `${kind} stage`)} of ${ms(mean)} on average`;
 
@@ -14,17 +14,17 @@ interface Times extends Record<string, string | number> {
   mean_ms: number;
 }
 
-/** Of the clean time: above it the capture's own cost is a main part of what it shows. */
-const leastShare = 0.25;
+/** Share of the clean time: above it, profiler overhead dominates the capture. */
+const minShare = 0.25;
 
-/** The capture measured the profiler: stages took much longer under it than without. */
+/** Stages took much longer under the profiler than without it. */
 export const profilerOverhead: Rule = {
   id: 'profiler_overhead',
   title: 'Profiler overhead',
   docs: {
     finds: 'Stages took much longer under the profiler than without it.',
     needs: 'a clean and a profiled execution (`--evaluator none,nsys`)',
-    gain: 'None: it makes host times of the capture doubtful.',
+    gain: 'None: it makes host times of the capture unreliable.',
     change: 'Read host times from the clean execution, record less, or use a lighter tool.',
     withheld: 'the profiler adds less than 25 %',
   },
@@ -50,7 +50,7 @@ export const profilerOverhead: Rule = {
         outcome: 'not_applicable',
         why: 'The session has no clean execution of the same workload (--evaluator none,nsys makes one).',
       };
-    const heavy = both.filter(({ share }) => share >= leastShare);
+    const heavy = both.filter(({ share }) => share >= minShare);
     if (heavy.length === 0) {
       const worst = both.toSorted((a, b) => b.share - a.share)[0]!;
       return {
@@ -75,21 +75,21 @@ export const profilerOverhead: Rule = {
           stage: kind,
           title: `Profiler overhead: ${text} (+${percent(share)})`,
           cause:
-            'Every launch and call that is recorded costs the host microseconds, so a stage with many short kernels waits for the host longer than it does alone: kernel times hold, host and launch times are too long.',
+            'Recording costs the host microseconds per launch and call, so a stage with many short kernels waits longer for the host: kernel times are valid, host and launch times are too long.',
           change: lightest
             ? {
                 kind: 'capture',
-                text: 'Read host and launch times from the clean execution: the waterfall sets what the profiler added aside. nsys records as lightly as a timeline can be; a shorter range or fewer launches record faster.',
+                text: 'Read host and launch times from the clean execution; the waterfall shows profiler overhead as its own bar. nsys has the lowest overhead of a timeline profiler; record a shorter range or fewer launches to reduce it.',
                 example: null,
               }
             : {
                 kind: 'capture',
-                text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or trace with the lighter tool.',
+                text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or use a tool with less overhead.',
                 example: 'inferscope run --evaluator none,nsys -- <command>',
               },
           bars: bar ? ['profiler_overhead'] : [],
           evidence: [evidence],
-          check: 'the waterfall of the new session: its bar profiler_overhead',
+          check: 'the bar profiler_overhead in the waterfall of the new session',
         }),
       );
     }

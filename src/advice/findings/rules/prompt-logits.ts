@@ -2,21 +2,21 @@ import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
+import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { count, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
-/** Output features over input features from which a product is the one that makes logits: others widen four- to eightfold. */
+/** Ratio of output to input features from which a product computes logits: other layers widen 4x to 8x. */
 const wide = 8;
 
-/** A prefill computes logits of every prompt token, of which the last one's are sampled from. */
+/** A prefill computes logits of every prompt token; only the last one's are sampled. */
 export const promptLogits: Rule = {
   id: 'prompt_logits',
   title: 'Logits of the whole prompt',
   docs: {
-    finds: "A prefill computes logits of every prompt token, of which only the last one's are needed.",
+    finds: 'A prefill computes logits of every prompt token; only those of the last one are needed.',
     needs: "PyTorch's profiler with operator shapes in prefill and decode",
-    gain: 'The time of the last product in proportion to the rows that are not needed; low end 70 % of it.',
+    gain: 'The time of the last product in proportion to the unneeded rows; low end 70 % of it.',
     change: "Take the last token's hidden state before the product with the vocabulary.",
     withheld: 'less than 5 % of the stage at stake',
   },
@@ -43,7 +43,7 @@ export const promptLogits: Rule = {
 
 type Row = { kind: string; inner_size: number; outer_size: number; rows: number; ms: number };
 
-/** The widest product that decode steps run too, in both kinds of stage. */
+/** The widest product that occurs in both prefill and decode. */
 const logitsSql = (context: FindingContext, instances: number): string =>
   `WITH product AS (${productsSql(context)}),
    widest AS (SELECT inner_size, outer_size FROM product WHERE kind = 'decode' AND outer_size >= ${wide} * inner_size ORDER BY outer_size DESC LIMIT 1)
@@ -65,15 +65,15 @@ async function judge(
   );
   const inPrefill = rows.find(({ kind }) => kind === 'prefill');
   const inDecode = rows.find(({ kind }) => kind === 'decode');
-  if (!inPrefill || !inDecode) return 'No product that makes logits was recorded with its shape in both.';
+  if (!inPrefill || !inDecode) return 'No logits product was recorded with its shape in both.';
   const gain = inPrefill.ms * Math.max(0, 1 - inDecode.rows / inPrefill.rows);
-  if (gain < leastShare * wall)
+  if (gain < minShare * wall)
     return `The logits of ${count(inPrefill.rows)} tokens take ${part(inPrefill.ms, wall)} of a prefill.`;
   return {
     stage: 'prefill',
-    title: `Logits of the whole prompt: ${count(inPrefill.rows)} rows take ${part(inPrefill.ms, wall)} of every prefill, where ${count(inDecode.rows)} would do`,
+    title: `Logits of the whole prompt: ${count(inPrefill.rows)} rows take ${part(inPrefill.ms, wall)} of every prefill; ${count(inDecode.rows)} ${inDecode.rows === 1 ? 'is' : 'are'} needed`,
     at_stake_ms: gain,
-    cause: `The product with ${inPrefill.outer_size} output features, the vocabulary, has ${count(inPrefill.rows)} rows in a prefill and ${count(inDecode.rows)} in a decode step: logits are computed for every token of the prompt, and all but the last one's are thrown away. They also take ${count(inPrefill.rows)} × ${inPrefill.outer_size} values of memory.`,
+    cause: `The product with ${inPrefill.outer_size} output features, the vocabulary, has ${count(inPrefill.rows)} rows in a prefill and ${count(inDecode.rows)} in a decode step: logits are computed for every prompt token and discarded for all but the last. They also take ${count(inPrefill.rows)} × ${inPrefill.outer_size} values of memory.`,
     change: {
       kind: 'code',
       text: "Take the last token's hidden state before the product with the vocabulary.",
@@ -85,7 +85,7 @@ async function judge(
       high_ms: inPrefill.ms,
       after_ms: wall - gain,
       assumption:
-        'The product takes as long as its rows ask for; prompt tokens whose probabilities are wanted keep theirs.',
+        'The time of the product is proportional to its rows; no prompt token probabilities are needed.',
       what_if: null,
     },
     confidence: 'high',

@@ -2,10 +2,10 @@ import { makeKernelStreams } from '../../../facts/trace/kernel-streams.js';
 import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
-import { checkAgain, leastShare } from '../stage-rule.js';
-import { aStage, ms, part } from '../words.js';
+import { checkAgain, minShare } from '../stage-rule.js';
+import { instanceWord, ms, part } from '../words.js';
 
-/** One rank computes longer than the others, which wait for it inside their collectives. */
+/** One rank computes longer than the others, which wait for it in collectives. */
 export const rankStragglers: Rule = {
   id: 'rank_stragglers',
   noise: true,
@@ -13,7 +13,7 @@ export const rankStragglers: Rule = {
   docs: {
     finds: 'One rank computes longer than the others, which wait for it in collectives.',
     needs: 'GPU timelines of two or more ranks that communicate',
-    gain: "The slowest rank's compute time less the mean of all ranks; low end half of it.",
+    gain: "The slowest rank's compute time minus the mean of all ranks; low end half of it.",
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
     withheld: 'less than 5 % of the stage at stake, or no communication between the devices',
   },
@@ -37,17 +37,17 @@ export const rankStragglers: Rule = {
     for (const stage of stages) {
       const ranks = await ranksOf(context, stage);
       if (ranks.length < 2) {
-        return { outcome: 'not_applicable', why: 'The capture holds one rank on one device.' };
+        return { outcome: 'not_applicable', why: 'The capture has one rank on one device.' };
       }
       const slowest = ranks[0]!;
       const others = ranks.slice(1);
       const usual = others.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / others.length;
-      // Work that is shared out evenly takes the mean of all.
+      // Evenly distributed work takes the mean of all ranks.
       const even = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
       const stake = Math.max(0, slowest.compute_ms - even);
-      // Ranks that share work talk to each other; devices that do not are replicas of different loads.
+      // Ranks that share work communicate; devices that do not are replicas with different loads.
       const together = ranks.every(({ comm_ms }) => comm_ms > 0);
-      if (together && stake >= leastShare * stage.wall_ms)
+      if (together && stake >= minShare * stage.wall_ms)
         findings.push(await finding(context, stage, { slowest, usual, stake }));
       else
         said.push(
@@ -80,9 +80,9 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Straggler: ${nameOf(slowest)} computes ${part(slowest.compute_ms - usual, usual)} longer than the others in ${aStage(kind)}`,
+    title: `Straggler: ${nameOf(slowest)} computes ${part(slowest.compute_ms - usual, usual)} longer than the others in ${instanceWord(kind)}`,
     at_stake_ms: stake,
-    cause: `${nameOf(slowest)} computes ${ms(slowest.compute_ms)} in ${aStage(kind)}, the others ${ms(usual)}; they wait for it in their collectives.`,
+    cause: `${nameOf(slowest)} computes ${ms(slowest.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.`,
     change: {
       kind: 'config',
       text: 'Split work evenly (heads, experts, vocabulary, sequences), and look for a GPU with lower clocks, another process, or a slower link on that rank.',
@@ -94,7 +94,7 @@ async function finding(
       high_ms: Math.max(stake, slowest.compute_ms - usual),
       after_ms: wall - stake,
       assumption:
-        'The work of all ranks is shared out evenly (high: the slowest one computes as long as the others do now).',
+        'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).',
       what_if: null,
     },
     confidence: 'medium',

@@ -2,10 +2,10 @@ import { compileRanges, longHostNs, moduleLoads } from '../finding-tables.js';
 import { compilation } from '../operators/compilation.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, plural, times } from '../words.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, plural, times } from '../words.js';
 
-/** Code is compiled or loaded inside steps that are past the first ones. */
+/** Code is compiled or loaded in steps after the first ones. */
 export const recompilation = stageRule(
   {
     id: 'recompilation',
@@ -30,8 +30,8 @@ export const recompilation = stageRule(
   },
   async (context, stage) => {
     const { compile_ms: stake, compiles } = stage;
-    if (stake < leastShare * stage.wall_ms) {
-      return `the device waits ${part(stake, stage.wall_ms)} of the time while code is compiled or loaded (${times(compiles)})`;
+    if (stake < minShare * stage.wall_ms) {
+      return `the device waits ${part(stake, stage.wall_ms)} of the time for code to be compiled or loaded (${times(compiles)})`;
     }
     return finding(context, stage, stake);
   },
@@ -61,21 +61,21 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
      ASOF JOIN (SELECT api_start_ns, short_name, name FROM own_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
      GROUP BY ALL ORDER BY loads DESC, kernel`,
     (rows) =>
-      `launched first after code was loaded: ${rows
+      `launched first after a code load: ${rows
         .slice(0, 3)
         .map((row) => `${row.kernel} (${times(row.loads)})`)
         .join(', ')}`,
   );
   return {
     stage: kind,
-    title: `Recompilation: the device waits ${part(stake, wall)} of ${everyStage(kind)} for code to be compiled or loaded`,
+    title: `Recompilation: the device waits ${part(stake, wall)} of ${everyInstance(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, ${times(compiles)}, the host compiles and then loads code onto the device. Inputs of a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
     change: {
       kind: 'code',
-      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed; where a library plans anew (cuDNN attention), choose another backend.',
+      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed; if a library plans again for each size (cuDNN attention), choose another backend.',
       example: /cudnn.*(sdpa|fprop|attention)/i.test(loaded.rows[0]?.kernel ?? '')
-        ? 'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # cuDNN plans attention anew for every length'
+        ? 'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # cuDNN plans attention again for every length'
         : 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
     gain: {
@@ -84,7 +84,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       high_ms: stake,
       after_ms: wall - stake,
       assumption:
-        'Nothing is compiled in the loop; kernels that serve all sizes are as fast as specialised ones.',
+        'Nothing is compiled in the loop; kernels for dynamic sizes are as fast as specialised ones.',
       what_if: null,
     },
     confidence: 'high',

@@ -6,17 +6,17 @@ import { servingOf } from '../session-analyses.js';
 import { ms, percent } from '../words.js';
 import { formatCount, formatNumber } from '../../../vocabulary/format.js';
 
-/** More load than the server computes at a time: requests wait for each other, or miss their SLO. */
+/** The load exceeds what the server processes concurrently: requests queue, or miss their SLO. */
 export const requestsQueue: Rule = {
   id: 'requests_queue',
   title: 'Requests queue at the server',
   docs: {
-    finds:
-      'A server gets more load than it computes at a time: requests wait for each other or miss their SLO.',
+    finds: 'The load exceeds what the server processes concurrently: requests queue or miss their SLO.',
     needs: 'a load test (`inferscope bench serve`)',
-    gain: 'At stake: the queueing time per request. No gain is claimed, because load decides it.',
-    change: 'Let the server compute more requests at a time, add replicas, or limit the requests in flight.',
-    withheld: 'no load shows a queue, and the SLO is met',
+    gain: 'At stake: the queueing time per request. No gain is claimed, because it depends on the load.',
+    change:
+      'Let the server process more requests concurrently, add replicas, or limit the requests in flight.',
+    withheld: 'no queue at any load, and the SLO is met',
   },
   references: [
     { title: 'Little’s law', url: 'https://doi.org/10.1287/opre.9.3.383' },
@@ -27,7 +27,7 @@ export const requestsQueue: Rule = {
   ],
   async find(context) {
     const serving = await servingOf(context);
-    if (!serving) return { outcome: 'not_applicable', why: 'The session holds no load test.' };
+    if (!serving) return { outcome: 'not_applicable', why: 'The session has no load test.' };
     const { points, probe } = serving.data;
     const unloaded = unloadedTtft(points, probe);
     const waits = points.flatMap((point) => {
@@ -50,10 +50,10 @@ export const requestsQueue: Rule = {
 
 const change: FoundDraft['change'] = {
   kind: 'config',
-  text: 'Let the server compute more requests at a time (continuous batching, more sequences, more replicas), or limit the requests in flight to what it computes at a time.',
+  text: 'Let the server process more requests concurrently (continuous batching, more sequences, more replicas), or limit the requests in flight to what it can process.',
   example: 'vllm serve --max-num-seqs 64 --data-parallel-size 2',
 };
-const check = 'inferscope bench serve with the same load again: TTFT near that of one user';
+const check = 'repeat inferscope bench serve with the same load: TTFT should be near that of one user';
 
 const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_token_ns - sent_ns) / 1e6, 1) AS ttft_ms,
      round(avg(first_token_ns - scheduled_ns) / 1e6, 1) AS ttft_from_schedule_ms, round(avg(end_ns - sent_ns) / 1e6, 1) AS e2e_ms,
@@ -82,17 +82,16 @@ async function queued(
   serving: ServingResult,
 ): Promise<FoundDraft> {
   const { goodput, requests, load } = point;
-  const slo =
-    goodput.share.value === null ? '' : `; ${percent(goodput.share.value)} of requests kept the SLO`;
+  const slo = goodput.share.value === null ? '' : `; ${percent(goodput.share.value)} of requests met the SLO`;
   const users = load.kind === 'closed' ? load.concurrency : null;
   const computed =
     users === null
       ? ''
-      : ` On average ${formatCount(users * (1 - queue.share))} of ${users} requests in flight were computed, the others waited.`;
+      : ` On average ${formatCount(users * (1 - queue.share))} of ${users} requests in flight were processed; the others waited.`;
   return {
     stage: null,
     title: `Requests queue at ${levelWords(point)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
-    cause: `The server computes fewer requests at a time than it has.${computed}${flatRate(point, serving)}`,
+    cause: `The server processes fewer requests concurrently than are in flight.${computed}${flatRate(point, serving)}`,
     change,
     at_stake_ms: queue.wait_ms,
     run_ms: queue.wait_ms * requests.ok,
@@ -105,15 +104,15 @@ async function queued(
   };
 }
 
-/** How little more the load gave than the lowest one. */
+/** Throughput at this load compared with the lowest one. */
 function flatRate(point: ServingPoint, { points }: ServingResult): string {
   const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
   const [low, high] = [lowest, point].map((one) => one.throughput.output_tokens_per_s.value);
   if (lowest === point || low === null || high === null || !low || !high) return '';
-  return ` From ${levelWords(lowest)} to ${levelWords(point)} output went from ${formatNumber(low)} to ${formatNumber(high)} tokens/s.`;
+  return ` From ${levelWords(lowest)} to ${levelWords(point)} throughput went from ${formatNumber(low)} to ${formatNumber(high)} tokens/s.`;
 }
 
-/** The lowest load, where no load kept the SLO. */
+/** The lowest load, if no load met the SLO. */
 function noneKeptSlo({ points, slo }: ServingResult): ServingPoint | null {
   if (slo === null || points.length === 0 || points.some(({ goodput }) => goodput.meets_slo !== false))
     return null;
@@ -138,11 +137,11 @@ async function sloMissed(
   const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
   return {
     stage: null,
-    title: `No load kept the SLO: ${percent(kept)} of requests at ${levelWords(point)}, the lowest tried${text}`,
-    cause: 'Requests are slower than the SLO allows although they do not mostly wait for each other.',
+    title: `No load met the SLO: ${percent(kept)} of requests at ${levelWords(point)}, the lowest tried${text}`,
+    cause: 'Requests are slower than the SLO allows, and not mainly because of queueing.',
     change: {
       kind: 'config',
-      text: 'Try a lower load; where one user misses the SLO as well, make the server itself faster: a profile of it shows where the time goes.',
+      text: 'Try a lower load; if a single user also misses the SLO, make the server faster: a profile shows where the time goes.',
       example: 'inferscope run --evaluator nsys -- <the command of the server>',
     },
     at_stake_ms: Math.max(0, worst?.over ?? 0),
@@ -151,6 +150,6 @@ async function sloMissed(
     confidence: 'high',
     bars: [],
     evidence: [await timesOf(context, serving)],
-    check: 'inferscope bench serve with the same --slo again',
+    check: 'repeat inferscope bench serve with the same --slo',
   };
 }

@@ -1,7 +1,7 @@
 import { type EngineStage, checkProfile, engineRule, mostOf } from '../engine-rule.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
-import { count, everyStage, ms, part } from '../words.js';
+import { minShare } from '../stage-rule.js';
+import { count, everyInstance, ms, part } from '../words.js';
 
 const causes = [
   {
@@ -13,18 +13,18 @@ const causes = [
   {
     bar: 'host.runtime_dispatch',
     what: 'Time in the runtime between operators',
-    cause: 'The runtime schedules and starts every operator of the graph on its own.',
+    cause: 'The runtime schedules and starts every operator of the graph separately.',
     change: 'Export a graph with fused operators: it has fewer operators to start.',
   },
 ] as const;
 
-/** The runtime takes a large part of a step outside of its operators. */
+/** A large part of a step is spent in the runtime outside of operators. */
 export const runtimeOverhead = engineRule(
   {
     id: 'runtime_overhead',
     title: 'Runtime overhead',
     docs: {
-      finds: 'The runtime takes a large part of a step outside of its operators.',
+      finds: 'A large part of a step is spent in the runtime outside of operators.',
       needs: 'a session of `inferscope profile`',
       gain: '75 % of that time; range 50 % to all of it.',
       change: 'Keep inputs and outputs bound between calls, or fuse operators.',
@@ -45,14 +45,14 @@ async function finding(
 ): Promise<FoundDraft | string> {
   const own = waterfall.bars.find(({ id }) => id === bar);
   const time = own?.ms ?? 0;
-  if (!own?.sql || time < leastShare * wall) return `${bar} takes ${part(time, wall)}`;
+  if (!own?.sql || time < minShare * wall) return `${bar} takes ${part(time, wall)}`;
   const { evidence } = await context.evidence<{ what: string; count: number | null; ms: number }>(
     own.sql,
-    ([first]) => `${count(first?.count ?? 0)} stretches of it in ${everyStage(kind)}, ${ms(time)}`,
+    ([first]) => `${count(first?.count ?? 0)} gaps in ${everyInstance(kind)}, ${ms(time)}`,
   );
   return {
     stage: kind,
-    title: `${what}: ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `${what}: ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause,
     change: { kind: 'config', text: change, example: null },

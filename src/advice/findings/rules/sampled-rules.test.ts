@@ -81,7 +81,7 @@ describe('throttling', () => {
     const found = fired(await of(throttling, { telemetry: clocks(0x4), stages: steps }));
     // 1485 of 1980 MHz is a quarter less; decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
     expect(found.title).toMatch(
-      /^Throttled: power cap held gpu0 down for 50 % of the time, its clock 25 % lower, in 50 % of decode$/,
+      /^Throttled: power cap limited gpu0 for 50 % of the time, with a 25 % lower clock, in 50 % of decode$/,
     );
     expect(found).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
     expect(found.change.example).toContain('POWER');
@@ -103,9 +103,7 @@ describe('throttling', () => {
     const session = await openSession(id, home);
     // ORIGIN.md: products for 4 s and 3 s, nothing in the 3 s between.
     expect(fired(await outcome(throttling, session)).title).toMatch(/power cap/);
-    expect(fired(await outcome(idleRecording, session)).title).toMatch(
-      /^Idle GPU: gpu0 had nothing to do for \d\d %/,
-    );
+    expect(fired(await outcome(idleRecording, session)).title).toMatch(/^Idle GPU: gpu0 was idle for \d\d %/);
   });
 });
 
@@ -120,7 +118,7 @@ describe('another process', () => {
     const memory = [bytes(0, 'used', 30), bytes(2, 'used', 50)];
     const begun = { ...steps[0]!, start_ns: second };
     expect(fired(await of(anotherProcess, { memory, stages: [begun] })).title).toContain(
-      '30.0 GiB in use before',
+      '30.0 GiB in use by another process before',
     );
   });
 
@@ -143,7 +141,7 @@ describe('allocator fragmentation', () => {
   });
   test('from a fifth of what is reserved and half a gibibyte', async () => {
     expect(fired(await of(allocatorFragmentation, held(6, 10))).title).toBe(
-      'Fragmented memory: 4.00 GiB of 10.0 GiB that the allocator holds on gpu0 are in no tensor (40 %)',
+      'Fragmented memory: 4.00 GiB of 10.0 GiB reserved on gpu0 is unused (40 %)',
     );
     expect(await of(allocatorFragmentation, held(9, 10))).toMatchObject({ outcome: 'not_fired' });
     // Half of little is little.

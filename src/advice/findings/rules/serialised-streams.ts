@@ -3,29 +3,29 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 
-/** Of the multiprocessors: with fewer blocks than that most of the GPU has nothing to do. */
+/** Share of the multiprocessors: with fewer blocks most of the GPU is idle. */
 const fewBlocks = 0.25;
-/** Shorter kernels take what any kernel takes, whatever they fill. */
-const leastNs = 5_000;
-/** Of the stage: below it other kernels fill the GPU. */
+/** Launch cost dominates shorter kernels. */
+const minNs = 5_000;
+/** Share of the stage: below it, other kernels fill the GPU. */
 const smallShare = 0.3;
-/** Chains that usually do not depend on each other (branches, experts, sequences, requests); their number is not in a timeline. */
+/** Assumed number of independent chains (branches, experts, sequences, requests); a timeline does not show it. */
 const chainsAssumed = 4;
 
-/** Kernels too small for the GPU run one after another, although it has room for several at once. */
+/** Kernels too small to fill the GPU run one after another. */
 export const serialisedStreams = stageRule(
   {
     id: 'serialised_streams',
-    title: 'Small kernels one after another',
+    title: 'Small kernels run serially',
     docs: {
       finds: 'Kernels too small to fill the GPU run one after another on it.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler with grid sizes",
       gain: 'Assumes that four chains are independent; low end 0, because a timeline does not show dependencies.',
-      change: 'Give independent work a stream each, or batch it into one kernel.',
+      change: 'Run independent work on separate streams, or batch it into one kernel.',
       withheld:
-        'a dense decoder, whose operations depend on each other, or less than 30 % of the stage in such kernels',
+        'a dense decoder (its operations depend on each other), or less than 30 % of the stage in such kernels',
     },
     references: [
       {
@@ -40,13 +40,13 @@ export const serialisedStreams = stageRule(
   },
   async (context, stage) => {
     if (isDense(context) && stage.kind !== 'outside')
-      return 'every operation of a dense decoder needs the one before it';
+      return 'every operation of a dense decoder depends on the previous one';
     const sms = deviceOf(context.manifest, context.scope?.source.focus.device ?? null).smCount.value;
     if (sms === null) return 'the number of multiprocessors is not known';
     const sequence = await stepSequence(context, stage.kind);
     const alone = aloneOf(sequence);
     const small = alone.filter(
-      ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= leastNs,
+      ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= minNs,
     );
     const factor = carried(sequence, stage.compute_ms);
     const time = (small.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
@@ -57,11 +57,11 @@ export const serialisedStreams = stageRule(
   },
 );
 
-/** One model whose layers follow each other: nothing in a step is independent but experts, which one kernel takes together. */
+/** A dense decoder: its operations depend on each other. Only experts are independent, and one kernel computes them together. */
 const isDense = ({ model }: FindingContext): boolean =>
   'architecture' in model && model.architecture.layers.every(({ mlp }) => mlp.kind === 'dense');
 
-/** Kernels beside which no other one runs. */
+/** Kernels that run without any concurrent kernel. */
 function aloneOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
   let end = -Infinity;
   return sequence.filter((kernel, index) => {
@@ -92,7 +92,7 @@ async function finding(
   }>(
     `SELECT coalesce(short_name, name) AS kernel, grid, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms, count(DISTINCT stream) AS streams
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND dur_ns >= ${leastNs} GROUP BY ALL ORDER BY ms DESC`,
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
         .slice(0, 2)
@@ -101,12 +101,12 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${aStage(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} with no other kernel, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
+    cause: `In ${instanceWord(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} without a concurrent kernel, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
     change: {
       kind: 'code',
-      text: 'Give independent work a stream each (inside a CUDA graph the branches then run side by side), or batch it into one kernel.',
+      text: 'Run independent work on separate streams (inside a CUDA graph the branches then run concurrently), or batch it into one kernel.',
       example:
         'side = torch.cuda.Stream(); side.wait_stream(torch.cuda.current_stream()); with torch.cuda.stream(side): …',
     },
@@ -115,7 +115,7 @@ async function finding(
       low_ms: 0,
       high_ms: time * (1 - 1 / fits),
       after_ms: wall - stake,
-      assumption: `The work is of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: all of it depends).`,
+      assumption: `The work consists of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: everything is dependent).`,
       what_if: null,
     },
     confidence: 'low',

@@ -7,15 +7,15 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
-import { everyStage, ms, part } from '../words.js';
+import { everyInstance, ms, part } from '../words.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 
-/** Of W: where the roofline is less of it, something else is to be done first. */
+/** Share of W: if the roofline is a smaller part, other changes come first. */
 const nearRoof = 0.4;
-/** Of the time a token that a larger batch must save, or it is no small one. */
+/** Share of the time per token that a larger batch must save for this one to count as small. */
 const worthwhile = 0.5;
 const largestBatch = 1024;
-/** A batch this many times below the turning one is small. */
+/** A batch smaller than the balance point by this factor is small. */
 const timesSmaller = 8;
 
 interface Decode {
@@ -25,15 +25,15 @@ interface Decode {
   bound: 'compute' | 'memory';
 }
 
-/** Decode reads all weights for few sequences: a larger batch takes hardly longer. */
+/** Decode reads all weights for few sequences: a larger batch takes little longer. */
 export const smallBatchMemoryBound = stageRule(
   {
     id: 'small_batch_memory_bound',
     title: 'Memory-bound decode at a small batch',
     docs: {
-      finds: 'Decode reads all weights for few sequences; a larger batch takes hardly longer.',
+      finds: 'Decode reads all weights for few sequences; a larger batch takes little longer.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler, the model's config.json, roofs of the GPU",
-      gain: 'Per token: the roofline at this batch against the one at which arithmetic becomes the limit.',
+      gain: 'Per token: the roofline at this batch compared with the batch at which compute becomes the limit.',
       change: 'Decode more sequences per step, quantise weights, or use speculative decoding.',
       withheld:
         'the stage is compute-bound, its roofline is under 40 % of its time, or the batch is within 8x of that batch',
@@ -54,7 +54,7 @@ export const smallBatchMemoryBound = stageRule(
     if (stage.kind !== 'decode') return 'judged for decode only';
     const { model, roofs } = context;
     const shape = await stageShape(context, stage.kind);
-    if (!('architecture' in model) || !roofs) return "the model's own arithmetic is not known";
+    if (!('architecture' in model) || !roofs) return "the model's arithmetic is not known";
     if (!shape) return 'batch and context are not known';
     const now = decodeAt(model, roofs, shape);
     if (!now) return 'the peaks of this GPU are not known';
@@ -68,9 +68,9 @@ export const smallBatchMemoryBound = stageRule(
       return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
     }
     if (shape.batchSize * timesSmaller > turn)
-      return `batch ${shape.batchSize} of ${turn}, from which arithmetic binds, is no small one`;
+      return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${turn}`;
     if (share < worthwhile) {
-      return `batch ${shape.batchSize}: a token at batch ${turn} would take ${part(share, 1)} less of the roofline`;
+      return `batch ${shape.batchSize}: batch ${turn} would save only ${part(share, 1)} of the roofline per token`;
     }
     return finding(context, stage, { now, large, turn });
   },
@@ -85,7 +85,7 @@ function decodeAt(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): Dec
   return 'reason' in time ? null : { shape, roof: time.roofline_s * 1e3, bound: time.bound };
 }
 
-/** The batch from which arithmetic takes longer than traffic; the largest asked where the cache's bytes prevent that. */
+/** The batch at which decode becomes compute-bound; the largest tried if the cache's bytes prevent that. */
 function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): number {
   let batch = shape.batchSize;
   while (batch < largestBatch) {
@@ -113,9 +113,9 @@ async function finding(
     `SELECT coalesce(class, 'other') AS class, round(count(*) / ${instances}, 2) AS kernels, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE phase = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
     (rows) =>
-      `${rows[0]?.class ?? 'gemm'} kernels take ${rows[0]?.ms ?? '–'} ms of a step of ${ms(wall)}; the bytes alone take ${ms(now.roof)}`,
+      `${rows[0]?.class ?? 'gemm'} kernels take ${rows[0]?.ms ?? '–'} ms of ${ms(wall)} per step; the bytes alone take ${ms(now.roof)}`,
   );
-  // A token of the larger batch: its step takes as much more than its roof as this one does.
+  // Assumes the larger batch has the same absolute distance from its roofline.
   const perToken = wall / batch;
   const grown = wall - now.roof + large.roof;
   const perTokenThen = grown / turn;
@@ -123,12 +123,12 @@ async function finding(
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
-    title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
+    title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: gain * batch,
-    cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
+    cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${turn}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
-      text: `Decode more sequences in one step (up to ${turn}), keep weights in 8 or 4 bits, or check several tokens a step with speculative decoding.`,
+      text: `Decode more sequences in one step (up to ${turn}), keep weights in 8 or 4 bits, or verify several tokens per step with speculative decoding.`,
       example: `--max-num-seqs ${turn}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
     },
     gain: {
@@ -137,7 +137,7 @@ async function finding(
       low_ms: 0.7 * gain,
       high_ms: Math.min(perToken, gain * 1.02),
       after_ms: perTokenThen,
-      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} a step for ${batch}) and ${ms(perTokenThen)} at batch ${turn}: a step there takes ${ms(grown)}, its roofline and what this one takes beyond its own. No step becomes shorter, and one sequence alone no faster.`,
+      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} per step for ${batch}) and ${ms(perTokenThen)} at batch ${turn}, where a step takes ${ms(grown)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
       what_if: `batch-size=${turn}`,
     },
     confidence: 'medium',

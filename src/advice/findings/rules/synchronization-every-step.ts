@@ -2,10 +2,10 @@ import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part, plural, times } from '../words.js';
+import { minShare, stageRule } from '../stage-rule.js';
+import { instanceWord, everyInstance, ms, part, plural, times } from '../words.js';
 
-/** The host waits for the device inside a step, and the device then for the host. */
+/** The host waits for the device inside a step, then the device waits for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
   {
     id: 'synchronization_every_step',
@@ -13,7 +13,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     docs: {
       finds: 'The host waits for the GPU inside a step, and the GPU then waits for the host.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The idle time after those waits; at most that time plus the kernels that only compute the value that is read.',
+      gain: 'The idle time after those waits, plus at most the kernels that only compute the value that is read.',
       change:
         'Keep results on the GPU, read them once per step at most, and remove `.item()`, `.cpu()` and synchronize calls from the loop.',
       withheld: 'less than 5 % of the stage at stake',
@@ -33,13 +33,13 @@ export const synchronizationEveryStep: Rule = stageRule(
     const { wait } = idleCauses(stage);
     const stake = wait.synchronize + wait.copy + (await valuesRead(context, stage));
     const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
-    return stake >= leastShare * stage.wall_ms
+    return stake >= minShare * stage.wall_ms
       ? finding(context, stage, stake, calls)
-      : `${plural(calls, 'wait')} of the host cost the device ${part(stake, stage.wall_ms)} of the time`;
+      : `${plural(calls, 'host wait')} idle the device for ${part(stake, stage.wall_ms)} of the time`;
   },
 );
 
-/** A wait for a value copies it: a few bytes, while nothing else runs. */
+/** Waiting for a value copies it: a few bytes, while nothing else runs. */
 const valueBytes = 4096;
 
 async function valuesRead({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
@@ -78,9 +78,9 @@ async function finding(
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronisation: the host waits for the device ${times(calls)} in ${everyStage(kind)}, and the device then idles ${part(stake, wall)} of it`,
+    title: `Synchronisation: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is then idle for ${part(stake, wall)} of it`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} holds the host until the device is done; only then does it launch the next kernels, so that the device starts from an empty queue every time.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.`,
     change: /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '') ? changeExplicit : changeValues,
     gain: {
       expected_ms: stake,
@@ -88,7 +88,7 @@ async function finding(
       high_ms: stake,
       after_ms: wall - stake,
       assumption:
-        'Without waits the step takes as long as the slower of the host (its time less the waits) and the device (its work, back to back).',
+        'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
       what_if: 'no-sync',
     },
     confidence: 'high',
@@ -117,17 +117,17 @@ function waitsSql(kind: string, instances: number): string {
      GROUP BY ALL ORDER BY wait_ms DESC, name, place`;
 }
 
-/** Nothing of a framework waits for the whole device: the program asks for it. */
+/** Frameworks do not wait for the whole device themselves: the program calls it. */
 const changeExplicit: FoundDraft['change'] = {
   kind: 'code',
-  text: 'Take torch.cuda.synchronize() (cudaDeviceSynchronize) out of the loop: one after the last step is enough, and events time the steps between without waiting.',
+  text: 'Take torch.cuda.synchronize() (cudaDeviceSynchronize) out of the loop: one after the last step is enough, and events time the steps without waiting.',
   example:
-    'begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)); begin.record(); step(); end.record()',
+    'start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)); start.record(); step(); end.record()',
 };
 
 const changeValues: FoundDraft['change'] = {
   kind: 'code',
-  text: 'Leave results on the device (torch.where, index with tensors, argmax on the GPU), read them once a step at most and asynchronously, and drop .item(), .cpu(), print and assertions on tensors from the loop.',
+  text: 'Keep results on the device (torch.where, index with tensors, argmax on the GPU), read them at most once per step and asynchronously, and remove .item(), .cpu(), print and assertions on tensors from the loop.',
   example:
-    'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once a step',
+    'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once per step',
 };

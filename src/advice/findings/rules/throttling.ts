@@ -3,27 +3,27 @@ import type { MonitorDevice } from '../../../model/documents/monitor.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { headlineTime } from '../../../model/headline-time.js';
 import { doubt } from '../doubt.js';
-import { clocksSql, heldDownSql } from '../queries/monitor-queries.js';
+import { clocksSql, throttledSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 
-/** Of the time: shorter is a sample at the edge of a load. */
-const leastShare = 0.02;
-/** A clock this little lower is the GPU's own stepping. */
-const leastDrop = 0.03;
-/** Utilisation from which the analysis of samples calls a GPU busy (src/facts/monitor). */
+/** Share of the time: less may be a single sample at the edge of a load. */
+const minShare = 0.02;
+/** Smaller clock differences are the GPU's normal stepping. */
+const minDrop = 0.03;
+/** Utilisation from which a GPU counts as busy (src/facts/monitor). */
 const busyPercent = 50;
 
-/** Clocks throttled by power, heat or hand, in the stages they hit (analysis of the samples: src/facts/monitor). */
+/** Clocks throttled by power, temperature or a manual setting, in the affected stages (samples: src/facts/monitor). */
 export const throttling: Rule = {
   id: 'throttling',
   title: 'Throttled clocks',
   docs: {
-    finds: "Power, heat or a manual setting lowered the GPU's clocks while it worked.",
+    finds: "Power, temperature or a manual setting lowered the GPU's clocks under load.",
     needs: 'samples of clocks and throttle reasons (NVML or nvidia-smi)',
-    gain: 'Half of the time lost to the lower clock; between 0 and all of it. Without stages no gain is claimed.',
-    change: 'Raise the power limit, cool the GPU, or reset the clocks, as the reason says.',
+    gain: 'Half of the time lost to the lower clock; range 0 to all of it. Without stages no gain is claimed.',
+    change: 'Raise the power limit, improve cooling, or reset the clocks, depending on the throttle reason.',
     withheld: 'throttled less than 2 % of the time, or clocks less than 3 % lower',
   },
   references: [
@@ -40,13 +40,13 @@ export const throttling: Rule = {
     const findings: FoundDraft[] = [];
     for (const device of devices) findings.push(...(await ofDevice(context, device)));
     if (findings.length > 0) return { outcome: 'fired', findings };
-    // Steady clocks alone do not say that nothing throttled them: they may have been low all the time.
-    const told = devices.some(({ throttling: { share } }) => share.value !== null);
-    return { outcome: told ? 'not_fired' : 'not_applicable', why: devices.map(whyNot).join(' ') };
+    // Steady clocks do not prove that nothing throttled them: they may have been low all the time.
+    const known = devices.some(({ throttling: { share } }) => share.value !== null);
+    return { outcome: known ? 'not_fired' : 'not_applicable', why: devices.map(whyNot).join(' ') };
   },
 };
 
-/** The device of the timeline; without one every device that worked. */
+/** The device of the timeline; without one, every device that was busy. */
 function used({ scope, manifest }: FindingContext, devices: readonly MonitorDevice[]): MonitorDevice[] {
   const focus = scope?.source.focus.device ?? null;
   if (focus !== null) return devices.filter((device) => device.scope === `gpu${focus}`);
@@ -63,29 +63,29 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
       ? share.reason.text
       : `the clocks of ${scope} were throttled for ${formatPercent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
-  return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual for ${formatPercent(dropped)} of the busy time`}.`;
+  return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
 }
 
 async function ofDevice(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
   const { scope, throttling: held, clock } = device;
-  const lowered = held.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= leastDrop);
+  const lowered = held.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
   const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
-  if ((held.share.value ?? 0) < leastShare || loweredNs === 0) {
+  if ((held.share.value ?? 0) < minShare || loweredNs === 0) {
     const dropped = clock.dropped_share.value ?? 0;
-    return dropped < leastShare ? [] : [await unexplained(context, device, dropped)];
+    return dropped < minShare ? [] : [await unexplained(context, device, dropped)];
   }
   const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = held.reasons;
   const why = held.reasons
     .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
     .join(', ');
-  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz meanwhile`;
-  const { evidence } = await context.evidence(heldDownSql(scope), () => text);
+  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz during that time`;
+  const { evidence } = await context.evidence(throttledSql(scope), () => text);
   const common = {
-    cause: `${why[0]!.toUpperCase()}${why.slice(1)} throttled the clocks of ${scope}: what computes runs slower by as much, what waits for memory or the host does not.`,
+    cause: `${why[0]!.toUpperCase()}${why.slice(1)} throttled the clocks of ${scope}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
     change: changeOf(worst!.reason),
     evidence: [evidence],
-    check: 'inferscope monitor --while -- <command>, then the same run again',
+    check: 'inferscope monitor --while -- <command>, then repeat the run',
   };
   const hits = await stagesHit(context, lowered);
   const found = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
@@ -100,7 +100,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
       {
         ...common,
         stage: kind,
-        title: `Throttled: ${worst!.words} holds the clock ${formatPercent(drop)} down in ${formatPercent(share)} of the ${kind} time`,
+        title: `Throttled: ${worst!.words} lowers the clock by ${formatPercent(drop)} in ${formatPercent(share)} of the ${kind} time`,
         at_stake_ms: lost,
         gain: {
           expected_ms: lost / 2,
@@ -108,7 +108,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
           high_ms: lost,
           after_ms: measured - lost / 2,
           assumption:
-            'Kernels that compute run faster with the SM clock, those that wait for memory do not; half of their time is taken for the expectation.',
+            'Compute-bound kernels speed up with the SM clock, memory-bound ones do not; the expected value assumes half of the time.',
           what_if: null,
         },
         confidence: 'medium',
@@ -124,7 +124,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   return [
     doubt({
       ...common,
-      title: `Throttled: ${worst!.words} held ${scope} down for ${formatPercent(held.share.value!)} of the time, its clock ${formatPercent(drop)} lower${where}`,
+      title: `Throttled: ${worst!.words} limited ${scope} for ${formatPercent(held.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
     }),
   ];
 }
@@ -139,10 +139,10 @@ async function unexplained(
   return doubt({
     title: `Clock drops: ${text}`,
     cause:
-      'The SM clock fell while the GPU worked and nothing that was sampled says why: short loads, whose clocks are still rising, look like that too.',
+      'The SM clock dropped under load and no sampled throttle reason explains it; short loads with still rising clocks look the same.',
     change: {
       kind: 'environment',
-      text: 'Sample what holds the clocks down, and compare runs of the same clock only.',
+      text: 'Sample the throttle reasons, and compare only runs with the same clock.',
       example: 'inferscope monitor --hz 20 --while -- <command>',
     },
     confidence: 'low',
@@ -155,25 +155,25 @@ function changeOf(reason: string): FoundDraft['change'] {
   if (reason === 'applications_clocks_setting' || reason === 'display_clock_setting')
     return {
       kind: 'environment',
-      text: 'The clocks are set by hand: reset them if that is not meant.',
+      text: 'The clocks are set manually: reset them if that is not intended.',
       example: 'nvidia-smi --reset-gpu-clocks',
     };
   if (reason.includes('thermal'))
     return {
       kind: 'environment',
-      text: 'The GPU is too hot: see to its air or water, or to its neighbours, before anything of the program.',
+      text: 'The GPU is too hot: fix its cooling before changing the program.',
       example: 'nvidia-smi -q -d TEMPERATURE',
     };
   return {
     kind: 'environment',
-    text: 'The power limit decides: raise it where that is allowed, or take the capped clock for what this GPU gives under this load.',
+    text: 'The power limit is reached: raise it if allowed, or accept the capped clock as the speed of this GPU under this load.',
     example: 'nvidia-smi -q -d POWER',
   };
 }
 
 interface Hit {
   kind: PhaseKind;
-  /** Of the stages' time. */
+  /** Share of the stages' time. */
   share: number;
   /** Time-weighted loss of clock over all of the stages' time. */
   loss: number;

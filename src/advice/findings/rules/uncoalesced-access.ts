@@ -3,26 +3,26 @@ import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
-/** Of the sectors of 32 bytes that the threads asked for: below it, alignment at the edges alone does it. */
-const leastExcess = 0.25;
+/** Share of the moved 32-byte sectors: below it, misaligned edges explain the excess. */
+const minExcess = 0.25;
 const sectorBytes = 32;
-/** % of DRAM's peak that reading in order reaches (H200: 90.6 % by ncu). */
+/** % of DRAM's peak that sequential reads reach (H200: 90.6 % by ncu). */
 const streamPercent = 92;
-/** % of hits in L1 and in L2 up to which nothing is used twice. */
+/** % hits in L1 and L2 up to which data counts as not reused. */
 const gatherHits = 25;
-/** A memory system less busy than this is not what the kernel waits for. */
-const leastBusy = 25;
+/** Below this % busy, the memory system does not limit the kernel. */
+const minBusy = 25;
 
-/** Global memory read or written in pieces: threads of a warp touch bytes far apart. */
+/** Threads of a warp access global-memory addresses far apart. */
 export const uncoalescedAccess = counterRule(
   {
     id: 'uncoalesced_access',
     title: 'Uncoalesced access to global memory',
     docs: {
       finds:
-        'Neighbouring threads read or write addresses far apart, so most bytes of each sector are moved in vain.',
+        'Neighbouring threads read or write addresses far apart, so most bytes of each sector are moved without use.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
-      gain: 'The time in which memory is busy, in proportion to the sectors that were not asked for; low end half of it.',
+      gain: 'The memory busy time, in proportion to the unrequested sectors; low end half of it.',
       change: 'Let neighbouring threads take neighbouring addresses, or transpose through shared memory.',
       withheld: 'less than 25 % of the sectors, a memory system less than 25 % busy, or a gather by index',
     },
@@ -47,21 +47,21 @@ export const uncoalescedAccess = counterRule(
         l2_hit_percent: 'lts__t_sector_hit_rate.pct',
       },
       derived: {
-        // Sectors moved that no thread asked for: a warp's 32 addresses lie in more sectors than they fill.
+        // Excess sectors: a warp's 32 addresses lie in more sectors than they fill.
         excess:
           'CASE WHEN sectors > 0 AND ideal IS NOT NULL THEN greatest(0, 1 - ideal / sectors) ELSE excessive / nullif(excessive + ideal, 0) END',
-        // No sector is ever used again: a gather by index. The accesses of a warp have nothing that could be brought together.
+        // Without reuse of sectors it is a gather by index, which cannot be coalesced.
         is_gather: `(coalesce(l1_hit_percent <= ${gatherHits} AND l2_hit_percent <= ${gatherHits}, false))::INTEGER`,
       },
-      where: `excess >= ${leastExcess} AND coalesce(memory_percent, 100) >= ${leastBusy} AND is_gather = 0`,
+      where: `excess >= ${minExcess} AND coalesce(memory_percent, 100) >= ${minBusy} AND is_gather = 0`,
     },
-    told: {
+    known: {
       column: 'excess',
       otherwise: 'ncu did not collect the sectors of global accesses (section SourceCounters, --set full).',
     },
-    none: `No profiled kernel of 5 µs and more moves over ${percent(leastExcess)} of its sectors for nothing (gathers by index aside, which use no sector again).`,
-    // The time that the memory system is busy shrinks with the sectors moved; latencies and compute stay, and DRAM moves each
-    // byte that is asked for once, at best at the share of its peak that streams reach.
+    none: `No profiled kernel of 5 µs and more moves over ${percent(minExcess)} of its sectors without use (except gathers by index, which do not reuse sectors).`,
+    // Memory busy time shrinks with the sectors moved; latencies and compute stay, and DRAM moves each requested byte once, at
+    // most at the share of its peak that sequential reads reach.
     saving(row) {
       const wasted = row.excess!;
       const busy = Math.min(1, (row.memory_percent ?? 50) / 100);
@@ -73,17 +73,17 @@ export const uncoalescedAccess = counterRule(
       return { low: expected / 2, expected, high: Math.max(expected, wasted) };
     },
     evidence: ({ kernel_name: name, excess }) =>
-      `${percent(excess!)} of the sectors that ${shortName(name)} moves hold nothing that it asked for`,
+      `${percent(excess!)} of the sectors that ${shortName(name)} moves were not requested`,
     title: ({ kernel_name: name, excess }) =>
-      `Uncoalesced access: ${percent(excess!)} of the sectors that ${shortName(name)} moves hold nothing it asked for`,
+      `Uncoalesced access: ${percent(excess!)} of the sectors that ${shortName(name)} moves were not requested`,
     cause: ({ memory_percent: busy }, place) =>
-      `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few bytes of use${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
+      `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few useful bytes${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
     change: {
       kind: 'code',
-      text: 'Let neighbouring threads take neighbouring addresses: index the contiguous dimension by the thread, make the tensor contiguous once outside the loop, or transpose through shared memory.',
+      text: 'Let neighbouring threads access neighbouring addresses: index the contiguous dimension by the thread, make the tensor contiguous once outside the loop, or transpose through shared memory.',
       example: 'x = x.contiguous()  # once; in Triton: tl.arange over the dimension of stride 1',
     },
     assumption:
-      'The time that memory is busy shrinks with the sectors moved; latencies and compute stay. Low: half of it; high: the whole kernel shrinks with its sectors.',
+      'Memory busy time shrinks with the sectors moved; latencies and compute stay. Low: half of it; high: the whole kernel shrinks with its sectors.',
   },
 );

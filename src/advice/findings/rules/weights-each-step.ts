@@ -7,11 +7,11 @@ import { streamFormat, streamRate } from '../../what-if/weight-streams.js';
 import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
 import type { FoundDraft } from '../rule.js';
 import { boundOfStage } from '../session-analyses.js';
-import { everyStage, ms, part } from '../words.js';
+import { everyInstance, ms, part } from '../words.js';
 
-/** Of a memory-bound step's bytes that matrix products must read before its weights are the cause. */
+/** Share of a memory-bound step's bytes that matrix products must read for weights to be the cause. */
 const weightsDominate = 0.5;
-/** Of the step that a change must save. */
+/** Share of the step that a change must save. */
 const worthwhile = 0.1;
 
 /** A memory-bound decode step of the embedded engine: smaller weights, or more sequences per read of the weights. */
@@ -22,7 +22,7 @@ export const weightsEachStep = engineRule(
     docs: {
       finds: 'A decode step of the embedded engine is limited by reading weights.',
       needs: 'a session of `inferscope profile`',
-      gain: 'The same step by the weight streams that were measured on this machine: smaller weights, or more sequences per read.',
+      gain: 'The same step with weight-stream rates measured on this machine: smaller weights, or more sequences per read.',
       change: 'Quantise weights, or decode more sequences per step.',
       withheld: 'a change saves less than 10 %, or matrix products move less than half of the bytes',
     },
@@ -32,8 +32,7 @@ export const weightsEachStep = engineRule(
     if (kind !== 'decode') return [];
     const [state] = await plannedStates(context.session, [waterfall], []);
     const roof = waterfall.roofline_ms.value;
-    if (!state || 'reason' in state.needs || roof === null)
-      return ["the model's own arithmetic is not known"];
+    if (!state || 'reason' in state.needs || roof === null) return ["the model's arithmetic is not known"];
     if ((await boundOfStage(context, kind)) !== 'memory') return ['not memory-bound'];
     const { model, shape } = state.needs;
     const ops = necessaryOps(model, shape);
@@ -42,24 +41,24 @@ export const weightsEachStep = engineRule(
     if (products < weightsDominate * all)
       return [`matrix products move ${part(products, all)} of its necessary bytes`];
     const changes = candidates(state);
-    if (changes.length === 0) return [`no change that was measured on this CPU saves ${part(worthwhile, 1)}`];
+    if (changes.length === 0) return [`no change measured on this CPU saves ${part(worthwhile, 1)}`];
     const batch = shape.batchSize;
     const sequences = `${batch} sequence${batch === 1 ? '' : 's'}`;
     const { evidence } = await context.evidence(
       stageSql(kind),
       () => `its necessary bytes alone take ${ms(roof)} of ${ms(wall)}`,
     );
-    // The necessary bytes stay what they are on a busy machine; how far the measured step is from them may be noise.
+    // A busy machine does not change the necessary bytes; the measured distance from them may be noise.
     const { busy } = context.machine;
     return changes.map(({ change, flag, what_if, gain }): FoundDraft => ({
       stage: kind,
-      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `the roofline limit for reading ${model.storage.weights.name} weights is ${part(roof, wall)} of ${everyStage(kind)}`}`,
+      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `the roofline limit for reading ${model.storage.weights.name} weights is ${part(roof, wall)} of ${everyInstance(kind)}`}`,
       at_stake_ms: busy ? roof : gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
       cause: `A decode step takes at least ${ms(roof)} for its bytes. Matrix products move ${part(products, all)} of them: they read all weights once per step.`,
       change: { kind: 'flag', text: change, example: flag },
       gain: busy ? null : { ...gain, what_if },
       confidence: 'medium',
-      // Smaller weights shorten what products take over the roofline as well.
+      // Smaller weights also shorten the products' time above the roofline.
       bars: ['roofline', 'serial', 'inefficiency.gemm'],
       evidence: [evidence],
       check: checkProfile,
@@ -67,7 +66,7 @@ export const weightsEachStep = engineRule(
   },
 );
 
-/** Changes whose gain follows from the weight streams that were measured on this machine. */
+/** Changes with a gain computed from the weight-stream rates measured on this machine. */
 function candidates(state: StageState) {
   if ('reason' in state.needs) return [];
   const { weightStreams, needs } = state;

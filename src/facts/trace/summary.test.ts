@@ -15,7 +15,7 @@ describe('what the reader is told', () => {
     expect(phases[0]).toMatchObject({ busy_ns: 30 * us, idle_ns: 20 * us });
     expect(classes.find(({ kind }) => kind === 'outside')!.rows.map(({ count }) => count)).toEqual([2, 1]);
     expect(headlines.find(({ id }) => id === 'class_shares')!.text).toMatch(
-      /^Of 30\.0 µs in kernels, GEMM takes 67 %/,
+      /^Kernel time 30\.0 µs: GEMM takes 67 %/,
     );
   });
 
@@ -57,7 +57,7 @@ describe('what the reader is told', () => {
     const { headlines } = (await analyzeTrace(await sessionOf(eager(2, () => ({}))))).data;
     const textOf = (id: string) => headlines.find((one) => one.id === id)?.text;
     expect(textOf('idle')).toBe(
-      'A decode step is launch-bound: the GPU works 0.200 ms of 1.00 ms under the profiler and is idle for 80 %, waiting for the host to launch the next kernel.',
+      'A decode step is launch-bound: the GPU is busy for 0.200 ms of 1.00 ms under the profiler and idle for 80 %, waiting for the host to launch the next kernel.',
     );
     expect(textOf('idle_causes')).toMatch(/75 % is host between launches and 25 % launch call\.$/);
     expect(textOf('launches_per_layer')).toMatch(
