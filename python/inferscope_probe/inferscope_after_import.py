@@ -4,7 +4,7 @@ import importlib.abc
 import importlib.util
 import os
 import sys
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 
 def say(text: str) -> None:
@@ -26,19 +26,22 @@ def say_lost(text: str) -> None:
         pass
 
 
-def guarded(action: Callable[[], Any], what: str) -> None:
+def guarded(action: Callable[..., Any], what: str) -> None:
     """Runs `action`; a fault is one line on stderr, never the program's."""
     try:
         action()
     except Exception as error:
-        say("torch probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
+        say("probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """The module's own loader stays in place."""
+    """The module's own loader stays in place. One for all callers: two would ask each other for ever."""
 
-    def __init__(self, callbacks: Dict[str, Callable[[Any], None]]) -> None:
-        self._callbacks = callbacks
+    def __init__(self) -> None:
+        self._callbacks: Dict[str, List[Callable[[Any], None]]] = {}
+
+    def add(self, name: str, callback: Callable[[Any], None]) -> None:
+        self._callbacks.setdefault(name, []).append(callback)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname not in self._callbacks:
@@ -59,18 +62,22 @@ class AfterImport(importlib.abc.MetaPathFinder):
             del loader.exec_module
             execute(module)
             # Not before: who only asks whether there is such a module (importlib.util.find_spec) does not execute it.
-            callback = self._callbacks.pop(fullname, None)
-            if callback is not None:
-                guarded(lambda: callback(module), "watching %s" % fullname)
+            for callback in self._callbacks.pop(fullname, []):
+                guarded(lambda run=callback: run(module), "watching %s" % fullname)
 
         loader.exec_module = exec_module
         return spec
 
 
+_finder = AfterImport()
+
+
 def after_import(callbacks: Dict[str, Callable[[Any], None]]) -> None:
     """Calls each with its module: at once where it is imported already, else when it has been."""
-    for name in [name for name in callbacks if name in sys.modules]:
-        callback = callbacks.pop(name)
-        guarded(lambda: callback(sys.modules[name]), "watching %s" % name)
-    if callbacks:
-        sys.meta_path.insert(0, AfterImport(callbacks))
+    for name, callback in callbacks.items():
+        if name in sys.modules:
+            guarded(lambda run=callback, name=name: run(sys.modules[name]), "watching %s" % name)
+        else:
+            _finder.add(name, callback)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)

@@ -99,10 +99,11 @@ class Recorder:
         context_tokens_sum: Optional[int] = None,
         warmup: bool = False,
         device_dur_ns: Optional[int] = None,
+        **more: Any,
     ) -> None:
         """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences.
 
-        `device_dur_ns`: between two events of the device around its work.
+        `device_dur_ns`: between two events of the device around its work; `more`: marked_by, first_of_shape of hooks.
         """
         self._add(
             "stage",
@@ -117,6 +118,7 @@ class Recorder:
             context_tokens_sum=context_tokens_sum,
             warmup=warmup,
             device_dur_ns=device_dur_ns,
+            **more,
         )
 
     def request(
@@ -276,6 +278,11 @@ def _close(own: Recorder) -> None:
 def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
     """`inferscope:<kind>:<iteration>:<step>`, the name of a stage in every tool; 0 where a part does not apply."""
     return "inferscope:%s:%d:%d" % (kind, iteration or 0, step or 0)
+
+
+def hook_name(kind: str, iteration: int, step: int, first: bool) -> str:
+    """Of a step that inferscope_hooks.py marks; `first`: of the first call of a shape, which may compile and plan."""
+    return "inferscope:%s:%d:%d:%s" % (kind, iteration, step, "first" if first else "hook")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run`).
 
-Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it (--evaluator torch) and the stage marks of vLLM's workers
-where an evaluator is told of, then hands over to the sitecustomize that would have run without us. Nothing here may
+Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it (--evaluator torch), and the stage marks of vLLM's workers
+and of programs on transformers where INFERSCOPE_EVALUATOR is set, then hands over to the sitecustomize that would have run without us. Nothing here may
 break the program.
 """
 
@@ -18,9 +18,11 @@ def _arm() -> None:
 
             inferscope_torch.arm()
         if os.environ.get("INFERSCOPE_EVALUATOR"):
+            import inferscope_hooks
             import inferscope_vllm_ranges
 
             inferscope_vllm_ranges.watch_workers()
+            inferscope_hooks.arm()
     except Exception as error:  # the program goes on without a trace
         sys.stderr.write("inferscope: the probe could not be set up: %r\n" % (error,))
 

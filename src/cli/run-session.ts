@@ -32,6 +32,7 @@ export interface RunCommandOptions extends ContextOptions {
   evaluator: string[];
   analyze: boolean;
   gemmLog?: boolean;
+  hooks: boolean;
   captureRange: NonNullable<RunCommandRange> | null;
   nsysTrace: string[];
   nsysArg: string[];
@@ -129,6 +130,7 @@ async function recordAndKeep(
       command,
       evaluators,
       gemmLog: options.gemmLog === true,
+      hooks: options.hooks,
       nsys: { trace: options.nsysTrace, captureRange: options.captureRange, args: options.nsysArg },
       ncu: ncuOptions(options),
       torch: {

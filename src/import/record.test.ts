@@ -211,3 +211,23 @@ test('each format is sniffed by one importer only', () => {
     expect(names(other), other).toEqual([]);
   }
 });
+
+test('first calls that hooks saw are warm-up where others of their kind follow', async () => {
+  const hooked = (kind: string, t_ns: number, first_of_shape: boolean) =>
+    JSON.stringify({ ...JSON.parse(stage(kind, t_ns, t_ns + 10, 0)), marked_by: 'hooks', first_of_shape });
+  const text = [
+    hooked('load', 1000, false),
+    hooked('prefill', 1100, true),
+    hooked('decode', 1200, true),
+    hooked('decode', 1300, false),
+  ].join('\n');
+  const { rows, outcome } = await load(text);
+  const found = rows('stages') as Row<'stages'>[];
+  expect(found.map(({ kind, start_ns, warmup }) => `${kind} ${start_ns} ${warmup}`).toSorted()).toEqual([
+    'decode 200 true',
+    'decode 300 false',
+    'load 0 false',
+    'prefill 100 false',
+  ]);
+  expect(outcome.issues).toMatchObject([{ code: 'stages_from_hooks', severity: 'info', count: 3 }]);
+});

@@ -7,10 +7,11 @@ import {
   type ModelLine,
   recordLineSchema,
   recordLineTypes,
+  type StageKind,
   type RecordLine,
   type RequestLine,
 } from '../model/record.js';
-import type { TableSink } from '../model/tables.js';
+import type { Row, TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import { microbenchmarkRow } from './microbenchmark-row.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
@@ -68,6 +69,7 @@ export const recordImporter = {
       lineNumber: 0,
       originNs: context.zero.monotonic_ns,
       left: { cutOff: 0, newer: 0, unknown: 0 },
+      hooks: { steps: 0, usual: new Set(), firsts: [] },
     };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
@@ -77,6 +79,9 @@ export const recordImporter = {
       pending = line;
     }
     if (pending !== null) take(pending, true);
+    for (const row of state.hooks.firsts)
+      sink.append('stages', { ...row, warmup: state.hooks.usual.has(row.kind as StageKind) });
+    if (state.hooks.steps > 0) outcome.issues.push(stagesOfHooks(state.hooks.steps));
     if (taken === 0 && state.left.newer > 0) throw newerRecord(path, state.left.newer);
     outcome.issues.push(...leftOutIssues(state.left));
     return outcome;
@@ -124,6 +129,13 @@ interface LeftOut {
 }
 
 interface State {
+  hooks: {
+    steps: number;
+    /** Kinds of which there is a step that is no first call. */
+    usual: Set<StageKind>;
+    /** Written at the end: warm-up where there are others of their kind, as in readStageNames. */
+    firsts: Row<'stages'>[];
+  };
   stageId: number;
   lineNumber: number;
   /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line has it. */
@@ -236,7 +248,7 @@ function put(
         calls.push(stage);
         outcome.callsByPid.set(line.pid, calls);
       }
-      sink.append('stages', {
+      const row: Row<'stages'> = {
         ...keys,
         ...stage,
         tid: line.pid,
@@ -250,7 +262,14 @@ function put(
         context_tokens_sum: line.context_tokens_sum,
         warmup: line.warmup,
         device_dur_ns: line.device_dur_ns,
-      });
+      };
+      const { hooks } = state;
+      if (line.marked_by === 'hooks' && line.kind !== 'load') hooks.steps++;
+      if (line.first_of_shape) hooks.firsts.push(row);
+      else {
+        if (line.marked_by === 'hooks') hooks.usual.add(line.kind);
+        sink.append('stages', row);
+      }
       return;
     }
     case 'request': {
@@ -306,6 +325,14 @@ function put(
       });
       return;
   }
+}
+
+/** Code of the issue that says who saw the steps. */
+export const hooksIssue = 'stages_from_hooks';
+
+function stagesOfHooks(steps: number): Issue {
+  const text = `${steps} steps are not marked by the program: hooks in transformers saw them. First calls of a kind that others follow are warm-up. run --no-hooks leaves them out.`;
+  return { code: hooksIssue, severity: 'info', text, count: steps };
 }
 
 function tpotOf({ tpot_ns, output_len, first_token_ns, end_ns }: RequestLine): number | null {

@@ -18,7 +18,7 @@ export interface StageNameRule {
 export const stageNameRules: readonly StageNameRule[] = [
   {
     pattern:
-      /inferscope:(?<kind>prefill|decode|mixed|sampling|load|warmup|other)(?::(?<iteration>-?\d+))?(?::(?<step_index>\d+))?/,
+      /inferscope:(?<kind>prefill|decode|mixed|sampling|load|warmup|other)(?::(?<iteration>-?\d+))?(?::(?<step_index>\d+))?(?::(?<hook>hook|first))?/,
     kind: 'other',
     source: 'inferscope',
     sample: 'inferscope:decode:0:17',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { stageNameRulesFrom } from './stage-name-config.js';
 import { stageNameRules } from './stage-name-rules.js';
-import { stageNameReader } from './stage-names.js';
+import { readStageNames, stageNameReader } from './stage-names.js';
 
 const read = stageNameReader();
 
@@ -71,4 +71,14 @@ test.each([
     return;
   }
   expect.unreachable();
+});
+
+test('first calls that hooks saw are warm-up where others of their kind are in the capture', () => {
+  const texts = ['prefill:0:0:first', 'decode:0:0:first', 'decode:0:1:hook', 'prefill:0:0'];
+  const read = readStageNames(
+    texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
+    [],
+  );
+  expect(texts.map((_, code) => read(code).warmup)).toEqual([false, true, false, false]);
+  expect(read(2)).toMatchObject({ kind: 'decode', iteration: 0, step_index: 1 });
 });

@@ -10,6 +10,8 @@ export interface StageName {
   new_tokens: number | null;
   context_tokens_sum: number | null;
   warmup: boolean;
+  /** Of the hooks of `inferscope run`: whether it is a first call of its sizes; null: somebody else's mark. */
+  hook: 'first' | 'hook' | null;
 }
 
 export type StageNameReader = (name: string) => StageName;
@@ -32,6 +34,23 @@ export function stageNameReader(own: readonly StageNameRule[] = []): StageNameRe
   };
 }
 
+/**
+ * Reads the names of all ranges of a capture. A first call that hooks saw (compilation, planning, allocation) is warm-up
+ * where the capture has other calls of its kind; what a program does only once is a step.
+ */
+export function readStageNames(
+  names: readonly { code: number; text: string }[],
+  own: readonly StageNameRule[] | undefined,
+): (code: number) => StageName {
+  const read = stageNameReader(own);
+  const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
+  const usual = new Set([...labels.values()].flatMap(({ kind, hook }) => (hook === 'hook' ? [kind] : [])));
+  for (const label of labels.values())
+    if (label.hook === 'first' && usual.has(label.kind)) label.warmup = true;
+  const unnamed = read('');
+  return (code) => labels.get(code) ?? unnamed;
+}
+
 function fields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
   const number = (key: string) => (groups[key] === undefined ? null : Number(groups[key]));
   const kind = (groups['kind']?.toLowerCase() as StageKind | undefined) ?? ruleKind;
@@ -45,6 +64,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
     context_tokens_sum: number('context_tokens_sum'),
     // Our own workloads number the repeats before the measured ones −1, −2, …
     warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
+    hook: (groups['hook'] as 'first' | 'hook' | undefined) ?? null,
   };
   const context = number('context_requests');
   const generation = number('generation_requests');

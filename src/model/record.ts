@@ -48,6 +48,14 @@ export const stageLineSchema = z.object({
   new_tokens: z.number().int().nullable(),
   context_tokens_sum: z.number().int().nullable(),
   warmup: z.boolean(),
+  marked_by: z
+    .enum(['program', 'hooks'])
+    .default('program')
+    .describe('hooks: seen from outside by the hooks of `inferscope run`, in a program that marks nothing.'),
+  first_of_shape: z
+    .boolean()
+    .default(false)
+    .describe('Hooks: a first call of its model, kind and sizes, which may compile, plan and allocate.'),
   device_dur_ns: z
     .number()
     .nullable()

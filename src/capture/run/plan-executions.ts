@@ -4,7 +4,7 @@ import process from 'node:process';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import type { Execution } from '../../model/manifest.js';
-import { evaluatorVariable } from '../../model/outer-run.js';
+import { evaluatorVariable, hooksVariable } from '../../model/outer-run.js';
 import { requireNcu } from '../tools/ncu.js';
 import { requireNsys } from '../tools/nsys.js';
 import { hotKernels } from './hot-kernels.js';
@@ -54,18 +54,18 @@ export async function planExecutions(options: RunOptions): Promise<PlannedExecut
 
 const plans = { none: planClean, nsys: planNsys, torch: planTorch, ncu: planNcu };
 
-function planClean(): PlannedExecution {
+function planClean({ hooks }: RunOptions): PlannedExecution {
   return {
     execution_id: 'clean',
     purpose: 'clean',
     tool: null,
     kinds: ownFiles,
     graceMs: programGraceMs,
-    prepare: async () => ({ prefix: [], environment: { [evaluatorVariable]: 'none' }, bounds: null }),
+    prepare: async () => ({ prefix: [], environment: withProbe('none', hooks), bounds: null }),
   };
 }
 
-async function planNsys({ nsys: asked }: RunOptions): Promise<PlannedExecution> {
+async function planNsys({ nsys: asked, hooks }: RunOptions): Promise<PlannedExecution> {
   const { path, version } = await requireNsys('run --evaluator nsys');
   return {
     execution_id: 'nsys',
@@ -75,7 +75,7 @@ async function planNsys({ nsys: asked }: RunOptions): Promise<PlannedExecution> 
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
       prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked)],
-      environment: { ...withProbe('nsys'), ...nsysEnvironment(asked) },
+      environment: { ...withProbe('nsys', hooks), ...nsysEnvironment(asked) },
       bounds: rangeWords(asked.captureRange),
     }),
   };
@@ -101,7 +101,7 @@ async function planNcu(options: RunOptions): Promise<PlannedExecution> {
         options.ncu.kernel === null ? (options.kernels ?? (await hotIn(earlier, options))) : null;
       return {
         prefix: [path, ...ncuArguments(join(folder, 'ncu'), options.ncu, choice)],
-        environment: withProbe('ncu'),
+        environment: withProbe('ncu', options.hooks),
         bounds: ncuBounds(options.ncu, choice),
       };
     },
@@ -115,9 +115,10 @@ async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
   return hotKernels(path, report.path);
 }
 
-/** Its sitecustomize.py runs first in every Python process below: the torch probe, and the marks in vLLM's workers. */
-function withProbe(evaluator: string): Record<string, string> {
+/** Its sitecustomize.py runs first in every Python process below: the torch probe, and the marks of steps. */
+function withProbe(evaluator: string, hooks: boolean): Record<string, string> {
   return {
+    ...(hooks ? {} : { [hooksVariable]: 'off' }),
     PYTHONPATH: [probeFolder(), process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
     [evaluatorVariable]: evaluator,
   };
@@ -143,7 +144,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
     prepare: async (folder) => ({
       prefix: [],
       environment: {
-        ...withProbe('torch'),
+        ...withProbe('torch', options.hooks),
         INFERSCOPE_TORCH_TRACE: folder,
         INFERSCOPE_TORCH_OPTIONS: JSON.stringify({ ...ownTorchOptions(), ...options.torch }),
       },

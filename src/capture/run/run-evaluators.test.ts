@@ -24,6 +24,7 @@ function options(command: string[], change: Partial<RunOptions> = {}): RunOption
     command,
     evaluators: ['none'],
     gemmLog: false,
+    hooks: true,
     nsys: { trace: [], captureRange: null, args: [] },
     ncu: { set: 'full', launchCount: 1, kernel: null, nvtx: [], profilerApi: false, args: [] },
     torch: { shapes: true, memory: false, stack: false, flops: false },

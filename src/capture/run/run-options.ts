@@ -50,6 +50,8 @@ export interface RunOptions {
   evaluators: Evaluator[];
   /** One more execution with the cuBLAS and cuBLASLt logs on. */
   gemmLog: boolean;
+  /** Stages of programs on transformers that mark nothing (python/inferscope_probe/inferscope_hooks.py). */
+  hooks: boolean;
   nsys: NsysOptions;
   ncu: NcuOptions;
   torch: TorchOptions;

@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { stageNameReader } from '../stage-names.js';
+import { readStageNames } from '../stage-names.js';
 import { sweepDevices } from './devices.js';
 import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
@@ -136,10 +136,7 @@ async function stageNames(workbench: Workbench, context: ImportContext) {
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text FROM trace_names SEMI JOIN trace_ranges r ON r.name = code',
   );
-  const read = stageNameReader(context.stageNames);
-  const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
-  const unnamed = read('');
-  return (code: number) => labels.get(code) ?? unnamed;
+  return readStageNames(names, context.stageNames);
 }
 
 async function callCodes(

@@ -3,7 +3,7 @@ import { stageKinds } from '../../../model/record.js';
 import type { TableName } from '../../../model/tables.js';
 import type { HeldColumns, HeldPart, HeldWriter, Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
-import { stageNameReader } from '../../stage-names.js';
+import { readStageNames } from '../../stage-names.js';
 import { isLaunch, nothingImpossible } from '../impossible.js';
 import { attributionIssues } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
@@ -45,14 +45,14 @@ export async function attributeHeld(
   tables.kernels.add(part('kernels', { events: real.kernels.events, names, labels }));
   tables.copies.add(part('copies', { events: real.copies.events, names }));
 
-  const read = stageNameReader(context.stageNames);
+  const marks = [...new Set(trace.ranges.shapes['name'])].map((code) => ({ code, text: names[code] ?? '' }));
   const waits = [...new Set(calls.shapes['name'])].filter(
     (code) => !Number.isNaN(code) && isSynchronizing(names[code]!),
   );
   const { host, counts, stages, places } = sweepHeldHost(
     trace.ranges,
     calls,
-    cached((code) => read(names[code] ?? '')),
+    readStageNames(marks, context.stageNames),
     new Set(waits),
   );
   proceed(0.25);
@@ -124,12 +124,4 @@ async function namesByCode(workbench: Workbench): Promise<string[]> {
   ))
     names[code] = text;
   return names;
-}
-
-function cached<T>(of: (code: number) => T): (code: number) => T {
-  const known = new Map<number, T>();
-  return (code) => {
-    if (!known.has(code)) known.set(code, of(code));
-    return known.get(code)!;
-  };
 }

@@ -1,0 +1,59 @@
+"""What a call of a model is, prefill or decode, by the shapes of its query and its cache. Needs no torch."""
+
+from typing import Any, Optional, Tuple
+
+# Caches whose length is a shape; the others (static ones) count on the device, so their tokens are counted here.
+_DYNAMIC = frozenset(("DynamicCache", "OffloadedCache", "QuantizedCache", "QuantoQuantizedCache", "HQQQuantizedCache"))
+# A query after the first decode step that is no longer than this is a verification of drafts, not a chunk of a prompt.
+_MOST_DRAFTS = 16
+
+
+class Sequence:
+    """A call of generate, or in a loop of the program's own what follows a prefill."""
+
+    def __init__(self, iteration: int, speculative: bool = False) -> None:
+        self.iteration, self.speculative = iteration, speculative
+        self.steps = {"prefill": 0, "decode": 0}
+        self.batch = self.tokens = 0
+        # Tokens put into a cache that does not say how long it is.
+        self.counted = 0
+
+    def took(self, batch: int, length: int, past: int) -> None:
+        self.batch, self.tokens, self.counted = batch, length, past + length
+
+
+def place(
+    sequence: Optional[Sequence], batch: int, length: int, cache: Any, encoded: bool, generating: bool
+) -> Tuple[str, bool, int]:
+    """What a call with a query of `length` tokens is. -> (kind, whether a sequence begins, tokens in the cache before it)
+
+    `encoded`: a decoder behind an encoder that ran; `generating`: inside generate, which begins its sequence itself.
+    """
+    said = _length(cache)
+    counted = 0 if sequence is None or (encoded and sequence.steps["decode"] == 0) else sequence.counted
+    past = counted if said is None else said
+    fresh = sequence is None or sequence.steps["prefill"] == 0
+    # The whole prefix again for one more token: a decode step of a loop without a cache.
+    again = not fresh and cache is None and batch == sequence.batch and length == sequence.tokens + 1  # type: ignore[union-attr]
+    drafts = sequence is not None and (sequence.speculative or (sequence.steps["decode"] > 0 and length <= _MOST_DRAFTS))
+    if encoded:
+        decodes = length == 1 or past > 0 or again
+    elif fresh:
+        decodes = past > 0 and length == 1 and not generating
+    elif past == 0 or (said is None and length > 1 and not generating):
+        decodes = again
+    else:
+        decodes = length == 1 or drafts
+    begins = not decodes and not generating and not encoded and (past == 0 or said is None)
+    return "decode" if decodes else "prefill", begins, (said or 0) if begins else past
+
+
+def _length(cache: Any) -> Optional[int]:
+    """Tokens in a cache, where it is known without asking the device."""
+    if cache is None:
+        return 0
+    if isinstance(cache, tuple):
+        return int(cache[0][0].shape[-2]) if cache else 0
+    cache = getattr(cache, "self_attention_cache", cache)
+    length = cache.get_seq_length() if type(cache).__name__ in _DYNAMIC else None
+    return length if type(length) is int else None

@@ -1,0 +1,158 @@
+"""Hooks in programs on transformers that mark nothing: their stages, and that the programs do not notice."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROBE = HERE.parents[1] / "python" / "inferscope_probe"
+
+
+PROGRAMS = (
+    "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
+    "training", "raises", "own_record", "fault",
+)
+
+
+def start(hooks, folder):
+    environment = dict(
+        os.environ, PYTHONPATH=str(PROBE), INFERSCOPE_EVALUATOR="none", INFERSCOPE_HOOKS=hooks,
+        INFERSCOPE_RECORD=os.path.join(folder, "record-%s.jsonl" % hooks),
+    )
+    return subprocess.Popen(
+        [sys.executable, str(HERE / "hooks_program.py"), *PROGRAMS], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def recorded(folder, hooks):
+    """-> record lines by pid"""
+    path, found = Path(folder, "record-%s.jsonl" % hooks), {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        read = json.loads(line)
+        found.setdefault(read["pid"], []).append(read)
+    return found
+
+
+def steps(lines):
+    """(kind, iteration, step, batch, new tokens, context) of prefill and decode."""
+    sizes = ("kind", "iteration", "step", "batch_size", "new_tokens", "context_tokens_sum")
+    return [tuple(line[size] for size in sizes) for line in lines if line["type"] == "stage" and line["kind"] != "load"]
+
+
+def generation(iteration, batch, length, decodes=4):
+    """As generate does: the prompt, then one token a step, each attending to all before it and itself."""
+    prefill = ("prefill", iteration, 0, batch, batch * length, batch * length)
+    return [prefill] + [("decode", iteration, step, batch, batch, batch * (length + 1 + step)) for step in range(decodes)]
+
+
+class HooksTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            running = {hooks: start(hooks, folder) for hooks in ("on", "off")}
+            cls.done = {hooks: json.loads(process.communicate(timeout=900)[0]) for hooks, process in running.items()}
+            cls.lines = {hooks: recorded(folder, hooks) for hooks in running}
+
+    def of(self, what, hooks="on"):
+        """-> (the finished program, its record lines)"""
+        done = self.done[hooks][what]
+        return done, self.lines[hooks].get(done["pid"], [])
+
+    def same(self, what, expected, code=0):
+        """The program's output with hooks is the one without, and its stages are those expected. -> record lines"""
+        (done, lines), (without, none) = self.of(what), self.of(what, "off")
+        self.assertEqual((done["stdout"], done["code"]), (without["stdout"], without["code"]), done["stderr"])
+        self.assertEqual(done["code"], code, done["stderr"])
+        self.assertNotIn("inferscope:", done["stderr"])
+        self.assertEqual(none, [])
+        self.assertEqual(steps(lines), expected)
+        self.assertTrue(all(line["marked_by"] == "hooks" for line in lines if line["type"] == "stage"))
+        return lines
+
+    def test_dense(self):
+        calls = generation(0, 2, 7) + generation(1, 2, 7) + generation(2, 1, 3)
+        lines = self.same("dense", calls + [("prefill", 3, 0, 1, 4, 4)])
+        first = [line["first_of_shape"] for line in lines if line["type"] == "stage"]
+        self.assertEqual(first, [True, True] + [False] * 8 + [True, True] + [False] * 3 + [True])
+        self.assertEqual([line["type"] for line in lines if line["type"] != "stage"], ["clock", "model", "clock", "clock"])
+        model = next(line for line in lines if line["type"] == "model")
+        self.assertEqual((model["config"]["hidden_size"], model["dtype"], model["quantization"]), (32, "float32", None))
+        stages = [line for line in lines if line["type"] == "stage"]
+        self.assertTrue(all(a["end_ns"] <= b["t_ns"] for a, b in zip(stages, stages[1:])))
+
+    def test_mixture_of_experts(self):
+        lines = self.same("moe", generation(0, 2, 7))
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["num_local_experts"], 4)
+
+    def test_encoder_and_decoder(self):
+        decodes = [("decode", 0, step, 2, 2, 2 * (1 + step)) for step in range(5)]
+        lines = self.same("t5", [("prefill", 0, 0, 2, 14, 14)] + decodes)
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["model_type"], "t5")
+
+    def test_static_cache(self):
+        self.same("static", generation(0, 2, 7))
+
+    def test_static_cache_in_a_loop(self):
+        self.same("static_loop", generation(0, 1, 6, 2) + generation(1, 1, 6, 2))
+
+    def test_assisted(self):
+        lines = self.of("assisted")[1]
+        found = steps(lines)
+        self.same("assisted", found)
+        # The first drafts are verified with the prompt.
+        self.assertEqual((found[0][0], found[0][4] > 7), ("prefill", True))
+        verified = found[1:]
+        self.assertEqual([(kind, batch, step) for kind, _, step, batch, _, _ in verified], [("decode", 1, n) for n in range(len(verified))])
+        self.assertTrue(any(new > 1 for _, _, _, _, new, _ in verified))
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["num_hidden_layers"], 2)
+
+    def test_loop_with_a_chunk(self):
+        self.same("loop", [
+            ("prefill", 0, 0, 2, 12, 12), ("prefill", 0, 1, 2, 8, 20), ("decode", 0, 0, 2, 2, 22), ("decode", 0, 1, 2, 2, 24),
+        ])
+
+    def test_without_a_cache(self):
+        decodes = [("decode", 0, step, 1, 5 + step, 5 + step) for step in range(4)]
+        self.same("no_cache", [("prefill", 0, 0, 1, 4, 4)] + decodes)
+
+    def test_compiled(self):
+        lines = self.same("compiled", generation(0, 1, 7))
+        decodes = [line for line in lines if line.get("kind") == "decode"]
+        self.assertEqual([line["first_of_shape"] for line in decodes], [True, True, True, False])
+
+    def test_compiled_as_a_whole(self):
+        self.same("compiled_whole", [("prefill", 0, 0, 2, 12, 12), ("prefill", 1, 0, 2, 12, 12)])
+
+    def test_load(self):
+        lines = self.same("load", generation(0, 1, 3))
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["dtype"], "bfloat16")
+        self.assertEqual([line["kind"] for line in lines if line["type"] == "stage"][0], "load")
+
+    def test_training_has_no_stages(self):
+        self.same("training", [])
+
+    def test_exceptions_pass(self):
+        lines = self.same("raises", [("prefill", 0, 0, 1, 3, 3)] + generation(1, 1, 3) + [("prefill", 2, 0, 1, 3, 3)], code=1)
+        self.assertEqual(len([line for line in lines if line["type"] == "model"]), 1)
+        self.assertIn("IndexError", self.of("raises")[0]["stderr"])
+
+    def test_programs_that_record_themselves_win(self):
+        lines = self.of("own_record")[1]
+        self.assertEqual(steps(lines), [("prefill", 0, 0, 1, 4, 4)])
+        self.assertNotIn("marked_by", next(line for line in lines if line["type"] == "stage"))
+
+    def test_a_fault_of_a_hook_is_one_line(self):
+        done, lines = self.of("fault")
+        self.assertEqual((done["code"], done["stdout"]), (0, self.of("dense", "off")[0]["stdout"]), done["stderr"])
+        said = [line for line in done["stderr"].splitlines() if line.startswith("inferscope:")]
+        self.assertEqual((len(said), steps(lines)), (1, []), said)
+
+
+if __name__ == "__main__":
+    unittest.main()
