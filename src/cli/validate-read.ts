@@ -77,10 +77,8 @@ function noFile(source: string): InferscopeError {
 }
 
 async function profileOfSession(selector: string): Promise<ProfileFields> {
-  const [session, { analyzeMemory }] = await Promise.all([
-    openSession(selector, undefined, memoryProfiles),
-    import('../facts/memory-profile/memory.js'),
-  ]);
+  const session = await openSession(selector, undefined, memoryProfiles);
+  const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
   return profileFieldsSchema.parse((await analyzeMemory(session)).data.profile);
 }
 

@@ -47,7 +47,7 @@ async function explained(id: string, variant: Variant): Promise<ExplainResult> {
 
 function timingOf(id: string): Timing | null {
   const path = join(captures, 'timings.json');
-  if (!existsSync(path)) return null;
+  if (!ours && !existsSync(path)) return null;
   const { timings } = JSON.parse(readFileSync(path, 'utf8')) as { timings: Timing[] };
   return timings.find(({ fault }) => fault === id) ?? null;
 }
@@ -64,11 +64,13 @@ function details(row: Row, documents: Record<Variant, ExplainResult>): string {
   return [`\n${row.id}`, ...lines].join('\n');
 }
 
+const ours = captures === 'test/fixtures/diagnosis';
+
+/** Another folder of captures may hold some of them; ours holds all, and a missing one fails. */
 const captured = faults.filter(
   ({ id }) =>
     (only === undefined || only.split(',').includes(id)) &&
-    existsSync(archiveOf(id, 'fault')) &&
-    existsSync(archiveOf(id, 'fixed')),
+    (ours || (existsSync(archiveOf(id, 'fault')) && existsSync(archiveOf(id, 'fixed')))),
 );
 
 test('the median of 12 has the 3rd and the 10th value as its 95 % interval', () => {
@@ -78,7 +80,7 @@ test('the median of 12 has the 3rd and the 10th value as its 95 % interval', () 
   expect(medianOf([1, 2, 3, 4, 5])).toEqual({ median: 3, low: 1, high: 5 });
 });
 
-describe.runIf(captured.length > 0)('planted faults, as captured on an H200 and an H100', () => {
+describe('planted faults, as captured on an H200 and an H100', () => {
   test('the planted fault is the first finding, its twin is free of it, and the gain is as expected', async () => {
     // 48 sessions: a quarter of a minute on two cores that are free.
     const rows: Row[] = [];
@@ -100,13 +102,9 @@ describe.runIf(captured.length > 0)('planted faults, as captured on an H200 and 
     const text = `${tableOf(rows)}\n\n${sentenceOf(score)}`;
     if (tableFile) writeFileSync(tableFile, [text, ...notes].join('\n'));
     if (update) writeTable(text);
-    if (
-      only !== undefined ||
-      captures !== 'test/fixtures/diagnosis' ||
-      !existsSync(join(captures, 'timings.json'))
-    )
-      return;
-    expect(score.faults).toBeGreaterThanOrEqual(12);
+    expect(rows.length).toBeGreaterThan(0);
+    if (only !== undefined || !ours) return;
+    expect(rows.length).toBe(faults.length);
     expect(score.first / score.faults, text).toBeGreaterThanOrEqual(11 / 12);
     expect(score.false_alarms + (score.faults - score.free_twins), text).toBeLessThanOrEqual(1);
     expect(score.median_error, text).toBeLessThanOrEqual(0.15);

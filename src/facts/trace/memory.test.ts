@@ -41,7 +41,7 @@ test('an H200 under torch with profile_memory: peaks are those of the raw events
   const of = { id: 'memory', kind: 'import', title: 'memory', started_at: '' };
   const view = capturesView({ session: of, trace, counters: null, gemms: null });
   const page = pageOfView(view, { clientScript: '' });
-  expect(page).toContain('data-chart="trace_memory"');
+  expect(page).toContain('data-chart="lines"');
   expect(page).toContain('Operators by memory allocated by their own code');
 });
 
