@@ -146,7 +146,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
       summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
       card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
-      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and is idle/],
+      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and idle/],
       compare: [terminalView(compareView(compared), { width: 80, level: 2 }), /^ +Decode step: ([\d.]+) ms/m],
       analyze: [answer.answer, /takes ([\d.]+) ms/],
     } satisfies Record<string, [string, RegExp]>;
@@ -169,7 +169,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const page = pageOfView(capturesView(captures), { clientScript: '', explain });
     const answer = await storedAnswer(session, 'Is the GPU idle?');
     const texts = {
-      finding: [explain.data.findings[0]!.title, /idles (\d+) %/],
+      finding: [explain.data.findings[0]!.title, /is idle for (\d+) %/],
       trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /idle for (\d+) %/],
       card: [page, /class="cards".*?idle (\d+)(?:\.\d)? %/s],
       compare: [terminalView(compareView(compared), { width: 80 }), /idle (\d+) % →/],
@@ -184,7 +184,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     expect(first!.id).toBe('launch_bound:decode');
     expect(first!.at_stake_ms! / first!.at_stake_share!).toBeCloseTo(clean_ms, 6);
     expect(first!.gain!.after_ms + first!.gain!.expected_ms).toBeCloseTo(clean_ms, 2);
-    expect(first!.title).toContain(`idles ${Math.round(100 * (1 - busy_ms / clean_ms))} %`);
+    expect(first!.title).toContain(`is idle for ${Math.round(100 * (1 - busy_ms / clean_ms))} %`);
     expect(first!.cause).toContain(`takes ${clean_ms.toFixed(2)} ms, its kernels ${busy_ms.toFixed(2)} ms`);
   });
 });
