@@ -63,6 +63,7 @@ describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dty
     expect(values).toContain('dtype bfloat16: 3');
     expect(values).toContain('tensor_parallel_size 1: 6');
     expect(found.recommendations).toEqual([]);
+    expect(found.total_by_fit).toMatchObject({ fitted: { profiles: 6 }, others: { profiles: 0 } });
   });
 });
 
@@ -90,6 +91,17 @@ it.each([
     for (const bytes of errors.values()) expect(Math.abs(bytes)).toBeLessThan(64 * 2 ** 20);
   },
 );
+
+it('errors of runs that constants were fitted to are told apart from those of the others', () => {
+  const runs = ['llama-2-7b-float16', 'held-out/phi-2-float16', 'held-out/gemma-3-4b-bfloat16'];
+  const found = validateProfiles(
+    runs.map((source) => ({ source, profile: read(source) })),
+    toleranceOf(0.05),
+  );
+  expect(found.profiles.filter(({ fitted }) => fitted).map(({ model }) => model)).toEqual(['llama-2-7b']);
+  expect(found.total_by_fit).toMatchObject({ fitted: { profiles: 1 }, others: { profiles: 2 } });
+  expect(held(read('held-out/phi-2-float16')).total_by_fit).toBeNull();
+});
 
 it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitting', () => {
   const [row] = held(read('held-out/qwen3-4b-bfloat16-graph')).profiles;

@@ -16,6 +16,7 @@ const facts = [
   'input_len',
   'output_len',
   'gpu',
+  'fitted',
   'status',
 ] as const;
 

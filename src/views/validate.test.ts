@@ -46,7 +46,7 @@ test('errors by component and of the total, those above 0 with a sign', () => {
 
 test('profiles, the one beyond the tolerance first, with its reason', () => {
   const { rows } = section('profiles').blocks.find(isTable)!;
-  expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['beyond', '']);
+  expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['fitted beyond', 'fitted']);
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
   expect(bytes).toBe(off.memory_breakdown.total_measured_bytes);
   const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');

@@ -90,6 +90,11 @@ function errorSection(data: Validation): Section {
           ' or ',
           { n: bytes, unit: 'B' },
           ' of a component.',
+          ...(data.total_by_fit
+            ? [
+                " Constants of the calculator were fitted to the fitted runs: only the others' errors are those of a new run.",
+              ]
+            : []),
         ],
       },
       {
@@ -100,6 +105,12 @@ function errorSection(data: Validation): Section {
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
           ...(data.rest ? [{ cells: ['not measured separately', ...errorCells(data.rest)] }] : []),
           { cells: [componentLabels.total, ...errorCells(data.total)] },
+          ...(data.total_by_fit
+            ? [
+                { cells: ['total of fitted runs', ...errorCells(data.total_by_fit.fitted)] },
+                { cells: ['total of other runs', ...errorCells(data.total_by_fit.others)] },
+              ]
+            : []),
         ],
       },
       {
@@ -174,7 +185,12 @@ function profileSection({ profiles }: Validation): Section {
             { n: total.measured_bytes, unit: 'B' },
             { n: total.estimated_bytes, unit: 'B' },
             signedShare(total.error_share),
-            total.within ? '' : { text: 'beyond', tone: 'fault' },
+            [
+              profile.fitted ? 'fitted' : '',
+              ...(total.within
+                ? []
+                : [profile.fitted ? ' ' : '', { text: 'beyond', tone: 'fault' as const }]),
+            ],
           ],
         })),
         brief: 3,

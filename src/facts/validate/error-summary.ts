@@ -34,6 +34,13 @@ export function componentSummaries(profiles: readonly ValidatedProfile[]): Valid
   });
 }
 
+/** Errors of the total on runs that constants were fitted to, apart from those of the others. */
+export function byFit(profiles: readonly ValidatedProfile[]): Validation['total_by_fit'] {
+  const summary = (fitted: boolean) =>
+    errorSummary(profiles.flatMap((one) => (one.total && one.fitted === fitted ? [one.total] : [])));
+  return profiles.some(({ fitted }) => fitted) ? { fitted: summary(true), others: summary(false) } : null;
+}
+
 export function restSummary(profiles: readonly ValidatedProfile[]): Validation['rest'] {
   const rows = profiles.flatMap(({ rest }) => (rest === null ? [] : [rest]));
   return rows.length === 0 ? null : errorSummary(rows);

@@ -41,6 +41,7 @@ export const profileFieldsSchema = z.looseObject({
           max_model_len: z.number().nullish(),
         })
         .nullish(),
+      session_id: z.string().nullish(),
       status: z.string().nullish(),
       where: z.string().nullish(),
       /** Of ours: empty where nothing ran on a GPU. */

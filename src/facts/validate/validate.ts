@@ -1,5 +1,5 @@
 import type { Validation } from '../../model/documents/validate.js';
-import { componentSummaries, errorSummary, restSummary, groupSummaries } from './error-summary.js';
+import { byFit, componentSummaries, errorSummary, restSummary, groupSummaries } from './error-summary.js';
 import type { ProfileFields } from './profile-fields.js';
 import { recommendations } from './recommend.js';
 import { validateProfile, type Tolerance } from './validate-profile.js';
@@ -35,6 +35,7 @@ export function validateProfiles(
       within,
     },
     total: errorSummary(totals),
+    total_by_fit: byFit(compared),
     components: componentSummaries(compared),
     rest: restSummary(compared),
     groups: groupSummaries(compared),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
-export const validateVersion = '1.4';
+export const validateVersion = '1.5';
 
 const comparedSchema = z.object({
   measured_bytes: z.number(),
@@ -25,6 +25,12 @@ export const validatedProfileSchema = z.object({
   input_len: z.number().int().nullable(),
   output_len: z.number().int().nullable(),
   gpu: z.string().nullable(),
+  fitted: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Constants of the calculator were fitted to this run: its error is not that of a new one (1.5).',
+    ),
   status: z
     .enum(['compared', 'rejected', 'skipped'])
     .describe(
@@ -98,6 +104,13 @@ export const validationSchema = z.object({
     within: z.number().int(),
   }),
   total: errorSummarySchema,
+  total_by_fit: z
+    .object({ fitted: errorSummarySchema, others: errorSummarySchema })
+    .nullable()
+    .default(null)
+    .describe(
+      '`total` apart: runs that constants were fitted to, and the others; null where none was (1.5).',
+    ),
   components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
   rest: errorSummarySchema
     .nullable()
