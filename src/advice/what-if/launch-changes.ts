@@ -5,6 +5,7 @@ import {
   idleCauses,
   nodeGapNs,
   slowNodeGapNs,
+  nodesSeen,
   staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
@@ -95,7 +96,7 @@ export function withCudaGraph(state: StageState): Effect {
       ]),
       [
         'launch_latency',
-        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ' (measured on an H200)' : ', measured'}`,
+        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ` (${nodesSeen})` : ', measured'}`,
       ],
       ['synchronization', 'host waits stay'],
       ['host.program', 'long host gaps outside the dispatch of the step stay'],

@@ -23,7 +23,7 @@ const graphNodeNs = 1_500;
 /** The same machine: a decode step on the host's clock less its time between two device events. */
 const stageNs = 27_000;
 
-const seen = 'measured on an H200, torch 2.11, transformers 5.17, 2026-11';
+const seen = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
 /** What is assumed, with whose word each figure is; on the CPU operators cost no launch. */
 export function launchCosts(

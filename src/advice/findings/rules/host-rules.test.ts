@@ -108,7 +108,7 @@ describe('stretches between two launches of a launch-bound step', () => {
     const named = rows.kernels.map((row) => ({ ...row, name: 'void vllm::rms_norm_kernel<c10::Half>' }));
     const { change, gain } = fired(await launchBound.find(await contextOf({ ...rows, kernels: named })));
     expect(change.text).toContain('--enforce-eager');
-    expect(gain!.assumption).toContain('graph nodes on an H200; run inferscope roofline');
+    expect(gain!.assumption).toContain('run inferscope roofline to measure this GPU');
     expect(change.text).toContain('cover the batch');
     const mixed = { ...rows, kernels: named, stages: rows.stages.map((row) => ({ ...row, kind: 'mixed' })) };
     expect(fired(await launchBound.find(await contextOf(mixed))).change.text).toContain(
