@@ -77,6 +77,10 @@ def _silent() -> bool:
     return _broken or _records_itself() or any(name in sys.modules for name in _ENGINES)
 
 
+def _opener() -> Optional[Callable[[str], Close]]:
+    return range_opener() if not _device_times and evaluated() else None
+
+
 def _fails(what: str, error: BaseException) -> None:
     global _broken
     if not _broken:
@@ -183,7 +187,7 @@ def _open(model: Any, args: Any, kwargs: Any, compiled: bool) -> Optional[Close]
     _calls[key] = seen + 1
     if _model.ran(model):
         _tell_model()
-    opener = range_opener() if evaluated() else None
+    opener = _opener()
     name = inferscope_record.hook_name(kind, sequence.iteration, number, first)
     events = _open_events(model, query) if on_gpu and _device_times else None
     new, context = batch * length, batch * (past + length)
@@ -255,7 +259,7 @@ def _watch_load(kind: Any, name: str) -> None:
             return original(*args, **kwargs)
         global _loads
         _loads += 1
-        number, opener = _loads, range_opener() if evaluated() else None
+        number, opener = _loads, _opener()
         close = opener(inferscope_record.mark_name("load", number, 0)) if opener else None
         _thread.busy = True
         start_ns = time.monotonic_ns()
