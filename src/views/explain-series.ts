@@ -10,6 +10,7 @@ import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.
 import { barColor } from '../vocabulary/colours.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
+import { capital } from '../vocabulary/sentence.js';
 
 /** Below this share of the measured time bars are put together. */
 export const smallShare = 0.01;
@@ -140,7 +141,7 @@ export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | '
 /** The same at the begin of a line. */
 export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string {
   const name = stageName(stage);
-  return `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return capital(name);
 }
 
 /** Queries behind the findings, in the order of their numbers from 1: "[sql 3]" is the third. */

@@ -17,6 +17,7 @@ import {
   formatQuantity,
 } from '../../vocabulary/format.js';
 import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
 export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
@@ -155,6 +156,3 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
   const per = stage && stage !== 'outside' ? ` per ${stageLabels[stage] ?? stage}` : '';
   return `. Expected gain: ${formatMs(gain.expected_ms)}${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
 }
-
-const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -14,6 +14,7 @@ import { benchOf } from './session-analyses.js';
 import { minShare } from './stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
 import { formatNumber, formatPercent } from '../../vocabulary/format.js';
+import { uncapital } from '../../vocabulary/sentence.js';
 
 /** With fewer kernels, launching is not the bottleneck. */
 const minKernels = 20;
@@ -149,7 +150,7 @@ async function changeOf(
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {
     kind: 'flag',
-    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${uncapital(own.text)}`,
     example: `${modeSwitch}${attention}  # in a program: ${own.example ?? ''}`,
   };
 }

@@ -1,6 +1,7 @@
 import type { Finding } from '../../model/documents/explain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 export interface Found {
   rule: Pick<Rule, 'id' | 'references'>;
@@ -81,7 +82,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       rule: rule.id,
       severity: severityOf(at_stake_share),
       ...rest,
-      cause: rest.cause.charAt(0).toUpperCase() + rest.cause.slice(1),
+      cause: capital(rest.cause),
       bars,
       at_stake_ms,
       at_stake_share,

@@ -3,6 +3,7 @@ import { servingIssueSql } from './queries/serving-queries.js';
 import type { Evidence } from '../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { servingOf } from './session-analyses.js';
+import { uncapital, withoutEnd } from '../../vocabulary/sentence.js';
 
 type About = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 
@@ -29,7 +30,7 @@ export async function servingDoubt(
     outcome: 'fired',
     findings: [
       doubt({
-        title: `${name}: ${first.text[0]!.toLowerCase()}${first.text.slice(1).replace(/\.$/, '')}`,
+        title: `${name}: ${withoutEnd(uncapital(first.text))}`,
         evidence,
         ...about,
       }),

@@ -5,6 +5,7 @@ import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 /**
  * Whether a difference in time can come from the changes. A different model or device is refused; different lengths and
@@ -20,7 +21,7 @@ export function checkComparable(before: Session, after: Session): Issue[] {
   const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
   const model = otherModel(x, y);
   if (model?.refuse) throw refuse(before, after, model.text, 'Verify a change on the model it was found on.');
-  if (model) warn(`${model.text[0]!.toUpperCase()}${model.text.slice(1)}.`);
+  if (model) warn(`${capital(model.text)}.`);
   const device = otherDevice(a, b);
   if (device !== null)
     throw refuse(
@@ -87,7 +88,7 @@ function otherDevice(a: ManifestData, b: ManifestData): string | null {
 function refuse(before: Session, after: Session, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `sessions ${before.id} and ${after.id} cannot verify a change`,
-    why: `${why[0]!.toUpperCase()}${why.slice(1)}.`,
+    why: `${capital(why)}.`,
     fix,
   });
 }

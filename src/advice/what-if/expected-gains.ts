@@ -5,6 +5,7 @@ import { changed, type StageResult } from './changed.js';
 import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 /** Expected saving of a change per mean instance of a stage, or per token if steps do not get shorter. */
 export interface ExpectedGain {
@@ -55,7 +56,7 @@ function resultOf(state: StageState, word: string): StageResult | null {
 
 const sentence = ({ assumptions }: StageResult): string => {
   const text = assumptions.join('; ');
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return `${capital(text)}.`;
 };
 
 /** Gains of drafts with a `--what-if` change, computed by it; if it cannot, the rule's own gain stays. */

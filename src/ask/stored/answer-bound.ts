@@ -18,8 +18,8 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { capital, withoutEnd } from './words.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface Utilized {
   kind: string;

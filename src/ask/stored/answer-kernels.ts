@@ -19,8 +19,9 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital, overlap, shortened, tokensOf, withoutEnd } from './words.js';
+import { overlap, shortened, tokensOf } from './words.js';
 import { formatCount, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface NamedRow extends Record<string, unknown> {
   name: string;

@@ -11,8 +11,8 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital } from './words.js';
 import { formatBytes, formatGb, formatPercent } from '../../vocabulary/format.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 interface Component {
   component: string;

@@ -1,6 +1,7 @@
 import { changeOf, findingText, ofStage } from './finding-parts.js';
 import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
-import { ended, withoutEnd } from './words.js';
+import { ended } from './words.js';
+import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A subject of rules: their findings, or why there are none. */
 export interface RuleTopic {

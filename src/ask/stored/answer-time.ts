@@ -15,8 +15,8 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { capital } from './words.js';
 import { formatFigureWithInterval, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
 export function whySlow(facts: StoredFacts): TopicAnswer {
@@ -41,10 +41,7 @@ export function whatToChange(facts: StoredFacts): TopicAnswer {
   const [first, ...rest] = found;
   if (!first) return known(partFrom('findings', noneFound(facts), 0));
   const { change } = first;
-  const direct = partFrom(
-    'findings',
-    `Change first: ${change.text.replace(/[.\s]+$/, '')}${expectedWords(first)}.`,
-  );
+  const direct = partFrom('findings', `Change first: ${withoutEnd(change.text)}${expectedWords(first)}.`);
   return known(direct, [
     findingText(first),
     ...rest.slice(0, 2).flatMap((one) => [findingText(one), changeOf(one)]),

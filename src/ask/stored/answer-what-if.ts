@@ -13,8 +13,8 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { capital, withoutEnd } from './words.js';
 import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 type Stage = WhatIfResult['stages'][number];
 

@@ -2,8 +2,9 @@ import { explainedBars, headlineTime, isProfiled } from '../../model/headline-ti
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
-import { capital, ended, overlap, withoutEnd } from './words.js';
+import { ended, overlap } from './words.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A whole request is about the findings of all its stages. */
 export function ofStage({ question }: StoredFacts, stage: string | null): boolean {
@@ -33,7 +34,7 @@ export function findingText({
 export function changeOf(finding: Finding): StoredPart {
   const { cause, change } = finding;
   return {
-    text: `Why: ${ended(cause)} Change: ${change.text.replace(/[.\s]+$/, '')}${expectedWords(finding)}.`,
+    text: `Why: ${ended(cause)} Change: ${withoutEnd(change.text)}${expectedWords(finding)}.`,
     sql: null,
     from: 'findings',
     rows: 1,

@@ -14,7 +14,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { exampleQuestions, topicsOf } from './topics.js';
-import { withoutEnd } from './words.js';
+import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Parts of one answer; the rest is for explain and sql. */
 const mostParts = 8;

@@ -71,8 +71,4 @@ export function ended(text: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-export const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
-
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 export const shortened = (name: string): string => (name.length > 70 ? `${name.slice(0, 69)}…` : name);

@@ -3,7 +3,7 @@ import { figure, type Figure, missing } from '../../model/figure.js';
 import { batchAnswers } from './batch-answers.js';
 import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
-import { listed, pointWords, unended } from './words.js';
+import { pointWords, unended } from './words.js';
 import {
   formatCount,
   formatFactor,
@@ -12,6 +12,7 @@ import {
   formatNumber,
   formatPercent,
 } from '../../vocabulary/format.js';
+import { capital, listed } from '../../vocabulary/sentence.js';
 
 type Points = readonly BenchPointResult[];
 
@@ -255,5 +256,5 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
     );
   }
   const text = `${parts.join('; ')}.`;
-  return { id: 'bound', question, answer: text.charAt(0).toUpperCase() + text.slice(1), figures };
+  return { id: 'bound', question, answer: capital(text), figures };
 }

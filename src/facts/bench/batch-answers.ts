@@ -2,8 +2,9 @@ import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/docume
 import { figure, type Figure } from '../../model/figure.js';
 import { poorFit, trendOf } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
-import { listed, unended } from './words.js';
+import { unended } from './words.js';
 import { formatCount, formatFactor, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
+import { listed } from '../../vocabulary/sentence.js';
 
 /** A batch is past the knee if doubling it gives less than this factor. */
 export const kneeGain = 1.5;

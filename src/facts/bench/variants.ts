@@ -8,8 +8,9 @@ import {
   realDifferences,
 } from '../difference/ratio-test.js';
 import { referencePoint, unitsOf } from './sweeps.js';
-import { listed, pointWords } from './words.js';
+import { pointWords } from './words.js';
 import { formatFactor, formatNumber } from '../../vocabulary/format.js';
+import { listed } from '../../vocabulary/sentence.js';
 
 type Repeats = NonNullable<BenchPointResult['repeats']>[number];
 

@@ -13,7 +13,3 @@ export const unended = (text: string): string =>
     .trimEnd()
     .replace(/\.+$/, '')
     .replace(/^(?:The|An?|It|There) /, (word) => word.toLowerCase());
-
-/** "a, b and c". */
-export const listed = (words: readonly string[]): string =>
-  words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;

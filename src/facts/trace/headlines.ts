@@ -9,6 +9,7 @@ import {
 } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { instanceWord } from '../../vocabulary/stages.js';
+import { capital, listed } from '../../vocabulary/sentence.js';
 
 type Parts = Pick<
   TraceResult,
@@ -37,8 +38,6 @@ export function isLaunchBound({ idle_share, idle_ns, idle_by_cause, launches }: 
     ns >= launchBound.ofIdle * idle_ns
   );
 }
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Sentences for someone in a hurry: launches against layers, shares of the classes, idle time and its cause (A9). */
 export function headlines(parts: Parts): Headline[] {
@@ -120,11 +119,6 @@ function callOf(idle: Parts['idle'], kind: string, cause: string): string {
   const name = idle.waits.find((wait) => wait.phase === kind && wait.cause === cause)?.api_name;
   const plain = /^(cuda|hip|cu)(Launch|ModuleLaunch)Kernel/;
   return name && cause !== 'host' && !plain.test(name) ? ` (${name})` : '';
-}
-
-/** "a, b and c". */
-function listed(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
 
 function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {

@@ -2,6 +2,7 @@ import type { Operator, Operators, TracePhase } from '../../model/documents/trac
 import { phaseFilter } from './kernels.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 const rowsShown = 60;
 const shapesShown = 4;
@@ -142,7 +143,7 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
     kernels: 'kernels of the operators take longer than the host work around them',
     allocation: 'allocator calls take longer than the operators and their kernels',
   }[verdict];
-  return `${said[0]!.toUpperCase()}${said.slice(1)} (${parts}).`;
+  return `${capital(said)} (${parts}).`;
 }
 
 /** Enclosing operators and Python frames of some calls, outermost first: one look at the file a level. */

@@ -9,6 +9,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 import { ms } from '../words.js';
 import { formatPercent } from '../../../vocabulary/format.js';
+import { withoutEnd } from '../../../vocabulary/sentence.js';
 
 /** Half width of the 95 % interval as a share of the mean: smaller changes cannot be distinguished from noise. */
 const wide = 0.1;
@@ -46,7 +47,7 @@ export const fewRepeats: Rule = {
       const [worst] = varying;
       const title = worst
         ? `High variance: ${worst.point === null ? '' : `at ${worst.point} `}${worst.text}`
-        : `Too few launches: ${single[0]!.text.replace(/\.$/, '')}`;
+        : `Too few launches: ${withoutEnd(single[0]!.text)}`;
       const points = varying.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),

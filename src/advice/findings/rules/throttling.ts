@@ -7,6 +7,7 @@ import { clocksSql, throttledSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent } from '../../../vocabulary/format.js';
+import { capital, withoutEnd } from '../../../vocabulary/sentence.js';
 
 /** Share of the time: less may be a single sample at the edge of a load. */
 const minShare = 0.02;
@@ -63,7 +64,7 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
       ? share.reason.text
       : `the clocks of ${scope} were throttled for ${formatPercent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
-  return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
+  return `${withoutEnd(held)}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
 }
 
 async function ofDevice(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
@@ -82,7 +83,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz during that time`;
   const { evidence } = await context.evidence(throttledSql(scope), () => text);
   const common = {
-    cause: `${why[0]!.toUpperCase()}${why.slice(1)} throttled the clocks of ${scope}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
+    cause: `${capital(why)} throttled the clocks of ${scope}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
     change: changeOf(worst!.reason),
     evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then repeat the run',

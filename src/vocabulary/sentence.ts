@@ -1,0 +1,11 @@
+/** Pieces of sentences; what they say is their callers'. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const uncapital = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** Without full stops and spaces at its end. */
+export const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
+
+/** "a, b and c". */
+export const listed = (words: readonly string[]): string =>
+  words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
