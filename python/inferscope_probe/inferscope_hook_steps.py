@@ -2,7 +2,7 @@
 
 from typing import Any, Optional, Tuple
 
-# Caches whose length is a shape; the others (static ones) count on the device, so their tokens are counted here.
+# Caches with a length that is a shape; the others (static ones) count on the device, so their tokens are counted here.
 _DYNAMIC = frozenset(("DynamicCache", "OffloadedCache", "QuantizedCache", "QuantoQuantizedCache", "HQQQuantizedCache"))
 # A query after the first decode step that is no longer than this is a verification of drafts, not a chunk of a prompt.
 _MOST_DRAFTS = 16

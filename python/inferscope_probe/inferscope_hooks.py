@@ -285,7 +285,7 @@ def _open_events(model: Any, query: Any) -> Optional[Tuple[Any, Any, Any]]:
 
 
 def _flush(wait: bool = False) -> None:
-    """Writes the steps whose events are complete, in order; with `wait` all."""
+    """Writes, in order, the steps with complete events; with `wait` all steps."""
     global _flushed_ns
     if _records_itself():
         _pending.clear()
