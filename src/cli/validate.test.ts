@@ -92,7 +92,7 @@ it.each([
   },
 );
 
-it('errors of runs that constants were fitted to are told apart from those of the others', () => {
+it('reports errors of runs that constants were fitted to apart from the others', () => {
   const runs = ['llama-2-7b-float16', 'held-out/phi-2-float16', 'held-out/gemma-3-4b-bfloat16'];
   const found = validateProfiles(
     runs.map((source) => ({ source, profile: read(source) })),
