@@ -1,6 +1,6 @@
 """Measures all-reduce between the GPUs of this machine: python inferscope_allreduce.py ORDER.json
 
-Reads a KernelOrder (src/model/kernels.ts) whose cases are all all-reduce {bytes, ranks}, starts a process a rank (NCCL;
+Reads a KernelOrder (src/model/kernels.ts) with all-reduce cases {bytes, ranks} only, starts one process per rank (NCCL;
 gloo on the CPU) and writes `microbenchmark` lines: a sample is the longest of all ranks for one reduction of `bytes` bytes,
 in place, by events of each rank's device. A batch is enqueued behind a spinning kernel and one reduction that is not timed,
 so that neither the host nor ranks that begin apart are measured. stdout, signals and outcomes are as of inferscope_kernels.
@@ -45,9 +45,9 @@ class Rank:
 
     def agree(self, value: float) -> float:
         """The largest of all ranks."""
-        told = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
-        self.dist.all_reduce(told, op=self.dist.ReduceOp.MAX)
-        return float(told.item())
+        longest = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
+        self.dist.all_reduce(longest, op=self.dist.ReduceOp.MAX)
+        return float(longest.item())
 
     def wait(self) -> None:
         if self.gpu:
@@ -59,7 +59,7 @@ class Rank:
         from inferscope_kernel_timing import Samples
 
         samples = Samples("events" if self.gpu else "host", 1)
-        told: Dict[str, Any] = dict(outcome="measured", text=None, max_error=None)
+        fields: Dict[str, Any] = dict(outcome="measured", text=None, max_error=None)
         fault: Optional[Fault] = None
         # What may fail on one rank alone, before any of them waits for another.
         try:
@@ -70,13 +70,13 @@ class Rank:
             first = source(max(1, int(spec["params"]["bytes"]) // source.dtype.itemsize))
             data = first.clone()
         except Unsupported as error:
-            return dict(told, outcome="unsupported", text=str(error), **_fields(samples))
+            return dict(fields, outcome="unsupported", text=str(error), **_fields(samples))
         except Exception as error:
             fault = Fault(error)
         if self.agree(fault is not None):
             memory = self.agree(fault is not None and fault.memory)
             text = fault.text if fault else "It failed on another rank."
-            return dict(told, outcome="out_of_memory" if memory else "failed", text=text, **_fields(samples))
+            return dict(fields, outcome="out_of_memory" if memory else "failed", text=text, **_fields(samples))
         if self.order["check"]:
             at = spread(data.numel(), 4096, self.device)
             parts = [self.torch.empty(at.numel(), dtype=self.torch.float64, device=self.device) for _ in range(self.world)]
@@ -84,14 +84,14 @@ class Rank:
             self.dist.all_reduce(data)
             want = sum(parts)
             error = self.agree(float((data[at].double() - want).abs().max()) / (float(want.abs().max()) or 1.0))
-            told["max_error"] = error if error == error else None
+            fields["max_error"] = error if error == error else None
             if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes wrap around
-                told.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
+                fields.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
         self._take(samples, data, first)
         if self.stopping and len(samples.ns) < self.order["runs"]:
-            told.update(outcome="stopped", text="Stopped after %d of %d runs." % (len(samples.ns), self.order["runs"]))
+            fields.update(outcome="stopped", text="Stopped after %d of %d runs." % (len(samples.ns), self.order["runs"]))
             samples.ns = []
-        return dict(told, **_fields(samples))
+        return dict(fields, **_fields(samples))
 
     def _take(self, samples: Any, data: Any, first: Any) -> None:
         batch = self._on_device if self.gpu else self._on_host
@@ -153,8 +153,8 @@ def _fields(samples: Any) -> Dict[str, Any]:
 def _work(
     rank: int, world: int, order: Dict[str, Any], cases: List[Dict[str, Any]], gpu: bool, meet: str, stop: Any, out: Any
 ) -> None:
-    """A rank's process. Rank 0 tells: ("begin", case, None), ("end", case, fields)."""
-    # The parent is told to stop, and tells the ranks, which end together.
+    """A rank's process. Rank 0 reports: ("begin", case, None), ("end", case, fields)."""
+    # The parent receives the stop signal and stops all ranks together.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.environ.pop("INFERSCOPE_RECORD", None)

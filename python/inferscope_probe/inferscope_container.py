@@ -108,14 +108,14 @@ def read(path: str) -> str:
 
 def follow(folder: str) -> int:
     """Ends with the run, or when nobody reads any more."""
-    told, at = False, 0
+    pid_written, at = False, 0
     path = os.path.join(folder, RECORD)
     while True:
         ended = bool(read(os.path.join(folder, DONE)))
         pid = read(os.path.join(folder, PID))
-        if pid and not told:
+        if pid and not pid_written:
             sys.stdout.write("#pid %s\n" % pid)
-            told = True
+            pid_written = True
         try:
             with open(path, "rb") as file:
                 file.seek(at)

@@ -107,7 +107,7 @@ class Engine:
             self.free()
 
     def _prepare(self, point: Point) -> None:
-        """Builds and warms up a point beside the others; alone where it does not fit."""
+        """Builds and warms up a point with the others in memory; alone where it does not fit."""
         fault = self._attempt(point, self._warm_up)
         if fault is None:
             return
@@ -157,18 +157,18 @@ class Engine:
         """The other ranks wait in a collective that this one will not come to: the run is over."""
         self.group.speak()
         self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
-        fix = "Use a smaller --batch-size, --input-len or model, or more ranks." if fault.memory else "Its log tells more."
+        fix = "Use a smaller --batch-size, --input-len or model, or more ranks." if fault.memory else "Read its log."
         code = "E_OUT_OF_MEMORY" if fault.memory else "E_WORKLOAD_FAILED"
         raise ModelError(code, "rank %d failed at %s" % (self.group.rank, point.name), fault.text, fix)
 
     def _warm_up(self, point: Point) -> None:
         bounds = self.order["warmup"]
         self._keep_peak()
-        beside = self.runner.allocated() - self._weights_bytes
+        outside_point = self.runner.allocated() - self._weights_bytes
         with evaluated_range(mark_name("warmup", self._next_warmup, None)):
             self._warm_until_stable(point, bounds)
         peak = self.runner.peak()
-        point.memory_bytes = None if peak is None else peak - beside
+        point.memory_bytes = None if peak is None else peak - outside_point
 
     def _warm_until_stable(self, point: Point, bounds: Dict[str, Any]) -> None:
         point.decoder = self.runner.decoder(point)

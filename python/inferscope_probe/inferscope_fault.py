@@ -23,5 +23,5 @@ class Fault:
     def __init__(self, error: BaseException) -> None:
         allocator = out_of_memory(error)
         self.memory = allocator is not None
-        told = allocator or error
-        self.text = ("%s: %s" % (type(told).__name__, " ".join(str(told).split())))[:2000]
+        reported = allocator or error
+        self.text = ("%s: %s" % (type(reported).__name__, " ".join(str(reported).split())))[:2000]

@@ -161,7 +161,7 @@ class Runner:
             recorder().device_work(point.name, launch, kind, **sums)
 
     def capture(self, on: bool) -> None:
-        """Tells a profiler of the whole process where the timed repeats are (nsys --capture-range=cudaProfilerApi)."""
+        """Marks the timed repeats for a profiler of the whole process (nsys --capture-range=cudaProfilerApi)."""
         import torch
 
         if self.gpu:
@@ -181,7 +181,7 @@ class Runner:
         return int(torch.cuda.memory_allocated()) if self.gpu else 0
 
     def peak(self) -> Optional[int]:
-        """Most bytes given out since `reset_peak`; None on the CPU, whose allocator does not count."""
+        """Most bytes given out since `reset_peak`; None on the CPU: its allocator does not count."""
         import torch
 
         if not self.gpu:

@@ -20,7 +20,7 @@ from inferscope_ranges import computes_on_cpu, evaluated_range
 from inferscope_record import recorder
 
 CACHE_TIMES = 3
-# Of a GPU whose cache torch does not tell, and of a CPU that does not, bytes.
+# Defaults in bytes where torch (GPU) or the CPU does not report a cache size.
 L2_UNKNOWN = 64 << 20
 LLC_UNKNOWN = 32 << 20
 
@@ -337,18 +337,18 @@ def describe(device: str) -> Dict[str, Any]:
 
     import torch
 
-    told: Dict[str, Any] = dict.fromkeys(("sm_count", "l2_bytes", "memory_bytes", "compute_capability", "driver"))
-    told.update(name=platform.processor() or platform.machine(), device=device, framework="torch %s" % torch.__version__)
+    facts: Dict[str, Any] = dict.fromkeys(("sm_count", "l2_bytes", "memory_bytes", "compute_capability", "driver"))
+    facts.update(name=platform.processor() or platform.machine(), device=device, framework="torch %s" % torch.__version__)
     if device != "cpu":
         seen = torch.cuda.get_device_properties(device)
-        told.update(
+        facts.update(
             name=seen.name,
             sm_count=seen.multi_processor_count,
             l2_bytes=getattr(seen, "L2_cache_size", None) or None,
             memory_bytes=seen.total_memory,
             compute_capability="%d.%d" % (seen.major, seen.minor),
         )
-    return told
+    return facts
 
 
 def check_order(order: Dict[str, Any]) -> None:

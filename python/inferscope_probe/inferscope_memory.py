@@ -60,7 +60,7 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
 
 
 class MemoryWatch:
-    """Tells after each stage what model, KV cache and allocator hold, and the most that was held within the stage."""
+    """Records after each stage what model, KV cache and allocator hold, and the peak within the stage."""
 
     def __init__(self, device: str, snapshot: bool = False) -> None:
         self.gpu, self.snapshot = device != "cpu", snapshot
@@ -125,7 +125,7 @@ class MemoryWatch:
             if most[1] == 0:
                 continue
             device = physical(index)
-            told = {
+            counts = {
                 "allocated": stats.get("allocated_bytes.all.current"),
                 "requested": stats.get("requested_bytes.all.current"),
                 "reserved": stats.get("reserved_bytes.all.current"),
@@ -133,7 +133,7 @@ class MemoryWatch:
                 "max_allocated": most[0],
                 "max_reserved": most[1],
             }
-            for kind, count in told.items():
+            for kind, count in counts.items():
                 if count is not None:
                     recorder().memory("%s:%s" % (kind, stage), int(count), "torch.cuda.memory_stats", device)
             free, total = torch.cuda.mem_get_info(index)

@@ -1,4 +1,4 @@
-"""A benchmark's order and its points, for engines in Python: read, measured in turn, told (src/model/bench.ts).
+"""A benchmark's order and its points, for engines in Python: read, measured in turn, recorded (src/model/bench.ts).
 
 Figures are lines of the record file. Progress is a JSON line each on what was stdout when `claim_stdout` was called;
 everything else that the process or its children print goes to stderr.
@@ -33,7 +33,7 @@ def claim_stdout() -> None:
 
 
 def silence() -> None:
-    """This process tells no progress: it is one of several that do the same, and another one tells."""
+    """Turns progress off here: another process of the group reports it."""
     global _progress_fd
     _progress_fd = -1
 
@@ -115,7 +115,7 @@ def measure_points(
 
     `measure(point, iteration, warmup)` runs one repeat, writes its lines and returns its end to end time in ns.
     `classify(error)` is out_of_memory or failed for an error that ends the point only; None lets it through, after all
-    points that were open are told as failed.
+    open points are recorded as failed.
     """
     bounds = order["warmup"]
     state = {p["point"]: {"outcome": None, "warmups": 0, "stable": False, "done": 0} for p in order["points"]}

@@ -35,7 +35,7 @@ def evaluated() -> bool:
 
 
 def computes_on_cpu() -> None:
-    """Tells the torch probe that there is no GPU to wait for: the CPU was asked for, or there is none."""
+    """Informs the torch probe that there is no GPU to wait for: the CPU was asked for, or there is none."""
     probe = sys.modules.get("inferscope_torch")
     if probe is not None:
         probe.on_cpu()

@@ -200,8 +200,8 @@ class Recorder:
         `samples_ns`: of one operation each; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes, max_error.
         """
         keys = ("case", "kernel", "backend", "dtype", "params", "flops", "bytes")
-        told = {key: case.get(key) for key in keys}
-        told.update(more)
+        fields = {key: case.get(key) for key in keys}
+        fields.update(more)
         self._add(
             "microbenchmark",
             t_ns,
@@ -211,7 +211,7 @@ class Recorder:
             samples_ns=samples_ns,
             method=method,
             per_sample=per_sample,
-            **told,
+            **fields,
         )
 
     def memory(
@@ -224,8 +224,8 @@ class Recorder:
         blocks: Optional[int] = None,
     ) -> None:
         """`point`: baseline, post_warmup, peak or None; `source`: who said so; `blocks`: of an allocation."""
-        told = {} if blocks is None else {"blocks": blocks}
-        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **told)
+        optional = {} if blocks is None else {"blocks": blocks}
+        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **optional)
 
     def cuda_memory(self, point: Optional[str]) -> None:
         """What torch's allocator holds on each device that it has used; peaks where `point` is peak."""

@@ -1,4 +1,4 @@
-"""Main memory of a process, by what Linux tells of it. Standard library only."""
+"""Main memory of a process, as Linux reports it. Standard library only."""
 
 from typing import Optional, Union
 

@@ -1,7 +1,7 @@
-"""Tensor parallelism by transformers' own plan (`tp_plan="auto"`): one process (rank) a GPU, started by torchrun.
+"""Tensor parallelism by transformers' own plan (`tp_plan="auto"`): one process (rank) per GPU, started by torchrun.
 
 All ranks run the same repeats. What they decide by the clock or by a signal is rank 0's decision, or they would wait for
-each other for ever. Rank 0 alone tells times and progress; each tells of its own memory.
+each other for ever. Only rank 0 reports times and progress; each rank reports its own memory.
 """
 
 import json
@@ -39,9 +39,9 @@ class Group:
         import torch
         import torch.distributed
 
-        told = torch.tensor([seconds, float(stopping)], dtype=torch.float64, device=self.device)
-        torch.distributed.broadcast(told, 0)
-        values = told.tolist()
+        shared = torch.tensor([seconds, float(stopping)], dtype=torch.float64, device=self.device)
+        torch.distributed.broadcast(shared, 0)
+        values = shared.tolist()
         return values[0], values[1] > 0
 
     def speak(self) -> None:

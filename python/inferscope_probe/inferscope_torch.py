@@ -6,7 +6,7 @@ captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
   shapes, memory, stack, flops   booleans of torch.profiler (default: shapes)
   capture       "all" (default): from the first use of the device to the end of the process
                 "cudaProfilerApi": between cudaProfilerStart and cudaProfilerStop
-                "range:<prefix>": the first NVTX or record_function range whose name begins so, and its like
+                "range:<prefix>": the first NVTX or record_function range with this name prefix, and its like
   max_seconds   the capture ends after this time (default 120; 0: no limit); torch keeps every event in memory until then
   device        "cpu": do not wait for the GPU
 
@@ -46,7 +46,7 @@ _profile: Any = None
 _owner_pid = 0
 _captures = 0
 _finished = False
-# A program that uses no GPU where there is one is told so; one that uses torch on the CPU on purpose says "device": "cpu".
+# A program that uses no GPU where there is one gets a notice; one that uses torch on the CPU on purpose sets "device": "cpu".
 _waiting_for_gpu = False
 _model = SeenModel()
 _records = record.Recorder()
@@ -227,7 +227,7 @@ def _at_exit() -> None:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
         say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
         # Launchers and tokenizer processes do so too: an issue, decided by who reads all ranks.
-    # An engine of ours tells of itself: two records of one thing would be one too many.
+    # Our own engines record this themselves; a second record would duplicate it.
     if torch is not None and not os.environ.get("INFERSCOPE_EXECUTION_ID"):
         guarded(lambda: _model.record(_records, torch), "recording the model")
         guarded(lambda: _records.cuda_memory("peak"), "reading the memory")

@@ -27,7 +27,7 @@ def watch_profiler_api(torch: Any, start: Action, stop: Action) -> None:
 
 
 def watch_ranges(torch: Any, prefix: str, start: Action, stop: Action) -> None:
-    """Inside the outermost NVTX or record_function ranges whose names begin with `prefix`."""
+    """Inside the outermost NVTX or record_function ranges with names that start with `prefix`."""
     open_ranges: List[str] = []
 
     def opened(name: str) -> None:

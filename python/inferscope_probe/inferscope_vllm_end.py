@@ -73,7 +73,7 @@ def kill(pids: Set[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def watch_from_beside() -> None:
+def watch_from_outside() -> None:
     """Starts a process that ends those below this one when this one was killed and could not do it itself."""
     global _watcher
     if os.path.isdir("/proc"):

@@ -1,4 +1,4 @@
-"""The memory of vLLM's processes for `inferscope memory`: what the workers tell, and what the others hold beside them."""
+"""The memory of vLLM's processes for `inferscope memory`: the workers' reports, and what other processes hold."""
 
 import os
 import sys
@@ -28,13 +28,13 @@ class MemoryOfWorkers:
         return {"worker_extension_cls": EXTENSION}
 
     def ask(self, llm: Any, stage: str) -> None:
-        """Of a vLLM that cannot be asked only the log tells: that is no failure of the run."""
+        """A vLLM that cannot be asked leaves only its log as source: not a failure of the run."""
         try:
-            told: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
+            workers_memory: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
         except Exception as error:
             sys.stderr.write("inferscope: the workers do not tell their memory: %s\n" % error)
             return
-        for worker in told:
+        for worker in workers_memory:
             for kind, count, device, source in worker["lines"]:
                 what, _, detail = kind.partition(":")
                 name = "%s:%s" % (what, stage) + (":" + detail if detail else "")
@@ -42,7 +42,7 @@ class MemoryOfWorkers:
                     "memory", None, rank=worker["rank"], pid=worker["pid"], device=device, kind=name, bytes=count,
                     point=None, source=source,
                 )
-        workers = {worker["pid"] for worker in told}
+        workers = {worker["pid"] for worker in workers_memory}
         for pid in sorted(below(os.getpid()) - workers):
             held = resident("VmRSS", pid)
             if held is not None:

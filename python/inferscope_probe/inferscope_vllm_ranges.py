@@ -1,8 +1,8 @@
 """Stages of vLLM's workers (V1) as ranges for evaluators, in whatever process a worker runs.
 
 vLLM marks its batches only while its own profiler runs, which cannot be together with another one. A batch is named as
-vLLM 0.26 names it where it tells more: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
-The worker also tells of its model, once. Needs no vLLM.
+vLLM 0.26 names it, with more detail: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
+The worker also records its model, once. Needs no vLLM.
 """
 
 import ast
@@ -199,7 +199,7 @@ def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
     in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
     context, generation = [0] * 5, [0] * 5
     for request, count in scheduled.num_scheduled_tokens.items():
-        # Where nobody tells: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
+        # Without a record: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
         first = request in new or (in_prefill(request) if in_prefill else count > 16)
         own = context if first else generation
         keys = computed.get(request, 0) + count
@@ -209,14 +209,14 @@ def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
 
 
 def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
-    """Tokens of each scheduled request whose keys are in the cache already; None where this version does not tell."""
+    """Tokens per scheduled request with keys in the cache already; None where this version does not report them."""
     try:
-        told = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
+        computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
         cached = scheduled.scheduled_cached_reqs
-        told.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
+        computed.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
     except (AttributeError, TypeError, ValueError):
         return None
-    return told if all(request in told for request in scheduled.num_scheduled_tokens) else None
+    return computed if all(request in computed for request in scheduled.num_scheduled_tokens) else None
 
 
 def _finish_trace(_worker: Any) -> None:

@@ -1,7 +1,7 @@
 """One batch in vLLM's engine, stepped as vllm.LLM.generate does it, and its lines of the record. Needs no vLLM.
 
-Every token is stamped on CLOCK_MONOTONIC in this process: V0 and V1 tell different things about a request
-(RequestOutput.metrics), and V1 tells nothing by default.
+Every token is stamped on CLOCK_MONOTONIC in this process: V0 and V1 report different things about a request
+(RequestOutput.metrics), and V1 reports nothing by default.
 """
 
 import time
@@ -14,8 +14,8 @@ _GAUGES = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")  # since 0.9
 
 
 
-def told_ttft(metrics: Any) -> Optional[float]:
-    """TTFT in seconds as the engine itself tells it, of RequestOutput.metrics of either generation; None without.
+def engine_ttft(metrics: Any) -> Optional[float]:
+    """TTFT in seconds as the engine itself reports it, from RequestOutput.metrics of either generation; None without.
 
     V0: RequestMetrics with arrival_time and first_token_time. V1, where it has them: RequestStateStats with
     first_token_latency (arrival at the front end to its first token).
@@ -70,7 +70,7 @@ class Stepped:
         self.last: Dict[str, int] = {}
         self.tokens: Dict[str, int] = {}
         self.steps: List[Tuple[int, int, int]] = []  # begin, end, tokens that came
-        self.told: List[float] = []
+        self.reported_ttft: List[float] = []
 
     def add_step(self, begin_ns: int, end_ns: int, outputs: List[Any]) -> None:
         came = 0
@@ -84,9 +84,9 @@ class Stepped:
             self.last[name] = end_ns
             self.tokens[name] = self.tokens.get(name, 0) + count
             if output.finished:
-                told = told_ttft(getattr(output, "metrics", None))
-                if told is not None:
-                    self.told.append(told)
+                ttft = engine_ttft(getattr(output, "metrics", None))
+                if ttft is not None:
+                    self.reported_ttft.append(ttft)
         if came > 0:
             self.steps.append((begin_ns, end_ns, came))
 

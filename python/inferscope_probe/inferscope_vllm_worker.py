@@ -1,4 +1,4 @@
-"""What a worker of vLLM tells of its own memory. Mixed into its worker class by `worker_extension_cls` (0.7 and later) and
+"""A vLLM worker's report of its own memory. Mixed into its worker class by `worker_extension_cls` (0.7 and later) and
 asked by LLM.collective_rpc, so that it runs in the process that holds the tensors. Needs no vLLM.
 """
 
@@ -53,7 +53,7 @@ def cache_tensors(worker: Any, runner: Any) -> Iterator[Any]:
 
 
 def packed_bytes(model: Any) -> Dict[str, int]:
-    """dtype -> bytes of linear layers whose weight was taken away once a kernel had its own copy of it."""
+    """dtype -> bytes of linear layers that gave up their weight once a kernel had its own copy of it."""
     sums: Dict[str, int] = {}
     for layer in model.modules():
         weight = getattr(layer, "weight", None)
@@ -82,8 +82,8 @@ def resident_bytes(tensors: List[Any]) -> Optional[int]:
         seen.add(at)
         begin = at - at % page
         pages = -(-(at + size - begin) // page)
-        told = (ctypes.c_ubyte * pages)()
-        if mincore(ctypes.c_void_p(begin), ctypes.c_size_t(pages * page), told) != 0:
+        page_states = (ctypes.c_ubyte * pages)()
+        if mincore(ctypes.c_void_p(begin), ctypes.c_size_t(pages * page), page_states) != 0:
             return None
-        total += min(size, sum(one & 1 for one in bytes(told)) * page)
+        total += min(size, sum(one & 1 for one in bytes(page_states)) * page)
     return total

@@ -180,18 +180,18 @@ describe.runIf(process.platform === 'linux')('this machine against lscpu', () =>
       context.skip('lscpu is not installed');
       return;
     }
-    const told = (field: string) => report.find((row) => row.field === `${field}:`)?.data;
-    expect(cpu.logicalCores).toBe(Number(told('CPU(s)')));
-    expect(cpu.sockets).toBe(Number(told('Socket(s)')));
-    expect(cpu.physicalCores).toBe(Number(told('Core(s) per socket')) * Number(told('Socket(s)')));
-    expect(cpu.model).toBe(told('Model name'));
+    const lscpu = (field: string) => report.find((row) => row.field === `${field}:`)?.data;
+    expect(cpu.logicalCores).toBe(Number(lscpu('CPU(s)')));
+    expect(cpu.sockets).toBe(Number(lscpu('Socket(s)')));
+    expect(cpu.physicalCores).toBe(Number(lscpu('Core(s) per socket')) * Number(lscpu('Socket(s)')));
+    expect(cpu.model).toBe(lscpu('Model name'));
     for (const [field, cache] of [
       ['L1d cache', cpu.caches.l1d],
       ['L2 cache', cpu.caches.l2],
       ['L3 cache', cpu.caches.l3],
     ] as const) {
       // lscpu prints "65536 (2 instances)"
-      if (told(field)) expect(cache?.totalBytes).toBe(Number.parseInt(told(field)!, 10));
+      if (lscpu(field)) expect(cache?.totalBytes).toBe(Number.parseInt(lscpu(field)!, 10));
     }
   });
 });

@@ -35,7 +35,7 @@ export interface Cpu {
 }
 
 /**
- * What this machine's CPU is, from /proc and /sys on Linux; elsewhere what Node's `os` tells and a reason for the
+ * What this machine's CPU is, from /proc and /sys on Linux; elsewhere what Node's `os` reports and a reason for the
  * rest. Takes a few milliseconds. `root` other than `/` reads a recorded machine.
  */
 export function detectCpu(root = '/', platform: NodeJS.Platform = process.platform): Cpu {
@@ -99,7 +99,7 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
 
 /** macOS and others: names and counts only; Apple's caches and clocks need sysctl, which is not asked. */
 function detectElsewhere(platform: string): Cpu {
-  const reason = `not read on ${platform}; Linux tells it in /proc and /sys`;
+  const reason = `not read on ${platform}; Linux has it in /proc and /sys`;
   const cpu: Cpu = {
     model: nodeModel(),
     architecture: os.arch(),

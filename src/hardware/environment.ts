@@ -20,7 +20,7 @@ export interface Environment {
 }
 
 /**
- * Facts that make two sessions comparable and nothing that tells whose machine it was: no host name, no user
+ * Facts that make two sessions comparable and nothing that identifies the machine or its owner: no host name, no user
  * name, no path, no environment variable, no serial number.
  */
 export function describeEnvironment(root = '/', platform: NodeJS.Platform = process.platform): Environment {

@@ -132,7 +132,7 @@ describe('data sheets', () => {
     for (const id of ids) expect(id).toMatch(/^(10de|1002):[0-9a-f]{4}$/);
   });
 
-  test('every sheet is whole and says whose word it is', () => {
+  test('every sheet is whole and names its source', () => {
     for (const sheet of gpuSheets) {
       expect(sheet.names.length + (sheet.pciIds?.length ?? 0)).toBeGreaterThan(0);
       expect(sheet.denseTflops.float32).toBeGreaterThan(1);

@@ -51,7 +51,7 @@ function instanceSheet(
     smCount,
     l2Bytes: parent.l2Bytes === null ? null : parent.l2Bytes * l2,
     source: { ...parent.source, document: `${parent.source.document}, MIG ${profile}` },
-    note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${memory * 100} % of the memory of the whole GPU, whose power limit it shares.`,
+    note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${memory * 100} % of the memory of the whole GPU; it shares the power limit.`,
   };
 }
 

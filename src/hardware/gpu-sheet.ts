@@ -6,7 +6,7 @@ export type PeakDType = DType | 'tfloat32';
 export interface GpuSheet {
   /** Device names exactly as NVML / amd-smi / torch.cuda.get_device_name report them. */
   names: readonly string[];
-  /** Names that other products report, too: only the PCI id tells them apart. */
+  /** Names that other products report, too: only the PCI id distinguishes them. */
   sharedNames?: readonly string[];
   /** vendor:device of PCI, e.g. 10de:2335; missing where no public list names it. */
   pciIds?: readonly string[];

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Reads what the kernel tells under /proc and /sys. `root` is `/`, or a folder with recorded files, so that
+ * Reads what the kernel reports under /proc and /sys. `root` is `/`, or a folder with recorded files, so that
  * machines other than this one can be read in tests.
  */
 export interface KernelFiles {

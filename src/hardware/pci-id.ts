@@ -1,7 +1,7 @@
 import { kernelFiles } from './kernel-files.js';
 
 /**
- * vendor:device of a PCI device, e.g. 10de:2335, as Linux tells it; null elsewhere or where the bus is hidden (virtual
+ * vendor:device of a PCI device, e.g. 10de:2335, as Linux reports it; null elsewhere or where the bus is hidden (virtual
  * machines, some containers).
  * @param busId as NVML reports it: 00000000:1B:00.0
  * @param root folder that /sys is below

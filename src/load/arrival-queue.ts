@@ -26,7 +26,7 @@ interface Arrival {
 /**
  * Bytes that were stamped and not yet parsed. They are parsed in the event loop's check phase, which follows the poll
  * phase in which all sockets that are ready were read and stamped, and in slices. The bytes lie one after the other in a
- * slab, and the entries are used again: a chunk leaves nothing for the garbage collector, whose pauses delay stamps.
+ * slab, and the entries are used again: a chunk leaves nothing for the garbage collector: its pauses delay stamps.
  */
 export function arrivalQueue(): ArrivalQueue {
   const entries: Arrival[] = [];

@@ -24,7 +24,7 @@ export interface Origin {
 export interface Connection {
   /** Sends now, or as soon as it is connected. One request at a time. */
   send(request: string, receiver: Receiver): void;
-  /** Closes it; whoever waits is told nothing. */
+  /** Closes it; waiting callers are not notified. */
   destroy(): void;
 }
 

@@ -18,7 +18,7 @@ export interface Exchange {
   first_byte_ns: number | null;
   /** Arrival of each chunk with generated text: when the read of its last byte returned, before anything was parsed. */
   chunk_ns: number[];
-  /** Tokens generated up to and with each chunk, where the server tells with every one; else null. */
+  /** Tokens generated up to and with each chunk, where the server reports it with every chunk; else null. */
   chunk_totals: number[] | null;
   closed_ns: number;
   text: string;
@@ -157,7 +157,7 @@ export function exchange(
   };
 }
 
-/** OpenSSL's own message is a line of its source; its reason stands beside it. */
+/** OpenSSL's own message is a line of its source; the reason is in a field of its own. */
 function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null): string {
   if (error === null) return 'The server closed the connection.';
   if (error.reason !== undefined && error.code !== undefined) return `${error.reason} (${error.code})`;

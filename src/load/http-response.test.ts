@@ -106,7 +106,7 @@ const broken = [
   `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(70_000)}`,
 ];
 
-test('what is no HTTP is told, however it is cut', () => {
+test('invalid HTTP is reported, however it is cut', () => {
   for (const text of broken) {
     expect(() => ours(text, text.length)).toThrow(MalformedResponse);
     expect(() => ours(text, text.length > 1000 ? 1000 : 1)).toThrow(MalformedResponse);

@@ -19,7 +19,7 @@ type State = 'head' | 'length' | 'close' | 'size' | 'extension' | 'chunk' | 'chu
 
 /**
  * Reads the answers of one HTTP/1.1 connection (RFC 9112, sections 2 to 7), one after the other, cut anywhere.
- * By hand, because a token must cost microseconds: bench/load/README.md has what undici costs beside it.
+ * By hand, because a token must cost microseconds: bench/load/README.md compares it with the cost of undici.
  */
 export function responseReader(listener: ResponseListener) {
   let state: State = 'head';
@@ -124,7 +124,7 @@ export function responseReader(listener: ResponseListener) {
             break;
           case 'chunk_end':
             if (bytes[at] !== cr && bytes[at] !== lf)
-              throw new MalformedResponse('a chunk is longer than told');
+              throw new MalformedResponse('a chunk is longer than its stated size');
             if (bytes[at++] === lf) state = 'size';
             break;
           case 'trailer':

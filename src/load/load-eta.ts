@@ -2,7 +2,7 @@
 export interface LoadSize {
   requests: number;
   seconds: number;
-  /** Of a closed loop; null for an open load, whose requests come when they are due. */
+  /** Of a closed loop; null for an open load: its requests come when they are due. */
   users: number | null;
 }
 

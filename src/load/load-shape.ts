@@ -6,7 +6,7 @@ export type LoadShape =
   | { kind: 'constant'; rate_per_s: number }
   /** Independent arrivals: exponential gaps. */
   | { kind: 'poisson'; rate_per_s: number }
-  /** Evenly spaced arrivals whose rate rises (or falls) linearly over the run. */
+  /** Evenly spaced arrivals with a rate that rises (or falls) linearly over the run. */
   | { kind: 'ramp'; from_per_s: number; to_per_s: number }
   /** Arrivals of a recorded trace. */
   | { kind: 'trace'; arrivals_s: readonly number[] };

@@ -179,7 +179,7 @@ test('the verdict names why the client was the limit', () => {
     process_cores: 0.5,
   };
   expect(clientVerdict([well], [0, 0.1, 0.2], 20)).toMatchObject({ bound: false, reasons: [] });
-  // 5 ms late is nothing beside a TTFT of 400 ms, and a quarter of one of 20 ms.
+  // 5 ms late is nothing next to a TTFT of 400 ms, and a quarter of one of 20 ms.
   const late = { ...well, event_loop_delay_p99_ms: 5 };
   expect(clientVerdict([late], [], 400).bound).toBe(false);
   expect(clientVerdict([late], [], 20).reasons).toEqual([

@@ -24,7 +24,7 @@ const words =
  * that many, because decoding random tokens and encoding the text again does not return them.
  */
 export function makePrompt(inputLen: number, random: Random, tokenizer?: PromptTokenizer): Prompt {
-  // A number in front tells prompts apart from the first block of any prefix cache on.
+  // A number in front makes prompts differ from the first block of any prefix cache on.
   const start = Math.floor(random() * 1e9).toString(36);
   if (!tokenizer) return { text: withWords(start, inputLen - 1, random), tokens: null };
   for (let tries = 0; tries < 20; tries++) {

@@ -100,7 +100,7 @@ test('a server that ignores max_tokens is answered in full, and its own count is
   expect(seen!.chunk_ns).toHaveLength(24);
 });
 
-test('a request that hangs ends at its limit, also one whose body is never read', async () => {
+test('a request that hangs ends at its limit, also one with a body that is never read', async () => {
   const target = { ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 };
   const hung = await run(target, {});
   expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });

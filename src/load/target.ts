@@ -42,7 +42,7 @@ export function requestEncoder(target: LoadTarget): (prompt: string, outputToken
   };
 }
 
-/** The body both APIs share: greedy unless told, exactly `outputTokens` where the server knows ignore_eos. */
+/** The body both APIs share: greedy by default, exactly `outputTokens` where the server knows ignore_eos. */
 export function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
   return JSON.stringify({
     model: target.model,

@@ -66,7 +66,7 @@ test('one thread or three send every request once, twice in one process, and lea
       expect(seen.sent_ns!).toBeGreaterThanOrEqual(outcome.begin_ns);
       expect(seen.closed_ns).toBeLessThanOrEqual(outcome.end_ns);
     }
-    // Five rounds of 6 users take 85 ms each: progress was told in between.
+    // Five rounds of 6 users take 85 ms each: progress was reported in between.
     expect(counts.length).toBeGreaterThan(0);
     // The server saw each prompt once, and all threads share its clock.
     const log = await server.log();
@@ -88,9 +88,9 @@ test('users begin together in all threads', async () => {
 
 test('stopping ends all threads and keeps what was seen', async () => {
   const controller = new AbortController();
-  let told = 0;
+  let reports = 0;
   const onProgress = ({ in_flight: flying }: { in_flight: number }) => {
-    if (flying === 6 && ++told === 4) controller.abort();
+    if (flying === 6 && ++reports === 4) controller.abort();
   };
   const { exchanges } = await runLoad(plan(50, 5000), 2, { signal: controller.signal, onProgress }, entry);
   expect(exchanges).toHaveLength(6);

@@ -84,7 +84,7 @@ function startThread(plan: ThreadPlan, entry: string, onProgress: (counts: Point
     worker.on('error', reject);
     worker.on('exit', (code) => reject(new Error(`a thread of the load generator ended with ${code}`)));
   });
-  // Told by whoever awaits the outcome; a thread that ends first must not wait for it.
+  // Reported to whoever awaits the outcome; a thread that ends first must not wait for it.
   outcome.catch(begin);
   post({ type: 'prepare', plan });
   return { post, ready, outcome, terminate: () => worker.terminate() };

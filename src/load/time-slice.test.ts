@@ -11,10 +11,10 @@ test('the kernel says that the thread has slices of 0.1 ms, and its priority is 
   const before = priority();
   const taken = await askForShortSlices();
   expect(priority()).toBe(before);
-  const told = /^se\.slice\s*:\s*(\d+)/m.exec(sched())?.[1];
-  // /proc tells slices since 6.12, where it was built to.
-  if (told !== undefined && (major > 6 || (major === 6 && minor >= 12))) {
+  const slice = /^se\.slice\s*:\s*(\d+)/m.exec(sched())?.[1];
+  // /proc has slices since 6.12, where it was built to.
+  if (slice !== undefined && (major > 6 || (major === 6 && minor >= 12))) {
     expect(taken).toBe(true);
-    expect(Number(told)).toBe(100_000);
+    expect(Number(slice)).toBe(100_000);
   } else if (process.platform !== 'linux') expect(taken).toBe(false);
 });

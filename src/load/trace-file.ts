@@ -56,7 +56,7 @@ function azure(lines: string[], name: string): TracedRequest[] {
   });
 }
 
-/** A number of seconds, or a date whose fraction may have seven digits (.NET ticks). */
+/** A number of seconds, or a date with up to seven digits in its fraction (.NET ticks). */
 function seconds(cell: string): number | null {
   if (cell.trim() !== '' && Number.isFinite(Number(cell))) return Number(cell);
   const [, whole, fraction] = /^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?/.exec(cell.trim()) ?? [];

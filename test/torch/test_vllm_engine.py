@@ -98,11 +98,11 @@ class Metrics(unittest.TestCase):
                   time_in_queue=0.1, finished_time=101.0)
         v1 = Made(num_generation_tokens=3, arrival_time=1.7e9, queued_ts=5.0, scheduled_ts=5.1, first_token_ts=5.3,
                   last_token_ts=6.0, first_token_latency=0.31)
-        self.assertAlmostEqual(steps.told_ttft(v0), 0.25)
-        self.assertEqual(steps.told_ttft(v1), 0.31)
-        self.assertIsNone(steps.told_ttft(None))
-        self.assertIsNone(steps.told_ttft(Made(arrival_time=1.0, first_token_time=None)))
-        self.assertIsNone(steps.told_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
+        self.assertAlmostEqual(steps.engine_ttft(v0), 0.25)
+        self.assertEqual(steps.engine_ttft(v1), 0.31)
+        self.assertIsNone(steps.engine_ttft(None))
+        self.assertIsNone(steps.engine_ttft(Made(arrival_time=1.0, first_token_time=None)))
+        self.assertIsNone(steps.engine_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
 
     def test_kv_usage_by_its_old_and_new_name(self):
         gauge = lambda name, value: Made(name=name, labels={}, value=value)  # noqa: E731
@@ -402,7 +402,7 @@ class Ends(unittest.TestCase):
     def front(self, after):
         program = (
             "import os, subprocess, sys, time\nsys.path.insert(0, %r)\nimport inferscope_vllm_end as end\n"
-            "end.watch_from_beside()\nsubprocess.Popen([sys.executable, '-S', '-c', %r])\n"
+            "end.watch_from_outside()\nsubprocess.Popen([sys.executable, '-S', '-c', %r])\n"
             "while len(end.engine_below(os.getpid())) < 3:\n    time.sleep(0.05)\n"
             "print(*end.engine_below(os.getpid()), flush=True)\n%s" % (str(PROBE), self.child, after)
         )
