@@ -37,7 +37,7 @@ test('peaks by dtype', () => {
   expect(computePeaks(roofline)).toEqual({ float32: 100e9, int8: 400e9 });
 });
 
-test('MFU divides by the data sheet, a share of the roof by what was measured; each says whose word it is', () => {
+test('MFU divides by the data sheet, a share of the roof by what was measured; each states its source', () => {
   const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline());
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({
     value: 989e12,
@@ -49,7 +49,7 @@ test('MFU divides by the data sheet, a share of the roof by what was measured; e
   });
   expect(roofs.mbuBandwidth).toMatchObject({ value: 4.8e12 });
   expect(roofs.roofBandwidth).toMatchObject({ value: 4e12 });
-  // float8 was not measured: the sheet's stands in, by its name.
+  // float8 was not measured: the sheet's value is used, labelled so.
   expect(roofs.roofFlops('float8')).toMatchObject({
     value: 1979e12,
     source: expect.stringContaining('data sheet'),

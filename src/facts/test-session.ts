@@ -130,7 +130,7 @@ export async function sessionOf(
 }
 
 export interface Repetition {
-  /** clean unless told. */
+  /** Default: clean. */
   execution?: string;
   /** Point of a benchmark. */
   point?: string;

@@ -129,7 +129,7 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
   expect(answer(outputs, 'output_cost').answer).toContain('no fixed part can be distinguished from 0');
 });
 
-test('a knee by decode and scaling by output tokens are told apart', () => {
+test('a knee by decode and scaling by output tokens are distinguished', () => {
   // Steps as long at every batch, but prefill as long as batch² asks for.
   const points = [1, 4, 8].map((batch) =>
     pointOf(['throughput'], [batch, 8, 11], [[10 * batch * batch, 10]]),

@@ -219,7 +219,7 @@ describe('a benchmark counted by hand', async () => {
   });
 
   test('the machine: only samples in the timed repeats of the point, only the GPU that worked', () => {
-    // Repeats of some 20 ms, and NVML averages over up to 1 s: what ran beside them is in its samples.
+    // Repeats of some 20 ms, and NVML averages over up to 1 s: its samples include what ran around them.
     expect(reasonOf(first.machine.gpu_utilization_percent)).toBe('too_short');
     expect(reasonOf(second.machine.gpu_utilization_percent)).toBe('too_short');
     close(first.machine.gpu_memory_used_bytes, 6 * 2 ** 30);
@@ -398,7 +398,7 @@ test('decode steps of a CUDA graph cost a node, not a launch, each', async () =>
   expect(usesGraphs(gpuWorkload(), { mode: 'compile' })).toBe(false);
 });
 
-test('a run that was stopped tells what it has', async () => {
+test('a stopped run reports what it has', async () => {
   const session = await gpuSession(
     {
       manifest: { status: 'interrupted' },

@@ -64,7 +64,7 @@ test('a square is taken only when it is worth its parameter', () => {
   expect(curve!.at[3]!.measured).toBeCloseTo(115, 9);
 });
 
-test('a fit tells its error', () => {
+test('a fit reports its error', () => {
   const points = [1, 2, 4].map((batch) => pointOf(['throughput'], [batch, 8, 8], [[10, 10 + batch]]));
   const tpot = benchFits(points).find(({ id }) => id === 'batch_tpot')!;
   expect(tpot.coefficients[0]).toBeCloseTo(10, 9);

@@ -69,7 +69,7 @@ export function repeatOf(facts: BenchPoint, launch: number, ttft: number, tpot: 
   };
 }
 
-/** A point whose launches took these times (one repeat each), as the analysis makes it. */
+/** A point as the analysis makes it: one launch per given time, one repeat each. */
 export function pointOf(
   parts: BenchPart[],
   [batch, input, output]: [number, number, number],

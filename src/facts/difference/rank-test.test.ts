@@ -33,7 +33,7 @@ describe('exact, as scipy and an enumeration have it', () => {
     expect(found.ci95![0]).toBeCloseTo(14 / 13, 12);
     expect(found.ci95![1]).toBeCloseTo(1.4, 12);
   });
-  test('turned round it is the reciprocal, and the interval tells what p tells', () => {
+  test('with sides swapped the ratio is the reciprocal, and the interval agrees with p', () => {
     const [there, back] = [rankTest(before, after)!, rankTest(after, before)!];
     expect(back.ratio).toBeCloseTo(1 / there.ratio, 12);
     expect(back.ci95![0]).toBeCloseTo(1 / there.ci95![1], 12);

@@ -185,7 +185,7 @@ function changesThatFit(a: Architecture, request: MemoryRequest): EstimatePoint[
       const made = estimateMemory(a, { ...request, ...to });
       return made.fits === true ? [{ change, needed_gpu_bytes: made.neededGpuBytes }] : [];
     } catch (error) {
-      // A group that does not divide the heads is no way out.
+      // A group size that does not divide the heads is not a valid change.
       if (error instanceof InferscopeError) return [];
       throw error;
     }

@@ -45,7 +45,7 @@ interface Event {
   args: Record<string, unknown>;
 }
 
-/** Operators and kernels of the trace as they stand in it, tied by "External id". */
+/** Operators and kernels as recorded in the trace, linked by "External id". */
 async function profiler({ sink }: SessionWriter): Promise<void> {
   const text = gunzipSync(readFileSync(`${kineto}.json.gz`)).toString();
   const keys = { execution_id: 'profiled', capture_id: 'kineto', host: 'h', pid: 1, rank: 0 };

@@ -15,7 +15,7 @@ import { whatIfs } from './what-if.js';
 /**
  * Which matrix products the workload makes, how fast they run, and how they fit tiles, waves and tensor cores. Shapes
  * come from the profiler's operators (with the time of their kernels) and from cuBLAS logs (with the algorithms, no
- * times); the sources stand beside each other and are never summed.
+ * times); the sources are listed separately and never summed.
  */
 export async function analyzeGemms(
   session: Session,

@@ -6,7 +6,7 @@ export interface GemmShape {
   batch: number;
 }
 
-/** Where an operator's matrices stand among its inputs; a tensor's type stands in the same place. */
+/** Positions of an operator's matrices among its inputs; types have the same positions. */
 const operators: Record<string, { a: number; b: number; transposed?: boolean }> = {
   'aten::mm': { a: 0, b: 1 },
   'aten::bmm': { a: 0, b: 1 },

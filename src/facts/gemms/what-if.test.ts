@@ -101,7 +101,7 @@ test('a misaligned product: at the share of the roof that aligned ones of its ro
   const predicted = (2 * 512 * 4104 * 4096) / 989e3 / 0.6;
   expect(change.time_ratio.value).toBeCloseTo(predicted / 100_000, 9);
   expect(change.text).toContain('N 4097 → 4104');
-  // With nothing to compare with, the size is told and no gain.
+  // With nothing to compare with, the size is reported but no gain.
   const alone = whatIfs(odd, [odd], sms, roofs).find((one) => one.change === 'align')!;
   expect(alone.rate_ratio.value).toBeNull();
 });

@@ -80,7 +80,7 @@ export function ridgeRows(
   return rest <= 0 ? Infinity : Math.floor((bytesAtRidge * k * n) / rest);
 }
 
-/** Rows whose tiles need no further wave; null where tile, splits or SMs are not known. */
+/** Rows that fit without another wave of tiles; null where tile, splits or SMs are not known. */
 export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: Figure): number | null {
   const [tiling] = tilings;
   const tile = /^(\d+)x(\d+)/.exec(tiling?.tile ?? '');

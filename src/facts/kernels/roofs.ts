@@ -73,8 +73,8 @@ export type CaseRoof = Pick<
 };
 
 /**
- * max(FLOPs / peak, bytes / bandwidth). Kernels without matrix products run on vector units, whose peak nothing here
- * states: bytes alone are their roof.
+ * max(FLOPs / peak, bytes / bandwidth). Kernels without matrix products run on vector units. Their peak
+ * is unknown here, so bytes alone are their roof.
  */
 export function roofOf(
   one: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },

@@ -3,7 +3,7 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 
 type PlannedStep = NonNullable<KernelPlan['model']>['steps'][number];
 
-/** Σ count × median over a step's operations, and beside it what the roofs allow them one after another. */
+/** Σ count × median over a step's operations, together with the sum of their roofline limits. */
 export function stepOf(step: PlannedStep, results: ReadonlyMap<string, KernelResult>): KernelStep {
   const ops = step.ops.map((op) => {
     const result = op.case === null ? undefined : results.get(op.case);

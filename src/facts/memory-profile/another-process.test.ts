@@ -82,7 +82,7 @@ function breakdown(name: 'alone' | 'before' | 'joined') {
 
 const alone = breakdown('alone');
 
-test('alone: the context is what the GPU holds beside torch', () => {
+test('alone: the context is what the GPU holds in addition to torch', () => {
   expect(alone.context.bytes).toBe(730_660_864);
   expect(alone).toMatchObject({ residual_bytes: 0, total_measured_bytes: 2_098_003_968, issues: [] });
 });

@@ -133,7 +133,7 @@ test('what collectives add to a rank is the framework’s, not the context’s',
     ],
   });
   const found = breakdown(rows);
-  // Beside torch: 400 alone, 540 with the others; the driver's 520 of context hold the difference.
+  // Outside torch: 400 alone, 540 with the others; the driver's 520 of context hold the difference.
   expect(bytesOf(found)).toMatchObject({
     framework_overhead: 100 + 140,
     cuda_context: 520 - 140,
@@ -260,7 +260,7 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
   });
 });
 
-test('a run that went out of memory in warm-up keeps what was told', () => {
+test('a run that ran out of memory in warm-up keeps what was recorded', () => {
   const lines = torchRecorded().filter(
     ({ stage, what }) => ['load'].includes(stage ?? '') || what === 'weights',
   );

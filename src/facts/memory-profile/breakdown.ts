@@ -88,7 +88,7 @@ export function breakdownOf(
       activations: confidence('activations'),
       framework_overhead: overhead.length === 0 ? 'unknown' : weakest(overhead.map((one) => one.confidence)),
     },
-    /** Stage in which the framework held most, where it tells; the cache is counted at that moment. */
+    /** Stage in which the framework held most, where reported; the cache is counted at that moment. */
     peak_stage: stages.size === 1 ? [...stages][0]! : null,
     components,
     per_gpu: perGpu,

@@ -19,7 +19,7 @@ export function dtypesOfRun(
   const declared = log?.dtype?.value ?? workload?.model?.dtype ?? null;
   const dtype = declared === 'auto' ? null : declared;
   const storage = estimate?.request.storage;
-  // A server's page tells it among what it was started with.
+  // A server's page lists it among its startup arguments.
   const logged = log?.kv_cache_dtype?.value ?? served(workload);
   const kv = logged === 'auto' ? dtype : logged;
   return {

@@ -23,7 +23,7 @@ const rank = {
   cuda_graphs: fact(0.6 * gib, 'Graph capturing finished in 5 secs, took 0.60 GiB'),
 } as VllmRankFacts;
 
-test('vLLM: what its log tells are the components, each with its line; the rest is a residual', () => {
+test('vLLM: the components are those in its log, each with its line; the rest is a residual', () => {
   const log = { ranks: [rank] } as VllmLogFacts;
   const measured = { bytes: 127 * gib, source: 'NVML device: peak − baseline', shared: false, listed: false };
   const found = breakdownOf([vllmPlace(log, 0, 3)], measured, null);
@@ -42,7 +42,7 @@ test('vLLM: what its log tells are the components, each with its line; the rest 
   expect(found.confidence_levels.overall).toBe('medium');
 });
 
-test('a server: its pool by the tokens that it tells, the rest by arithmetic of low confidence', () => {
+test('a server: its pool by the tokens that it reports, the rest by arithmetic of low confidence', () => {
   const architecture = readArchitecture(tinyConfig);
   const request = { batchSize: 2, inputLen: 8, outputLen: 4, storage: floatStorage('float16') };
   const estimate = estimateMemory(architecture, request);
@@ -57,7 +57,7 @@ test('a server: its pool by the tokens that it tells, the rest by arithmetic of 
   expect(parts[0]!.confidence).toBe('low');
 });
 
-test('a server that tells the bytes of its pool: no arithmetic for that', () => {
+test('a server that reports the bytes of its pool: no arithmetic for that', () => {
   const pool = { tokens: 524_288, bytes: 2 ** 30, used_share: 0, max_concurrency: null, source: '/metrics' };
   const { parts } = serverPlace(null, pool);
   expect(parts).toMatchObject([{ component: 'kv_cache', bytes: 2 ** 30, confidence: 'medium' }]);

@@ -100,7 +100,7 @@ describe('vLLM on a GPU: arguments as it ran', () => {
   });
 });
 
-test('vLLM in FP8: the same figures beside the measurement as by validate of its file', () => {
+test('vLLM in FP8: the same figures next to the measurement as by validate of its file', () => {
   const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', 'tiny-fp8.json'), 'utf8');
   const profile = profileFieldsSchema.parse(JSON.parse(text));
   const config = profile.model_info.config!;
@@ -146,7 +146,7 @@ describe('a server behind a URL', () => {
     expect(kv(524_288, gib)).toBe(gib);
   });
 
-  test('the engine is the server, and its KV-cache dtype the one that it told', () => {
+  test('the engine is the server, and its KV-cache dtype the one that it reported', () => {
     expect(engineType(server(), plan)).toBe('vllm');
     const unknown = run({ device: 'server' }, {}, 'openai-compatible');
     expect(engineType(unknown, plan)).toBe('openai');

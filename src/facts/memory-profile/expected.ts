@@ -67,7 +67,7 @@ export function expectedMemory(
 }
 
 /**
- * What VLLM_CPU_KVCACHE_SPACE set, which only the log of a build for CPUs tells: `Explicitly set (1.0/23.54) GiB for KV
+ * What VLLM_CPU_KVCACHE_SPACE set, which only the log of a CPU build shows: `Explicitly set (1.0/23.54) GiB for KV
  * cache`. A pool that vLLM chose itself (`Auto set`) is a measurement, and none of the calculator's.
  */
 function givenPool(log: VllmLogFacts | null): number | null {

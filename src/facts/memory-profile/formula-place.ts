@@ -1,7 +1,7 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { weakest, type Place } from './part.js';
 
-/** A GPU of an engine that tells nothing of itself: the calculator's figures, and a residual that shows how far they are. */
+/** A GPU of an engine that reports nothing itself: the calculator's figures, and a residual that shows how far they are. */
 export function formulaPlace(
   estimate: MemoryEstimate | null,
   at: number,

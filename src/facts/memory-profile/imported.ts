@@ -7,7 +7,7 @@ import type { Usable } from '../../session/select.js';
 import { artifactJson } from '../artifact.js';
 import { withAliases } from './aliases.js';
 
-/** Sessions that `memory` made, and those whose profile was imported. */
+/** Sessions that `memory` made, and sessions with an imported profile. */
 export const memoryProfiles: Usable = {
   name: 'memory profiles',
   holds: (manifest) => holds(manifest, 'memory'),

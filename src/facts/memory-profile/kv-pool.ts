@@ -5,7 +5,7 @@ import type { SessionDatabase } from '../../session/query.js';
 /** The KV pool of an engine that sets one aside, and how full it was. */
 export interface KvPool {
   tokens: number | null;
-  /** What it takes, where the server tells it; null else. */
+  /** Its size, where the server reports it; null otherwise. */
   bytes: number | null;
   /** Most that was in use, of `tokens`. */
   used_share: number | null;
@@ -14,7 +14,7 @@ export interface KvPool {
   source: string;
 }
 
-/** By the engine's log, else by the page of a server. Null where nobody tells of a pool. */
+/** By the engine's log, else by the page of a server. Null where neither reports a pool. */
 export async function kvPool(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,

@@ -16,7 +16,7 @@ export interface Part {
 export interface Place {
   gpu: number | null;
   parts: Part[];
-  /** Stage of the allocator's peak; null where nobody tells. */
+  /** Stage of the allocator's peak; null where not reported. */
   peakStage: string | null;
 }
 

@@ -184,7 +184,7 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
   const recorded = (point: PointName) => byRank(rows.recorded.filter((row) => row.point === point));
   const own = recorded('peak');
-  // The kernel's own mark is exact, and of the engine alone; samples see a process that was killed and told nothing.
+  // The kernel's own mark is exact, and of the engine alone; samples also cover a process that was killed before it reported.
   const peak =
     own && plan.failure === null
       ? own
@@ -248,7 +248,7 @@ export function processAt(
   return mine.reduce((sum, { samples }) => sum + (quietSample(samples, t_ns)?.bytes ?? 0), 0);
 }
 
-/** Whether the engine told anything of this GPU's allocator. */
+/** Whether the engine reported this GPU's allocator. */
 export const hasAllocator = ({ recorded }: MemoryRows, gpu: number): boolean =>
   recordedRows(recorded, { what: 'reserved', device: gpu }).length > 0 &&
   tensorBytes(recorded, { what: 'weights', device: gpu }) !== null;

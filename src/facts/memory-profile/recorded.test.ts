@@ -7,7 +7,7 @@ import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { analyzeMemory } from './memory.js';
 
-/** Sessions of an H200 (ORIGIN.md beside them); what they must say follows from the models' dimensions. */
+/** Sessions of an H200 (see their ORIGIN.md); what they must say follows from the models' dimensions. */
 async function recorded(name: string): Promise<MemoryResult> {
   const home = testHome();
   const path = join(packageRoot(), 'test', 'fixtures', 'memory-torch2.11-h200', `${name}.tgz`);
@@ -53,7 +53,7 @@ describe.each([
     expect(sum(components.map(({ bytes }) => bytes))).toBe(total_measured_bytes);
     expect(total_measured_bytes).toBe(memory_measurements.memory_increase_bytes);
     expect(Math.abs(memory_breakdown.residual_bytes!)).toBeLessThan(4 * 2 ** 20);
-    // What an idle torch 2.11 process holds on this GPU beside its allocator.
+    // What an idle torch 2.11 process holds on this GPU outside its allocator.
     expect(componentsOf(result)['cuda_context']!.bytes).toBeGreaterThan(690 * 2 ** 20);
     expect(componentsOf(result)['cuda_context']!.bytes).toBeLessThan(705 * 2 ** 20);
     // cuBLAS on compute capability 9.0: 4096 KiB × 8.

@@ -123,7 +123,7 @@ function phases(database: SessionDatabase, execution: string, own: string): Prom
   );
 }
 
-/** What was told, narrowed. */
+/** Filter of recorded rows. */
 export interface Asked {
   what: string;
   stage?: string;
@@ -142,14 +142,14 @@ export function recordedRows(
   );
 }
 
-/** The largest of the same thing told several times; null when it was never told. */
+/** The largest of several records of the same quantity; null when it was never recorded. */
 export function maxRecorded(recorded: readonly RecordedRow[], asked: Asked): number | null {
   const found = recordedRows(recorded, asked);
   return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
 }
 
 /**
- * Bytes of tensors, told once a dtype: of each dtype the largest, summed. Of several processes (ranks) on one device
+ * Bytes of tensors, recorded per dtype: the largest of each dtype, summed. Of several processes (ranks) on one device
  * each has its own.
  */
 export function tensorBytes(recorded: readonly RecordedRow[], asked: Asked): number | null {

@@ -7,7 +7,7 @@ import type { Storage } from '../../llm/storage.js';
 import { dtypes, type DType } from '../../model/dtype.js';
 import { embeddedStorage } from '../model-work.js';
 
-/** What a session or a profile file tells of a run, in the engines' own words; null where it does not. */
+/** What a session or a profile file records of a run, in the engines' own words; null where it does not. */
 export interface RunFacts {
   engine: MemoryEngine;
   architecture: Architecture;
@@ -33,7 +33,7 @@ export interface RunFacts {
 }
 
 /**
- * What the calculator is asked of a run that was measured: the same for the column beside a measurement and for
+ * What the calculator is asked of a run that was measured: the same for the column next to a measurement and for
  * `validate` of its file.
  * @throws E_DTYPE for a quantisation or cache dtype that is not known
  */

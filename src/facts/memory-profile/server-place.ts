@@ -5,8 +5,8 @@ import type { KvPool } from './kv-pool.js';
 const counted = new Set(['model_weights', 'kv_cache', 'activations']);
 
 /**
- * A server that was started by somebody else tells the tokens of its KV pool at most: the rest is arithmetic of what was
- * typed, and a residual.
+ * A server that was already running reports at most the tokens of its KV pool: the rest is computed from the options,
+ * and a residual.
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
   const recorded = pool?.bytes ?? null;

@@ -83,7 +83,7 @@ export function memoryRow(kind: string, megabytes: number, change: Partial<Recor
 }
 
 /**
- * What torch tells of a GPU: 1000 MB of weights, 100 of workspace; prefill goes to 1500 with 40 of cache, decode to 1300
+ * What torch reports of a GPU: 1000 MB of weights, 100 of workspace; prefill goes to 1500 with 40 of cache, decode to 1300
  * with 120; 1700 are reserved.
  */
 export function torchRecorded(change: Partial<RecordedRow> = {}): RecordedRow[] {

@@ -16,8 +16,8 @@ export interface DeviceFacts {
 }
 
 /**
- * A GPU of an engine that tells of torch's allocator. At the allocator's peak: weights and cache are their tensors, what
- * stays beside them between repeats is the framework's, the rest of what was given out are activations; what is reserved and
+ * A GPU of an engine that reports torch's allocator. At the allocator's peak: weights and cache are their tensors, what
+ * stays allocated between repeats is the framework's, the rest of what was given out are activations; what is reserved and
  * not given out is the allocator's; what the driver counts and the allocator does not is the context.
  */
 export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): Place {
@@ -119,13 +119,13 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
  * since. Null for a model on one GPU.
  */
 function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
-  const beside = (stage: string) => {
+  const outsideReserve = (stage: string) => {
     const used = maxRecorded(rows.recorded, { what: 'device_used', stage, device: gpu });
     const reserved = maxRecorded(rows.recorded, { what: 'reserved', stage, device: gpu });
     return used === null || reserved === null ? null : used - reserved;
   };
-  const alone = beside('alone');
-  const together = beside('post_warmup') ?? beside('load');
+  const alone = outsideReserve('alone');
+  const together = outsideReserve('post_warmup') ?? outsideReserve('load');
   if (alone === null || together === null) return null;
   return {
     component: 'framework_overhead',
@@ -147,7 +147,7 @@ function fullest(peaks: readonly Peak[]): Peak | null {
 
 /**
  * What the driver counts less torch's reserve, at one quiet moment: after warm-up. It counts as for the total: the GPU less
- * its baseline, or beside others the run's own processes.
+ * its baseline, or the run's own processes where others share it.
  */
 function contextOf(
   rows: MemoryRows,

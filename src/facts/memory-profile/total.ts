@@ -20,7 +20,7 @@ const outsideBytes = 3e9;
 const sameMomentNs = 50e6;
 
 /**
- * What the run took at its peak. On GPUs of its own: peak − baseline, which is sampled 20 times a second. Beside others: its
+ * What the run took at its peak. On GPUs of its own: peak − baseline, which is sampled 20 times a second. On shared GPUs: its
  * own processes as the driver lists them, once a second, where it does. On the host: its own processes.
  */
 export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Measured | null {
@@ -36,7 +36,7 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
   const newcomers = others.some(({ before }) => !before);
   // A server was there before: its weights are in the baseline.
   const server = plan.where === 'url';
-  // In a container nobody can say whose process a newcomer is.
+  // In a container the owner of a new process is unknown.
   const nameless = others.some(({ pid }) => pid === null);
   if ((shared && !nameless) || server) {
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
@@ -86,7 +86,7 @@ function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: Tota
   return [...found.values()];
 }
 
-/** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch told both. */
+/** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch reported both. */
 function outsideAllocator({ recorded }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
   const before = baseline.per_gpu_details.find((one) => one.gpu === gpu)?.used_bytes ?? 0;
   const used = recordedRows(recorded, { what: 'device_used', device: gpu });

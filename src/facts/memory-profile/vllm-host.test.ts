@@ -10,7 +10,7 @@ import type { RecordedRow } from './rows.js';
 import { rowsOf, memoryRow } from './test-run.js';
 import { vllmHost } from './vllm-host.js';
 
-/** As recorded of vLLM 0.32.0 on a CPU (ORIGIN.md beside it). */
+/** As recorded of vLLM 0.32.0 on a CPU (see its ORIGIN.md). */
 const recorded: RecordedRow[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.jsonl', 'utf8')
   .trim()
   .split('\n')
@@ -106,7 +106,7 @@ test('packed weights count by dimensions and are less sure; a pool that was neve
   expect(parts[1]!.evidence).toContain('of 2.000 GB of cache tensors');
 });
 
-test('a vLLM whose workers could not be asked: its log for the pool, arithmetic for the rest', () => {
+test('vLLM without answers from its workers: its log for the pool, arithmetic for the rest', () => {
   const { parts } = vllmHost(rowsOf(), log, { estimate, complete: true });
   expect(parts.map(({ component, confidence }) => [component, confidence])).toEqual([
     ['model_weights', estimate.lines.find(({ component }) => component === 'model_weights')!.confidence],

@@ -31,13 +31,13 @@ function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null
   const tensors = of('weights');
   const packed = of('packed') ?? 0;
   if (tensors !== null) {
-    const beside =
+    const packedText =
       packed > 0 ? ` + ${formatGb(packed)} packed for the CPU's kernels, by the layers' dimensions` : '';
     return {
       component: 'model_weights',
       bytes: tensors + packed,
       confidence: packed > 0 ? 'medium' : 'high',
-      evidence: `parameter tensors of the workers, ${formatGb(tensors)} (${dtypesOf(rows, null, 'weights')})${beside}`,
+      evidence: `parameter tensors of the workers, ${formatGb(tensors)} (${dtypesOf(rows, null, 'weights')})${packedText}`,
     };
   }
   const formula = line(estimate, 'model_weights');
@@ -101,7 +101,7 @@ function software(rows: MemoryRows): Part | null {
   };
 }
 
-/** As told last: at the end of the run, else after loading. */
+/** The last record: at the end of the run, else after loading. */
 function lastOf({ recorded }: MemoryRows, what: string): RecordedRow[] {
   const at = (stage: string) => recordedRows(recorded, { what, stage });
   return at('end').length > 0 ? at('end') : at('load');

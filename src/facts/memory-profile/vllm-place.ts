@@ -2,7 +2,7 @@ import type { VllmLogBytes, VllmLogFacts, VllmRankFacts } from '../../model/vllm
 import type { Part, Place } from './part.js';
 
 /**
- * A GPU of vLLM by its log: it tells what it loaded, what its profiling run took, what it set aside for the cache. Ranks
+ * A GPU of vLLM by its log: it states what it loaded, what its profiling run took, what it set aside for the cache. Ranks
  * take the run's GPUs in order.
  */
 export function vllmPlace({ ranks }: VllmLogFacts, at: number, gpu: number): Place {

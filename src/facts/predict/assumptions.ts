@@ -18,14 +18,14 @@ export interface LaunchCosts {
 const eagerLaunchNs = 10_000;
 /** An empty kernel launched from C++ on the same machine's kind; the rest of eagerLaunchNs is Python's and the dispatcher's. */
 const driverLaunchNs = 3_000;
-/** The same machine: a node of a graph whose kernels are too short to tell. */
+/** The same machine: a node of a graph with kernels too short to matter. */
 const graphNodeNs = 1_500;
 /** The same machine: a decode step on the host's clock less its time between two device events. */
 const stageNs = 27_000;
 
 const seen = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
-/** What is assumed, with whose word each figure is; on the CPU operators cost no launch. */
+/** What is assumed, with the source of each figure; on the CPU operators cost no launch. */
 export function launchCosts(
   launch: Launch,
   roofs: DeviceRoofs,
@@ -77,7 +77,7 @@ export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumpt
   return { id: 'fusion', text: text[fusion] };
 }
 
-/** What a prediction leaves out (C5), as it is said beside it. */
+/** What a prediction leaves out (C5), as listed with it. */
 export const notModelled: readonly string[] = [
   'paged KV cache',
   'continuous batching',

@@ -54,7 +54,7 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
   const grouped = layer.attention.kind === 'grouped' ? layer.attention : null;
   if (op.gemm) {
     const { m, n, k, batch } = op.gemm;
-    // Experts and absorbed projections: one grouped product; their shape is told apart from a single one's.
+    // Experts and absorbed projections: one grouped product; `batch` distinguishes their shape from a single one's.
     return { ...common, kernel: 'gemm', params: batch === 1 ? { m, n, k } : { m, n, k, batch } };
   }
   if (op.class === 'attention') {
@@ -68,7 +68,7 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
     const { vocabSize: vocab } = model.architecture;
     return { ...common, kernel: 'sampling', params: { batch: shape.batchSize, vocab } };
   }
-  // A table's swiglu and rope are several kernels, its rmsnorm two with an addition: fused ones are told by their bytes.
+  // A table's swiglu and rope are several kernels, its rmsnorm two with an addition: fused ones are timed by their bytes.
   return { ...common, kernel: 'elementwise', params: {} };
 }
 

@@ -14,7 +14,7 @@ export interface MeasuredKernel {
   ns: number;
   /** Half of the 95 % interval of the mean as a share of it; null where runs do not tell. */
   interval: number | null;
-  /** Ran through the embedded engine on the CPU, whose kernels are fused. */
+  /** Ran through the embedded engine on the CPU, where kernels are fused. */
   cpu: boolean;
 }
 

@@ -22,7 +22,7 @@ export interface Wanted {
 /** ns that the device's roofs allow a kernel: max(F/P, B/BW). */
 export type Roof = (of: { kernel: string; dtype: string; flops: number; bytes: number }) => number;
 
-/** Elementwise kernels whose case is not in the table: share of memory's bandwidth that they usually reach. */
+/** Elementwise kernels that are not in the table: share of memory bandwidth that they usually reach. */
 const usualShare = { elementwise: 0.75, strided: 0.22 };
 
 /** A point of a family: its coordinates along the axes, its time, and its time at the roofs. */
@@ -197,7 +197,7 @@ export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x
   });
 }
 
-/** Where no case tells: bytes at the share of the bandwidth that such kernels usually reach; products at their roof. */
+/** Without a matching case: bytes at the share of the bandwidth that such kernels usually reach; products at their roof. */
 export function assumedTime(wanted: Wanted, roof: Roof): KernelTime {
   const share = wanted.kernel in usualShare ? usualShare[wanted.kernel as keyof typeof usualShare] : null;
   return { ns: roof(wanted) / (share ?? usualProduct), how: 'assumed' };

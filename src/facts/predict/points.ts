@@ -15,7 +15,7 @@ export interface TypedPoints {
 export const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
 
 /**
- * What is predicted: the shapes that were typed; without any, those of the measurements. Each measurement stands beside
+ * What is predicted: the shapes that were typed; without any, those of the measurements. Each measurement is listed with
  * the point of its shape, and where nothing is typed against it launched and fused as its engine does.
  */
 export function pointsOf(

@@ -181,7 +181,7 @@ test('more context and more sequences are never faster', () => {
   }
 });
 
-test('beside a trace of Hugging Face’s Llama on an H200: the roofline below, the residual named and whole', async () => {
+test('next to a trace of Hugging Face’s Llama on an H200: the roofline below, the residual named and whole', async () => {
   const config = {
     ...tinyConfig,
     hidden_size: 512,

@@ -34,7 +34,7 @@ export interface PredictPoint {
   outputLen: number;
   launch: Launch;
   fusion: Fusion;
-  /** Measurements of this shape to stand beside it. */
+  /** Measurements of this shape to list with it. */
   measured: readonly MeasuredStageTime[];
 }
 

@@ -4,7 +4,7 @@ import type { OpClass } from '../../model/classes.js';
 import { bytesPerElement } from '../../model/dtype.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 
-/** Families whose modelling class holds Q, K, V (and gate, up) as one matrix. */
+/** Families with Q, K, V (and gate, up) as one matrix in their modelling class. */
 const oneMatrix = new Set(['Phi-3', 'GPT-2']);
 
 /**
@@ -87,7 +87,7 @@ function norm(op: NecessaryOp, { architecture, storage }: StageModel, { shape }:
   const b = bytesPerElement[storage.activations];
   const hidden = architecture.hiddenSize;
   const last = op.name === 'final_norm';
-  // Without being told otherwise the model norms every token of a prompt, and takes the last ones then.
+  // By default the model norms every token of a prompt, and only then takes the last ones.
   const scale = last ? shape.newTokens : 1;
   const vectors =
     op.name === 'qk_norm'

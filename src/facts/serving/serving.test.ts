@@ -155,9 +155,9 @@ test('prefix-cache carry-over is found in usage and in the server’s counters',
     ['prefix_cache_hits_total', { max: 500, grown: 80 }],
     ['prefix_cache_queries_total', { max: 900, grown: 100 }],
   ]);
-  const told = servingPoint(facts(1), [row(0, 20, 10)], null, counters);
-  expect(told.server.prefix_cache_hit_ratio.value).toBeCloseTo(0.8, 12);
-  expect(codes(told)).toContain('prefix_cache_carry_over');
+  const point = servingPoint(facts(1), [row(0, 20, 10)], null, counters);
+  expect(point.server.prefix_cache_hit_ratio.value).toBeCloseTo(0.8, 12);
+  expect(codes(point)).toContain('prefix_cache_carry_over');
 });
 
 test('the interval is over ten consecutive batches: a drift widens it, as it should', () => {

@@ -14,7 +14,7 @@ export interface Tolerance {
   component: { share: number; bytes: number };
 }
 
-/** One profile with the calculator's figures beside it; `estimate` stays for fitting constants. */
+/** One profile together with the calculator's figures; `estimate` stays for fitting constants. */
 export interface HeldProfile {
   row: ValidatedProfile;
   measured: MeasuredMemory;
