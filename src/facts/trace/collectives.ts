@@ -3,7 +3,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { makeKernelStreams } from './kernel-streams.js';
 import { literal } from './scope.js';
 
-/** Of the pairs of a kernel that must overlap in time, or order tells nothing of which belong together. */
+/** Share of a kernel's pairs that must overlap in time; below it, order does not show which belong together. */
 const minMeeting = 0.99;
 
 /** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
@@ -13,7 +13,7 @@ export interface RankCollectives extends Record<string, string | number | null> 
   kernel: string;
   per_instance: number;
   comm_ms: number;
-  /** Of comm_ms in which nothing computes beside it. */
+  /** Part of comm_ms with no compute at the same time. */
   exposed_ms: number;
   /** Beyond the shortest of the same collective on any rank: that rank came last. Null where kernels cannot be paired. */
   waiting_ms: number | null;
@@ -39,7 +39,7 @@ export const ofKind = (row: string, kind: PhaseKind): string =>
 /**
  * SQL of RankCollectives. A collective's kernel runs until the last rank has arrived, so its duration on the others is
  * waiting as well. The n-th kernel of a name in a kind of stage is one collective on all ranks, where every rank has as many
- * and they overlap in time (told within one capture, whose clock is one); the shortest of them is the exchange, what the
+ * and they overlap in time (checked within one capture, which has one clock); the shortest of them is the exchange, what the
  * others take beyond it is waiting for another rank. What one rank sends and another receives is not paired.
  * @param ranks how many ranks and devices compute in these captures
  */
@@ -86,7 +86,7 @@ export interface RankWaiting {
   rank: number | null;
   device: number | null;
   comm_ms: number;
-  /** Of comm_ms in which nothing computes beside it. */
+  /** Part of comm_ms with no compute at the same time. */
   exposed_ms: number;
   waiting_ms: number;
   transfer_ms: number;

@@ -10,7 +10,7 @@ export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
 
 /**
  * SQL of (cutKey, from_ns, to_ns, cut_ns): exclusive time of each activity between two instants, swept over all that runs
- * on the device meanwhile, by the rule of attribution's sweep. A share of its whole exclusive time would be false: a
+ * on the device at that time, by the rule of attribution's sweep. A share of its whole exclusive time would be false: a
  * kernel can be exclusive in its last tenth only. What is exclusive throughout, or never, needs no sweep.
  * @param cuts name of a table with cutKey, from_ns, to_ns
  * @param exclusive SQL of the whole exclusive time of one activity of a row of `cuts`
@@ -20,19 +20,19 @@ export function cutTimes(cuts: string, exclusive: string): SteppedQuery {
   return {
     steps: {
       cut_once: `SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS own_ns, row_number() OVER () AS cut_id FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns`,
-      cut_meanwhile: `SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
+      cut_overlaps: `SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
         (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS alike,
         greatest(r.e_start, c.from_ns) AS a_from, least(r.e_end, c.to_ns) AS a_to
       FROM (SELECT * FROM cut_once WHERE ${cut}) c
       JOIN (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c) r
         ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority`,
     },
-    select: `WITH leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM cut_meanwhile GROUP BY cut_id),
+    select: `WITH leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM cut_overlaps GROUP BY cut_id),
     joined AS (
       SELECT cut_id, cut_priority, e_priority, e_stream, min(a_from) AS a_from, max(a_to) AS a_to FROM (
         SELECT *, sum(fresh) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS UNBOUNDED PRECEDING) AS island FROM (
           SELECT *, CASE WHEN a_from <= max(a_to) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS fresh
-          FROM cut_meanwhile))
+          FROM cut_overlaps))
       GROUP BY cut_id, cut_priority, e_priority, e_stream, island),
     change AS (
       SELECT cut_id, t, sum(ahead) AS ahead, sum(equal) AS equal FROM (

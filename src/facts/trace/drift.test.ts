@@ -40,7 +40,7 @@ test('the cache that grows with every token of a request is no drift, nor are a 
   expect(Math.abs(found.change.value!)).toBeLessThan(0.005);
 });
 
-test('steps of one request are all of different work: no trend is told', async () => {
+test('steps of one request are all of different work: no trend is reported', async () => {
   const found = await driftOf(1, 30, () => 1);
   expect(found).toMatchObject({
     steps: 0,

@@ -196,7 +196,7 @@ test('what overlaps is what exclusive time leaves out; two streams in turn are s
     serialised: true,
     compute_beside_compute_ns: 0,
   });
-  const beside = await sessionOf({
+  const concurrent = await sessionOf({
     kernels: [
       kernel(null, 0, 10, { exclusive_ns: 5 * us }),
       kernel(null, 0, 10, { exclusive_ns: 5 * us, stream: 2 }),
@@ -215,7 +215,7 @@ test('what overlaps is what exclusive time leaves out; two streams in turn are s
       },
     ],
   });
-  const { overlap, copies } = (await analyzeTrace(beside)).data;
+  const { overlap, copies } = (await analyzeTrace(concurrent)).data;
   expect(overlap).toMatchObject({
     serialised: false,
     compute_beside_compute_ns: 10 * us,
@@ -272,13 +272,13 @@ test('operators: own host time, device time, allocator calls, verdict and call p
   });
   const { operators } = (await analyzeTrace(session)).data;
   expect(operators!.phase).toBe('decode');
-  const told = operators!.rows.map((row) => [
+  const rows = operators!.rows.map((row) => [
     row.name,
     row.self_cpu_ns / us,
     row.device_ns / us,
     row.verdict,
   ]);
-  expect(told).toEqual([
+  expect(rows).toEqual([
     ['aten::mm', 40, 70, 'kernels'],
     ['aten::linear', 60, 0, 'scheduling'],
     ['aten::empty', 10, 0, 'allocation'],

@@ -143,7 +143,7 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
   return [line('launches_per_layer', phase.kind, text)];
 }
 
-/** Means over several batch sizes are nobody's: each is told. */
+/** A mean over mixed batch sizes is meaningless, so report each. */
 function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
   if (sizes.length < 2) return [];
   const each = sizes.map(

@@ -19,7 +19,7 @@ interface EndedGap {
   correlation: number | null;
 }
 
-/** Causes that an API call of the host tells more about. */
+/** Causes that an API call of the host explains further. */
 const ofCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
 
 /**

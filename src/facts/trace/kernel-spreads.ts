@@ -8,7 +8,7 @@ import { queryDurations, spreadColumns } from './spread.js';
 /** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
 const queue = 'CASE WHEN start_ns > api_start_ns + api_dur_ns THEN start_ns - api_start_ns - api_dur_ns END';
 
-/** Kernels of a name whose launch was recorded, in CUDA graphs or not; further columns: the spreads total_, api_, queue_, kernel_. */
+/** Kernels of a name with a recorded launch, in CUDA graphs or not; further columns: the spreads total_, api_, queue_, kernel_. */
 export interface LaunchedRow {
   kernel: string | null;
   in_graph: boolean;
@@ -31,8 +31,8 @@ export interface Spreads {
 const worthConnecting = 500_000;
 
 /**
- * Medians of kernels, launches and calls, on a connection of its own where there are many kernels: a median of one group is
- * one thread's work, beside which the other core has the other questions.
+ * Medians of kernels, launches and calls, on a connection of its own where there are many kernels: a median of one group runs
+ * on one thread, so the other cores are free for the other queries.
  * @returns the spreads when they are there; close waits for them
  */
 export async function startSpreads(

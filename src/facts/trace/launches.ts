@@ -47,7 +47,7 @@ export async function launches(
   return {
     layers,
     phases: phases.map((phase) => {
-      // With both kinds in one phase the plain launches are told: their queue is what a step waits for one by one.
+      // With both kinds in one phase the plain launches are shown: their queue is what a step waits for one by one.
       const own = spreads.filter((row) => row.phase === phase.kind);
       const spread = own.find((row) => spreadOf(row, 'api_') !== null) ?? {};
       const range = ranges.find(({ kind }) => kind === phase.kind);
@@ -78,7 +78,7 @@ export function decoderLayers(workload: Workload | null): Figure {
   return figure(architecture.layers.length, 'layers', "the model's config.json");
 }
 
-/** One launch tells the name of the call for all of its kind. */
+/** One launch gives the name of the call for all of its kind. */
 async function launchedKernels(
   database: TraceScope['database'],
   launched: readonly LaunchedRow[],

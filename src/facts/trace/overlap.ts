@@ -1,13 +1,13 @@
 import type { Overlap } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** Less of the kernel time than this beside other kernels is none: the ends of one stream touch the next. */
+/** Overlap with other kernels below this share of kernel time counts as none: the ends of one stream touch the next. */
 const hardlyAny = 0.01;
 
 /**
  * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
  * (docs/concepts/stages-and-clocks.md). So communication was hidden behind compute in the time in which any communication ran, less its
- * exclusive time: two collectives at once do not hide each other. Likewise copies behind kernels.
+ * exclusive time: two collectives at once do not hide each other. The same holds for copies behind kernels.
  */
 export async function overlap(scope: TraceScope): Promise<Overlap> {
   const { database } = scope;
@@ -30,20 +30,21 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   );
   const compute = kernels.find(({ comm }) => !comm) ?? { dur: 0, alone: 0 };
   const comm = kernels.find(({ comm }) => comm) ?? { dur: 0, alone: 0 };
-  const beside = Math.max(0, compute.dur - compute.alone);
+  const computeOverlap = Math.max(0, compute.dur - compute.alone);
   const commNs = comm.dur > 0 ? await timeOf(database, "own_kernels WHERE class = 'communication'") : 0;
   const copyNs = await timeOf(database, 'own_copies');
   const hiddenComm = Math.max(0, commNs - comm.alone);
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: own }) => own > 0);
-  const serialised = withKernels.length > 1 && beside + (comm.dur - comm.alone) < hardlyAny * compute.dur;
+  const serialised =
+    withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < hardlyAny * compute.dur;
   const percent = (part: number, whole: number) => Math.round((100 * part) / Math.max(1, whole));
   const texts = [
     withKernels.length === 1
       ? 'All kernels ran on one stream.'
       : serialised
         ? `Kernels ran on ${withKernels.length} streams, but serially: the streams add no concurrency.`
-        : `Kernels ran on ${withKernels.length} streams; ${percent(beside, compute.dur)} % of compute time overlapped with another kernel.`,
+        : `Kernels ran on ${withKernels.length} streams; ${percent(computeOverlap, compute.dur)} % of compute time overlapped with another kernel.`,
   ];
   if (commNs > 0)
     texts.push(`${percent(hiddenComm, commNs)} % of communication was hidden behind computation.`);
@@ -51,7 +52,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   return {
     streams,
     compute_ns: compute.dur,
-    compute_beside_compute_ns: beside,
+    compute_beside_compute_ns: computeOverlap,
     comm_ns: commNs,
     comm_hidden_ns: hiddenComm,
     copy_ns: copyNs,

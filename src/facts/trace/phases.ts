@@ -94,7 +94,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   return scope.source.gpu_used ? results : results.map(withoutGpu);
 }
 
-/** No device, no idle time of one: only the wall times are told. */
+/** Without a device there is no idle time: only wall times are reported. */
 function withoutGpu(phase: TracePhase): TracePhase {
   const none = { busy_ns: 0, compute_ns: 0, exposed_comm_ns: 0, exposed_copy_ns: 0 };
   const of = ({ wall_ns }: PhaseInstance) => ({ ...none, idle_ns: wall_ns, idle_share: 1 });
@@ -202,8 +202,8 @@ function gapsByWindow(level: string, table: string): string {
 }
 
 /**
- * Idle time by part of each window of a level, whose windows do not overlap. One pass: nearly every gap lies inside the
- * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
+ * Idle time by part of each window of a level; its windows do not overlap. One pass: nearly every gap lies inside the
+ * window of the step that launched the work ending it, found by a hash join, and is summed there. Any other gap is looked up by
  * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
  * @param table of windows; others than `windows` are of the level of steps
  */
@@ -216,7 +216,7 @@ export function gapsOfWindows(
     const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
     return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;
   });
-  // The two kinds of keys are told apart by joins: a filter would be pushed below the grouping and be asked of every row.
+  // Joins distinguish the two kinds of keys: a filter would be pushed below the grouping and be asked of every row.
   return `WITH w AS (SELECT *, row_number() OVER ordered AS nth, max(w_end) OVER ordered AS reach FROM (${windowsOf(level, table)})
       WINDOW ordered AS (ORDER BY w_start, window_id ROWS UNBOUNDED PRECEDING)),
     grouped AS (${grouped}),
@@ -238,7 +238,7 @@ export function gapsOfWindows(
 
 /**
  * Kernels, and the API calls that launched them, and copies, by window. Nodes of a CUDA graph share the correlation id of
- * its one launch; every other kernel has a call of its own, also an orphan, whose call was not recorded. Sampling inside
+ * its one launch; every other kernel has a call of its own, also an orphan without a recorded call. Sampling inside
  * a step counts in the step and in its own window; all of a capture without phases is of its one window.
  */
 function launchedBy(

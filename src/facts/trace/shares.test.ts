@@ -71,10 +71,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
          FROM (SELECT * FROM kernels WHERE ${own}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
          LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
     );
-    const told = data.classes.filter(({ kind }) => kind !== null);
-    expect(told.flatMap((one) => one.rows)).toHaveLength(rows.length);
+    const phases = data.classes.filter(({ kind }) => kind !== null);
+    expect(phases.flatMap((one) => one.rows)).toHaveLength(rows.length);
     for (const { phase, class: opClass, ns, share } of rows) {
-      const row = told.find(({ kind }) => kind === phase)!.rows.find((one) => one.class === opClass)!;
+      const row = phases.find(({ kind }) => kind === phase)!.rows.find((one) => one.class === opClass)!;
       expect([phase, opClass, row.total_ns]).toEqual([phase, opClass, ns]);
       expect(row.share).toBeCloseTo(share, 9);
     }
@@ -118,8 +118,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     if (waits.length < 40) {
       expect(total).toBe(whole!['dur']);
       for (const part of parts) {
-        const told = waits.filter(({ cause }) => cause === part).reduce((sum, one) => sum + one.total_ns, 0);
-        expect([part, told]).toEqual([part, whole![part]]);
+        const waited = waits
+          .filter(({ cause }) => cause === part)
+          .reduce((sum, one) => sum + one.total_ns, 0);
+        expect([part, waited]).toEqual([part, whole![part]]);
       }
     }
     expect(total).toBeGreaterThan(0.95 * whole!['dur']!);
@@ -145,8 +147,8 @@ describe.each(Object.keys(sessions))('%s', (name) => {
           gap['start_ns']! + parts.slice(0, parts.indexOf(part)).reduce((sum, one) => sum + gap[one]!, 0);
         if (from >= origin_ns && from + gap[part]! <= origin_ns + dur_ns) expected += gap[part]!;
       }
-      const told = inside.filter((one) => names[one.name] === part);
-      expect([part, told.reduce((sum, one) => sum + one.dur_ns, 0)]).toEqual([part, expected]);
+      const spans = inside.filter((one) => names[one.name] === part);
+      expect([part, spans.reduce((sum, one) => sum + one.dur_ns, 0)]).toEqual([part, expected]);
     }
   });
 
@@ -238,8 +240,8 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const same = { ...session, id: `${session.id}-again` };
     const found = compareDocumentSchema.parse(await compareSessions([session, same])).data;
     for (const { phase, class: opClass, values } of found.classes) {
-      const told = data.classes.find(({ kind }) => kind === phase)!;
-      const row = told.rows.find((one) => one.class === opClass)!;
+      const group = data.classes.find(({ kind }) => kind === phase)!;
+      const row = group.rows.find((one) => one.class === opClass)!;
       expect(values[0]!.share).toBeCloseTo(row.share, 9);
       expect(values[0]!.ms).toBeCloseTo(row.per_instance_ns / 1e6, 6);
     }
@@ -258,7 +260,7 @@ test('a kernel that runs for most of the capture fills the bins it covers', asyn
   expect(mean('norm')).toBeCloseTo(0.01, 6);
 });
 
-test('a name whose launches differ in class shows the class with the most time, in table and comparison', async () => {
+test('a name with launches of several classes shows the class with the most time, in table and comparison', async () => {
   const of = (from: number, long: number, className: string) =>
     kernel(null, from, long, { class: className });
   const rows = [of(0, 100, 'gemm'), of(200, 100, 'gemm'), of(400, 300, 'attention'), of(800, 10, 'norm')];

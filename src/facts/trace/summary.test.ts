@@ -3,7 +3,7 @@ import type { Row } from '../../model/tables.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
-describe('what the reader is told', () => {
+describe('what the summary reports', () => {
   test('a capture without ranges: its kernels count, in the phase and in the sentences', async () => {
     const rows: Rows = {
       kernels: [kernel(null, 0, 10), kernel(null, 20, 10), kernel(null, 40, 10, { class: 'attention' })],
@@ -19,7 +19,7 @@ describe('what the reader is told', () => {
     );
   });
 
-  test('sampling beside its step, not in it, is one instance', async () => {
+  test('sampling next to its step, not in it, is one instance', async () => {
     const rows: Rows = {
       stages: [stage(1, 'decode', 0, 100), stage(2, 'sampling', 110, 130)],
       kernels: [kernel(1, 10, 20), kernel(2, 115, 5, { class: 'sampling' })],
@@ -65,9 +65,9 @@ describe('what the reader is told', () => {
     );
   });
 
-  test('batch sizes are kept apart, also where only the record of the same execution tells them', async () => {
+  test('batch sizes are kept apart, also where only the record of the same execution has them', async () => {
     const own = eager(4, (step) => ({ batch_size: step < 2 ? 1 : 8 }));
-    const told = (await analyzeTrace(await sessionOf(own))).data;
+    const recordedHere = (await analyzeTrace(await sessionOf(own))).data;
     const recorded: Rows = {
       ...eager(4, () => ({})),
     };
@@ -91,7 +91,7 @@ describe('what the reader is told', () => {
       );
     }
     const ofLaunch = (await analyzeTrace(await sessionOf(launched))).data;
-    for (const { phases, headlines } of [told, joined, ofLaunch]) {
+    for (const { phases, headlines } of [recordedHere, joined, ofLaunch]) {
       const [decode] = phases;
       expect(decode).toMatchObject({ kind: 'decode', instances: 4 });
       expect(

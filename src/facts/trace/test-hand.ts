@@ -65,7 +65,7 @@ export const stage = (
 });
 
 let correlation = 0;
-/** A kernel, times in µs, launched by a call of 5 µs that returned when it began unless told otherwise. */
+/** A kernel, times in µs, launched by a call of 5 µs that by default returned when the kernel started. */
 export const kernel = (
   stage_id: number | null,
   from: number,

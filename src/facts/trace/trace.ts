@@ -26,7 +26,7 @@ import { windowClocks } from './windows.js';
 import { sessionIdentity } from '../session-identity.js';
 
 /**
- * What a GPU timeline tells: of one rank and device of one capture of one execution, never a sum over several.
+ * What a GPU timeline shows: of one rank and device of one capture of one execution, never a sum over several.
  * @throws E_USAGE when the session has no kernels, or none of the rank and device asked for
  */
 export async function analyzeTrace(

@@ -7,7 +7,7 @@ export interface PhaseClock {
   why: string;
 }
 
-/** Phases that follow one another; `other` are numbered steps whose kind is not known (ProfilerStep#3). */
+/** Phases that follow one another; `other` are numbered steps of unknown kind (ProfilerStep#3). */
 const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'other'];
 const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
 
@@ -87,7 +87,7 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
           why: `in ${late} of ${n} instances the device was still busy after its range`,
         };
   });
-  // A prefill's end and the first decode step's begin must be told by one clock, or they would overlap.
+  // The end of a prefill and the start of the first decode step must be on one clock, or they would overlap.
   const shared = clocks.filter(({ kind }) => steps.includes(kind));
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);

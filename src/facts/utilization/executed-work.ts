@@ -13,7 +13,7 @@ const enoughCovered = 0.9;
 const alike = [0.98, 1.02] as const;
 
 /**
- * FLOPs that were run: Σ 2·M·N·K·batch of the products whose shapes are known, plus the model's attention where it ran as
+ * FLOPs that were run: Σ 2·M·N·K·batch of the products with known shapes, plus the model's attention where it ran as
  * one operator. From operators of the same steps, else from cuBLAS logs of another execution.
  */
 export async function executedWork(

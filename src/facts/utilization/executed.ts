@@ -10,7 +10,7 @@ export interface Executed {
   flopsByWidth: Map<number, number>;
   /** Attention ran as one operator: its products have no shapes of their own. */
   fusedAttention: boolean;
-  /** Time of GEMM kernels, and of those whose shape is known, ns; 0 without kernels. */
+  /** Time of GEMM kernels, and of those with a known shape, ns; 0 without kernels. */
   gemm_ns: number;
   known_ns: number;
 }
@@ -99,9 +99,9 @@ export interface StepSize {
 /**
  * Products of a mean step from cuBLAS and cuBLASLt logs of executions that ran the same steps, by the products' rows: a
  * product of as many rows as the step has new tokens is of that step, a batched one where its rows are one sequence's.
- * cuBLAS calls cuBLASLt, so that the same calls stand in two logs: of each shape the log with more of them counts.
- * @param other sizes of the execution's other stages; a step whose rows another kind has too is not told apart
- * @returns null where no log has stages beside it, or rows do not tell the stages apart
+ * cuBLAS calls cuBLASLt, so that the same calls are in two logs: of each shape the log with more of them counts.
+ * @param other sizes of the execution's other stages; a step with the same rows as another kind cannot be distinguished
+ * @returns null where no log has stages with it, or rows do not distinguish the stages
  */
 export async function executedByLog(
   database: SessionDatabase,

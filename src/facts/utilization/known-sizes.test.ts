@@ -84,20 +84,20 @@ describe('sizes that one execution knows serve the others of the session', () =>
     },
   ])('$name say nothing, and the stage says why', async ({ code, others }) => {
     const added = decodes('nsys', 2);
-    const told = others.map(([n, batch], at) => ({
+    const traced = others.map(([n, batch], at) => ({
       id: `torch-${at}`,
       batch: batch!,
       stages: decodes(`torch-${at}`, n!),
     }));
     const rows = {
-      stages: [...added, ...told.flatMap(({ stages }) => stages)],
-      ops: told.flatMap(({ id, batch, stages }) =>
+      stages: [...added, ...traced.flatMap(({ stages }) => stages)],
+      ops: traced.flatMap(({ id, batch, stages }) =>
         stages.flatMap(({ stage_id }, at) => shapes(id, Number(stage_id), 2 * at, batch, 65 + at)),
       ),
       kernels: kernels('nsys', added, 1),
     };
     const purposes = Object.fromEntries(
-      ['nsys', ...told.map(({ id }) => id)].map((id) => [id, 'profiled' as const]),
+      ['nsys', ...traced.map(({ id }) => id)].map((id) => [id, 'profiled' as const]),
     );
     const [decode] = (await analyzeUtilization(await sessionOf(rows, purposes))).data.stages;
     expect([reasonOf(decode!.mfu), reasonOf(decode!.mbu)]).toEqual([code, code]);

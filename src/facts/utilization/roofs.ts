@@ -7,7 +7,7 @@ import { deviceOf } from '../device.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** What MFU, MBU and roof_share divide by; figures carry whose word they are, all devices of a group together. */
+/** What MFU, MBU and roof_share divide by; figures carry their source, all devices of a group together. */
 export interface UtilizationRoofs {
   kind: 'gpu' | 'cpu';
   name: string | null;
@@ -23,7 +23,7 @@ export interface UtilizationRoofs {
 /**
  * Peaks of the device a session's stages ran on: dense data-sheet peaks of a GPU, the measured roofs of a CPU. A GPU
  * without a sheet has the peaks that were measured on it, or none.
- * @param cpu, gpu rooflines that the session was measured beside; null where there is none
+ * @param cpu, gpu rooflines measured for the session; null where there is none
  */
 export function utilizationRoofs(
   { hardware, workload }: Pick<ManifestData, 'hardware' | 'workload'>,

@@ -60,8 +60,8 @@ export function stageShares(
 function overTime(ofOneSecond: Figure, time: Figure, peak: Figure): Figure {
   if (ofOneSecond.value === null) return ofOneSecond;
   const { value, source } = ofOneSecond;
-  const whose = peak.value === null ? '' : `; ${peak.source}`;
-  return mapFigure(time, 'ratio', `${source}${whose}`, (ms) => value / (ms / 1e3));
+  const peakSource = peak.value === null ? '' : `; ${peak.source}`;
+  return mapFigure(time, 'ratio', `${source}${peakSource}`, (ms) => value / (ms / 1e3));
 }
 
 /** FLOPs / Σ F/P: the peak of one dtype, or what several come to together. */
@@ -91,9 +91,9 @@ function measuredRoof(
   const limit = bandwidth.value === null ? bandwidth : boundOf(work, peaks, bandwidth.value);
   if ('value' in limit) return { roof_ms: limit, roof_share: limit };
   const ms = limit.roofline_s * 1e3;
-  const whose = bandwidth.value === null ? '' : bandwidth.source;
+  const bandwidthSource = bandwidth.value === null ? '' : bandwidth.source;
   return {
-    roof_ms: figure(ms, 'ms', `max(FLOPs / measured peak, bytes / measured bandwidth); ${whose}`),
+    roof_ms: figure(ms, 'ms', `max(FLOPs / measured peak, bytes / measured bandwidth); ${bandwidthSource}`),
     roof_share: mapFigure(time, 'ratio', 'roof_ms / time', (measured) => ms / measured),
   };
 }

@@ -2,7 +2,7 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
-/** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not told. */
+/** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not reported. */
 export interface Step {
   stage_id: number;
   /** Process: the unit of the interval. */
@@ -19,7 +19,7 @@ export interface Step {
   sizes_from: string | null;
   /** Steps of its kind in its capture. */
   steps_here: number | null;
-  /** Those of a capture whose sizes could not be matched: another number; else null. */
+  /** Steps in a capture with another number of them, so that sizes could not be matched; otherwise null. */
   steps_elsewhere: number | null;
 }
 

@@ -83,7 +83,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     expect(valueOf(executed.over_necessary)).toBeCloseTo((gemms + attention) / necessary, 12);
     expect(executed.text).toContain('1.18× the necessary FLOPs: logits of every prompt token');
     const seconds = valueOf(time_ms) / 1e3;
-    // The rotary product is of float32, whose peak is 67 TFLOP/s.
+    // The rotary product is of float32, with a peak of 67 TFLOP/s.
     const atPeak = (gemms - 4096 + attention) / peak + 4096 / 67e12;
     expect(valueOf(executed.mfu) / (atPeak / seconds)).toBeCloseTo(1, 12);
   });
@@ -268,7 +268,7 @@ describe('refined by a cuBLAS log of another execution', () => {
     expect(valueOf(executed.gemm_flops)).toBe((2 * 2 * 2 * 512 * 512 + 8 * 16 * 2 * 131 * 64) / 2);
   });
 
-  test('rows that two kinds of stages have are not told apart', async () => {
+  test('rows that two kinds of stages have are not distinguished', async () => {
     const alike = (execution: string) => [
       step(execution, 'prefill', 0, 5, sizes(2, 2, 2)),
       step(execution, 'decode', 5, 7, { step_index: 0, ...sizes(2, 2, 4) }),
@@ -284,7 +284,7 @@ describe('refined by a cuBLAS log of another execution', () => {
   });
 });
 
-describe('a timeline beside a clean execution', () => {
+describe('a timeline next to a clean execution', () => {
   const kernel = (from: number, to: number): Row<'kernels'> => ({
     execution_id: 'profiled',
     device: 0,

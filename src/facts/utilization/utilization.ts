@@ -54,7 +54,7 @@ async function stagesOf(
   return stages;
 }
 
-/** What a session's stages are measured by: steps whose time counts, and traced steps whose operators count. */
+/** What a session's stages are measured by: steps for their time, and traced steps for their operators. */
 interface Found {
   executionId: string;
   timed: SizedStep[];

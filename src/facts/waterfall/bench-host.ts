@@ -58,7 +58,7 @@ export interface HostSqlFacts {
   host: StageHost;
 }
 
-/** The query behind a bar of the host; null for those that are reckoned of telemetry. */
+/** The query behind a bar of the host; null for those computed from telemetry. */
 export function hostSql(id: string, { executionId, point, kind, host }: HostSqlFacts): string | null {
   const of = timedOf(executionId, point);
   const rows = (expression: string, more: string) =>

@@ -31,7 +31,7 @@ const known = {
   'host.loop': 0.6,
 };
 
-test('time stamps and device events split a step; what is idle between its kernels is not told', () => {
+test('time stamps and device events split a step; idle time between its kernels is not reported', () => {
   expect(barsOf({})).toEqual(known);
 });
 

@@ -37,7 +37,7 @@ const known = new Set(['roofline', 'serial', 'host.loop', 'host.sampling']);
 
 /**
  * Waterfalls of a benchmark's points: what the roofline allows, what kernels took beyond it where the engine watched its
- * device, the host as far as time stamps, device events and samples tell, and the rest, whose cause a benchmark does not see.
+ * device, the host as far as time stamps, device events and samples show it, and the rest: a benchmark does not see its cause.
  */
 export async function benchWaterfalls(session: Session): Promise<StageWaterfall[]> {
   const { workload, hardware } = session.manifest;
@@ -116,7 +116,7 @@ function waterfallOf(
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
   const busyMs = idleShare.value === null ? null : Math.max(0, measured * (1 - idleShare.value));
-  // Steps that were not recorded have no call either: W is then of means that the engine tells.
+  // Steps that were not recorded have no call either: W is then from means that the engine reports.
   const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : stageHost;
   const { parts, notes } = benchParts({
     kind,
@@ -204,11 +204,11 @@ export function peaksAt(
 const byOrder = (parts: readonly Part[]): Part[] =>
   orderedIds(parts).map((id) => parts.find((part) => part.id === id)!);
 
-/** Time stamps around every call are exact; what was watched once, sampled or reckoned is not. */
+/** Time stamps around every call are exact; what was watched once, sampled or computed is not. */
 const confidenceOf = (id: string): WaterfallBar['confidence'] =>
   id === 'host.loop' || id === 'host.sampling' ? 'high' : id === 'host.program' ? 'medium' : 'low';
 
-/** The capture that tells causes where the engine ran. */
+/** The capture that shows causes where the engine ran. */
 function sharperOf(workload: Workload): string {
   if (!onCpu(workload)) return 'inferscope run --evaluator nsys -- <command>';
   return knownEngine(workload.engine.name) === 'onnx'

@@ -33,7 +33,7 @@ interface KernelRow {
 /**
  * What the hardware's counters say of each class: kernels of the timeline with those of ncu of the same name, of the same
  * grid where there is one. Empty without counters.
- * @param roofs FLOP/s and B/s that the classes' necessary times are reckoned with; null where not known
+ * @param roofs FLOP/s and B/s that the classes' necessary times are computed with; null where not known
  */
 export async function countedClasses(
   session: Session,

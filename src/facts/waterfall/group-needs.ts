@@ -52,8 +52,8 @@ export function necessaryOfParts(
 }
 
 /**
- * What choosing the next tokens needs: the logits of every sequence read once, a token id written. Comparing them is free
- * beside that, and a sort is one way to do it, not a necessary one.
+ * What choosing the next tokens needs: the logits of every sequence read once, a token id written. Comparing them costs
+ * nothing next to that, and a sort is one way to do it, not a necessary one.
  * @param batch mean number of sequences
  * @param classes exclusive ms of the kernels that ran in it
  */

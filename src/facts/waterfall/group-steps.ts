@@ -14,7 +14,7 @@ export interface GroupSteps {
   steps: SizedStep[];
   requests: PartStep[];
   warmup: PartStep[];
-  /** Mean number of sequences of sampling; null where nothing tells it. */
+  /** Mean number of sequences of sampling; null where not recorded. */
   sampledSequences: number | null;
 }
 

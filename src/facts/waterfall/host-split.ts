@@ -5,7 +5,7 @@ import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
 
-/** What is told of gaps one by one (counts, parts) is told of these: of a large capture, its first instances. */
+/** Gaps reported one by one (counts, parts) are these: in a large capture, those of its first instances. */
 export interface Recorded {
   /** Gaps and calls that begin before it. */
   untilNs: number;

@@ -30,7 +30,7 @@ const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') O
 /** Numbers count instances of one thing: layer 3, request 17. */
 const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
-/** Ranges of the focus that count; without the phases of focus_stages, whose join takes longer than all of this. */
+/** Ranges of the focus that count; without the phases of focus_stages: that join takes longer than all of this. */
 const rangesSql = ({ attribution, focus }: TraceSource): string =>
   `SELECT stage_id, kind, raw_name, step_index, pid, tid, start_ns, end_ns, device_start_ns, device_end_ns
      FROM stages WHERE execution_id = ${literal(attribution.execution_id)} AND capture_id = ${literal(attribution.capture_id)}

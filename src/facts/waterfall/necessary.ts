@@ -26,7 +26,7 @@ export interface Necessary {
   tokens: number | null;
 }
 
-/** Peaks that necessary time is reckoned with. */
+/** Peaks that necessary time is computed with. */
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
@@ -38,7 +38,7 @@ export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
   bandwidth: roofs.roofBandwidth,
 });
 
-/** Shapes of prefills that are reckoned one by one; beyond, all at the mean. */
+/** Shapes of prefills that are computed one by one; beyond, all at the mean. */
 const shapesCounted = 256;
 
 /** Of one shape; missing where a peak is. */
@@ -76,7 +76,7 @@ function sums(ops: readonly NecessaryOp[], of: (op: NecessaryOp) => number): Map
 }
 
 /**
- * Of a mean instance of the steps. Every distinct shape is reckoned; decode steps of one batch at their mean context,
+ * For a mean instance of the steps. Every distinct shape is computed; decode steps of one batch at their mean context,
  * in which their work is linear.
  */
 export function meanNecessary(
@@ -125,7 +125,7 @@ export function meanNecessary(
   return { ...mean, bound: computeBound > 0.5 ? 'compute' : 'memory' };
 }
 
-/** Whose word the peaks are, in a line each. */
+/** Sources of the peaks, one line each. */
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
   const lines = [...new Set(ops.map(({ dtype }) => dtype))].map((dtype) => {

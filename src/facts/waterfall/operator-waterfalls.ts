@@ -110,7 +110,7 @@ const timesSql = (windows: string): string =>
    GROUP BY ALL`;
 
 /**
- * Time outside of operators whose cause was recorded, and sampling between calls: (stage_id, id, n, ns). Only the embedded
+ * Time outside of operators with a recorded cause, and sampling between calls: (stage_id, id, n, ns). Only the embedded
  * engine's runtime records it.
  */
 const hostTimesSql = (windows: string): string =>

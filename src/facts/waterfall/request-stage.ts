@@ -32,7 +32,7 @@ export interface RequestFacts {
 const headsEarly = 0.1;
 const rowsShown = 64;
 
-/** A request of a load test: client, network, queue, prefill and decode as far as they are told, the rest unattributed. */
+/** A request of a load test: client, network, queue, prefill and decode as far as reported, the rest unattributed. */
 export function requestStage(
   times: readonly RequestTimes[],
   server: ServerTimes,
@@ -107,7 +107,7 @@ interface TtftSplit {
   restMs: number;
 }
 
-/** What TTFT is made of, as far as told; together no more than TTFT: the first named is believed first. */
+/** Parts of TTFT as far as reported; together at most TTFT: earlier parts take precedence. */
 function splitTtft(times: readonly RequestTimes[], server: ServerTimes, ttftMs: number): TtftSplit {
   let left = ttftMs;
   const take = (wanted: number | null) => {
@@ -153,7 +153,7 @@ function restNote(ms: number, { queueMs, prefillMs }: ServerTimes): string {
   return `until the first token, where ${unknown.join(', ')} are not distinguished`;
 }
 
-/** Of a mean request what is told of the mean only is shared out in proportion to each request's TTFT. */
+/** Figures known only for the mean request are distributed in proportion to each request's TTFT. */
 function rowOf(
   one: RequestTimes,
   split: TtftSplit,
@@ -176,7 +176,7 @@ function rowOf(
   };
 }
 
-/** Rows sum to the bar: one a request, and what is told of the mean taken out of TTFT. */
+/** Rows sum to the bar: one per request; figures known only for the mean are taken out of TTFT. */
 function sqlOf(
   id: string,
   { where, open, sql }: RequestFacts,

@@ -93,7 +93,7 @@ test('a mean request of an open loop, by what client and server tell', async () 
   });
 });
 
-test('a server that tells its queue by a gauge only: Little’s law; heads of answers before the prefill are network', async () => {
+test('a server that reports its queue by a gauge only: Little’s law; heads of answers before the prefill are network', async () => {
   // Three were answered between 10 ms (sent) and 2170 ms: 0.03 waiting are 21.6 ms.
   const stage = await waterfallOf(server('requests_waiting', 0, 0.06, 0.06, 0));
   expect(inMs(stage)).toMatchObject({ 'host.queue': 21.6, 'host.network': 5, unattributed: 53.4 });
@@ -103,7 +103,7 @@ test('a server that tells its queue by a gauge only: Little’s law; heads of an
   });
 });
 
-test('a server that tells nothing: what is before the first token is not taken apart', async () => {
+test('a server that reports nothing: what is before the first token is not taken apart', async () => {
   const closed: Load = { ...load, kind: 'closed', concurrency: 1, rate_per_s: null };
   const stage = await waterfallOf([], closed);
   expect(stage.point).toBe('1 user');
@@ -134,7 +134,7 @@ test("results of another tool's client: means of the file, else of its requests;
   });
   for (const [i, sum] of sums.entries()) expect(sum).toBeCloseTo(stage!.bars[i]!.ms, 9);
   expect((await of('vllm-serve')).stage).toBeUndefined();
-  // The same requests in GuideLLM's file, whose own request_latency is defined otherwise.
+  // The same requests in GuideLLM's file, which defines request_latency differently.
   const guidellm = await of('guidellm-benchmarks', 'guidellm');
   expect(inMs(guidellm.stage!)).toEqual({
     'kernels.decode': expect.closeTo(108.248, 2) as number,

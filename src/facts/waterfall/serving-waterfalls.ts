@@ -68,7 +68,7 @@ async function requestTimes(
   );
 }
 
-/** Least samples of a gauge whose mean says something. */
+/** Minimum samples of a gauge for a meaningful mean. */
 const minSamples = 4;
 
 /** What the server says of a mean request while the load ran; null where it does not. */
@@ -165,7 +165,7 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
 /**
  * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours, else from those
  * that were recomputed from the requests of its file (GuideLLM's end-to-end latency is another). The part until the
- * first token holds queue, network and prefill, which no such file tells apart.
+ * first token holds queue, network and prefill, which no such file distinguishes.
  */
 export async function resultsWaterfalls(database: SessionDatabase): Promise<StageWaterfall[]> {
   const rows = await database.query<{

@@ -19,7 +19,7 @@ export interface Idle {
   launch_overhead: number;
   launch_latency: number;
   device_dependency: number;
-  /** Gaps before work whose launch is not known. */
+  /** Gaps before work with an unknown launch. */
   unattributed: number;
 }
 
@@ -96,8 +96,8 @@ function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[
 }
 
 /**
- * Classes with what they need. Whole CUDA graphs are one row of class `graph`: the classes whose own kernels take less
- * than they need, or none, ran inside it, so the graph carries their necessary time, and what little of them ran outside.
+ * Classes with what they need. Whole CUDA graphs are one row of class `graph`: classes with own kernels that take less
+ * than they need, or without any, ran inside it, so the graph carries their necessary time, and what little of them ran outside.
  */
 function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {
   const needed = new Map(byClass);

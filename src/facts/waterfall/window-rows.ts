@@ -200,7 +200,7 @@ async function gapCounts(
   );
 }
 
-/** Parts of the host's time that are told apart, ns, by group and by "group instance". */
+/** Parts of the host's time that are distinguished, ns, by group and by "group instance". */
 async function hostTimes(
   database: SessionDatabase,
   { framework, loading }: SumFacts,

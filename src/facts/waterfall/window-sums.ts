@@ -8,7 +8,7 @@ type Groups = Record<string, string>;
 
 export const kernelGroups = { class: "coalesce(class, 'other')" } satisfies Groups;
 
-/** htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory where the capture tells. */
+/** htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory where the capture has it. */
 export const copyGroups = {
   kind: `lower(coalesce(kind, 'unknown')) || CASE
     WHEN kind IN ('HtoD', 'HtoH') AND src_kind IN ('pageable', 'pinned') THEN '_' || src_kind
