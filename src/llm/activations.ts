@@ -41,9 +41,12 @@ export function peakLiveActivations(
   let at = '';
   for (const op of stageWork(a, shape, floatStorage(activations))) {
     // A norm's traffic has the residual in it already; after the last layer there is none.
-    const beside = op.layer === null || op.class === 'norm' ? 0 : residual;
+    const residualHeld = op.layer === null || op.class === 'norm' ? 0 : residual;
     const live =
-      beside + op.bytes.activations_in + op.bytes.activations_out + (op.class === 'attention' ? scores : 0);
+      residualHeld +
+      op.bytes.activations_in +
+      op.bytes.activations_out +
+      (op.class === 'attention' ? scores : 0);
     if (live > bytes) {
       bytes = live;
       at = op.layer === null ? op.name : `layers.${op.layer}.${op.name}`;

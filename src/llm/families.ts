@@ -342,7 +342,7 @@ export const families: Readonly<Record<string, Family>> = {
   },
 };
 
-/** Classes of transformers whose names do not follow from the model_type. */
+/** Classes of transformers with names that do not follow from the model_type. */
 const classNames: Readonly<Record<string, string>> = {
   llama4_text: 'Llama4',
   gemma3_text: 'Gemma3',
@@ -358,7 +358,7 @@ const classNames: Readonly<Record<string, string>> = {
   qwen3_5_moe_text: 'Qwen3_5Moe',
 };
 
-/** The model_type whose modelling class has this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
+/** The model_type of the modelling class with this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
 export function familyOfClass(className: string): string | null {
   const stem = /^(.*?)(LMHeadModel|For(CausalLM|ConditionalGeneration))$/.exec(className)?.[1]?.toLowerCase();
   const found = Object.keys(families).find(

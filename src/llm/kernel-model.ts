@@ -82,12 +82,12 @@ function stepOf(
   for (const op of [...stageWork(a, shape, storage), samplingOp(a, shape, storage)]) {
     const found = measuredBy(a, op, shape);
     if (found.case !== null) cases.set(found.case.case, found.case);
-    const told = { case: found.case?.case ?? null, reason: found.reason };
+    const measurement = { case: found.case?.case ?? null, reason: found.reason };
     // Layers differ in windows and experts: one name may be several operations.
-    const key = JSON.stringify([op.name, told, found.case === null ? [op.flops, bytesOf(op)] : null]);
+    const key = JSON.stringify([op.name, measurement, found.case === null ? [op.flops, bytesOf(op)] : null]);
     const known = ops.get(key);
     if (known) known.count++;
-    else ops.set(key, { name: op.name, count: 1, ...told, flops: op.flops, bytes: bytesOf(op) });
+    else ops.set(key, { name: op.name, count: 1, ...measurement, flops: op.flops, bytes: bytesOf(op) });
   }
   return {
     phase: shape.phase,

@@ -109,7 +109,7 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
 };
 
 /**
- * What a group's worker holds before vLLM counts, beside the context: it sets up NCCL first ("This ensures NCCL buffers are
+ * What a group's worker holds before vLLM counts, without the context: it sets up NCCL first ("This ensures NCCL buffers are
  * allocated before we measure", init_device in v1/worker/gpu_worker.py, 0.26), so they are outside its share of the GPU.
  */
 export const vllmGroupBuffers: MemoryConstant = {
@@ -121,7 +121,7 @@ export const vllmGroupBuffers: MemoryConstant = {
 };
 
 /**
- * Memory outside torch beside the context: what vLLM's log calls non-torch memory. On an H200 with vLLM 0.26 the same 230 to
+ * Memory outside torch, without the context: what vLLM's log calls non-torch memory. On an H200 with vLLM 0.26 the same 230 to
  * 231 MiB in four runs of two models, eager and compiled. Public logs of 0.7 to 0.9 on other GPUs have 0.01 to 0.33 GiB.
  */
 export const vllmNonTorch = {
@@ -138,7 +138,7 @@ export const vllmNonTorch = {
       'code loaded while it profiles: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are there before',
     runs: 1,
   },
-  /** Versions that counted before they set NCCL up: up to 0.11, whose log of two H200s has 1.38 GiB. */
+  /** Versions that counted before they set NCCL up: up to 0.11 (1.38 GiB in its log of two H200s). */
   groupEarlier: {
     bytes: 0.55 * gib,
     confidence: 'medium',
@@ -156,7 +156,7 @@ export const ncclBuffers: MemoryConstant = {
   runs: 2,
 };
 
-/** vLLM on a CPU, beside tensors and cache: its front end and engine core once, and the code that each worker maps. */
+/** vLLM on a CPU, without tensors and cache: its front end and engine core once, and the code that each worker maps. */
 export const vllmOnCpu = {
   processesBytes: 1845e6,
   workerBytes: 380e6,
@@ -228,7 +228,7 @@ export const onnxRuntime: MemoryConstant = {
   runs: 4,
 };
 
-/** What the embedded engine's process holds beside: heap and threads, and an arena that grows in powers of two. */
+/** What else the embedded engine's process holds: heap and threads, and an arena that grows in powers of two. */
 export const onnxArena = {
   fixedBytes: 43e6,
   perKvByte: 3.3,

@@ -3,7 +3,7 @@ import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 
 /**
- * What the driver holds for a process of torch beside its allocator: the context with its libraries' code, and on
+ * What the driver holds for a process of torch outside its allocator: the context with its libraries' code, and on
  * architectures where it was seen the attention kernels that cuDNN generates while the run goes on. It makes one for each
  * length of the cache that it meets: a cache that grows meets a new one at every decode step of the first repeat.
  */

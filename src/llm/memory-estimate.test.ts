@@ -57,7 +57,7 @@ describe('one GPU', () => {
     expect(made.fits).toBeNull();
   });
 
-  it('in main memory: the same tensors, Python with torch beside them, and nothing of a GPU', () => {
+  it('in main memory: the same tensors, Python with torch, and nothing of a GPU', () => {
     const shape = request({ batchSize: 4, inputLen: 2048 });
     const [gpu, cpu] = (['gpu', 'cpu'] as const).map((device) =>
       estimateMemory(presetArchitecture('llama-3.1-8b'), { ...shape, device }),

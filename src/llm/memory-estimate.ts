@@ -64,7 +64,7 @@ export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEst
 
 export type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
 
-/** `estimateMemory` for many shapes of one request: what does not change with them is reckoned once. */
+/** `estimateMemory` for many shapes of one request: what does not change with them is computed once. */
 export function memoryEstimator(a: Architecture, asked: MemoryRequest): (shape: Shape) => MemoryEstimate {
   const first = withDefaults(a, asked);
   const group = devices(a, first.parallel, first.engine);

@@ -5,7 +5,7 @@ import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 export interface Attended<B> {
   output: B;
   cached: CachedLayer<B>;
-  /** Of unfused attention: the scores, which the layer returns beside its output and so keeps until its end. */
+  /** Unfused attention: the scores, which the layer returns with its output and so keeps until its end. */
   weights: B[];
 }
 

@@ -63,7 +63,7 @@ function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
   return output;
 }
 
-/** Families whose router hands on float32: what it weights is then float32 too. */
+/** Families with a router that hands on float32: what it weights is then float32 too. */
 const routesInFloat32 = new Set(['Mixtral', 'DeepSeek V2', 'DeepSeek V3']);
 
 /**

@@ -50,7 +50,7 @@ export function isMasked<B>(
   );
 }
 
-/** Tokens whose keys a layer attends to. */
+/** Tokens that a layer attends to. */
 export function keysOf<B>(
   { newTokens, cachedTokens, cache }: Pick<Forward<B>, 'newTokens' | 'cachedTokens' | 'cache'>,
   layer: Layer,

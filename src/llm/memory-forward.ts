@@ -21,7 +21,7 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   const looked = memory.malloc(D);
   // Gemma scales it.
   const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
-  // OPT looks positions up for each sequence, GPT-2 once; both keep the embedding beside the sum.
+  // OPT looks positions up for each sequence, GPT-2 once; both keep the embedding in addition to the sum.
   const held = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
   const first = learned ? memory.malloc(D) : embeds;
   held.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));

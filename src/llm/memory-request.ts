@@ -56,7 +56,7 @@ export interface MemoryRequest {
   blockSize?: number;
   /** Of the engine; null takes the one that its arithmetic was last held to. */
   engineVersion?: string | null;
-  /** vLLM: tokens of the KV pool are counted from this, where a log has told it. */
+  /** vLLM: tokens of the KV pool are counted from this, where a log has it. */
   kvPoolBytes?: number | null;
   /** fused: the scores never exist (SDPA, flash attention). */
   attention?: 'fused' | 'eager';
@@ -65,7 +65,7 @@ export interface MemoryRequest {
   cudaGraphs?: boolean;
   /** vLLM: all-reduces of a step are its own kernels' (the default on GPUs that reach each other), not NCCL's. */
   customAllReduce?: boolean;
-  /** How torch's reserve is reckoned. simulated: allocation by allocation (tens of ms); share: a fitted share. */
+  /** How torch's reserve is computed. simulated: allocation by allocation (tens of ms); share: a fitted share. */
   reserve?: 'simulated' | 'share';
   /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
   loading?: 'checkpoint' | 'random';

@@ -13,7 +13,7 @@ export interface Device {
   tensors: Tensor[];
 }
 
-/** Matrices whose inputs are split, so that their biases are whole on every device. */
+/** Matrices with split inputs: their biases are whole on every device. */
 const rowSplit = new Set([
   'o_proj',
   'out_proj',

@@ -14,7 +14,7 @@ import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-pl
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
 
-/** Families whose order of tensors was held against transformers' own (memory-forward.test.ts). */
+/** Families with an order of tensors that was checked against transformers' own (memory-forward.test.ts). */
 const checkedFamilies = new Set([
   'Llama',
   'Mistral',
@@ -63,22 +63,22 @@ export function transformersPlace(
       confidence: checkedFamilies.has(a.family) ? 'medium' : 'low',
     },
   };
-  const beside =
+  const overhead =
     request.device === 'cpu'
       ? { framework_overhead: { ...pythonWithTorch, formula: statedSource(pythonWithTorch) } }
-      : besideOnGpu(a, device, request, {
+      : overheadOnGpu(a, device, request, {
           used: weights.bytes + held(at),
           moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
         });
   return {
     peak: at.stage,
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
-    parts: { ...own, ...beside },
+    parts: { ...own, ...overhead },
   };
 }
 
-/** What the driver, the libraries and torch's allocator hold beside the tensors. */
-function besideOnGpu(
+/** What the driver, the libraries and torch's allocator hold in addition to the tensors. */
+function overheadOnGpu(
   a: Architecture,
   device: Device,
   request: ResolvedRequest,

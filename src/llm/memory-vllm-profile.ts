@@ -25,7 +25,7 @@ function mixerWidth(attention: Layer['attention']): number {
   return attention.kind === 'recurrent' ? attention.inRows + attention.convChannels : 0;
 }
 
-/** Models whose MLP keeps gate and up by name while it projects down: `gate_up, _ = …` in vllm/model_executor/models. */
+/** Models with an MLP that keeps gate and up by name while it projects down: `gate_up, _ = …` in vllm/model_executor/models. */
 const keepsGateUp = new Set([
   'deepseek_v2',
   'deepseek_v3',

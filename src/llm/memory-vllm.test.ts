@@ -53,7 +53,7 @@ const runs: Run[] = [
   },
 ];
 
-interface Told {
+interface LogFigures {
   weights: number;
   activations: number;
   nonTorch: number;
@@ -64,7 +64,7 @@ interface Told {
   batched: number;
 }
 
-function told(name: string): Told {
+function logFigures(name: string): LogFigures {
   const log = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', `${name}.log`), 'utf8');
   const number = (pattern: RegExp): number => Number(pattern.exec(log)![1]!.replaceAll(',', ''));
   return {
@@ -95,7 +95,7 @@ const bytesOf = ({ lines }: MemoryEstimate, component: EstimatedComponent): numb
   lines.find((line) => line.component === component)?.bytes ?? 0;
 
 describe.each(runs)('$log on an H200, by its log', (run) => {
-  const log = told(run.log);
+  const log = logFigures(run.log);
   const made = estimateOf(run);
 
   it('takes the batch that vLLM took', () => expect(made.request.maxNumBatchedTokens).toBe(log.batched));
@@ -109,9 +109,9 @@ describe.each(runs)('$log on an H200, by its log', (run) => {
     expect(Math.abs(ours - log[name]), `${ours} against ${log[name]}`).toBeLessThan(rounding + slack);
   });
 
-  it('the pool, which is told to the byte, within 10 MiB', () => {
+  it('the pool, which is logged to the byte, within 10 MiB', () => {
     const share = made.request.gpuMemoryUtilization;
-    // Whole blocks: with graphs, which are not told to the byte, the tokens say it.
+    // Whole blocks: with graphs, which are not logged to the byte, the tokens give it.
     const blockBytes = 16 * made.kvBytesPerToken;
     const blocks = log.tokens / 16;
     const exact = log.graphs === 0 ? log.toRequested + 150 * mib : blocks * blockBytes;
@@ -125,7 +125,7 @@ describe.each(runs)('$log on an H200, by its log', (run) => {
     expect(Math.abs(made.kvPool!.tokens / log.tokens - 1)).toBeLessThan(5e-4);
   });
 
-  // The cut one was told its sizes (compilation_config), which the calculator does not read.
+  // The cut one got its sizes by option (compilation_config), which the calculator does not read.
   it.runIf(log.graphs > 0 && run.log !== 'cut-graph')('graphs within 64 MiB', () => {
     const exact = (log.tokens / 16) * 16 * made.kvBytesPerToken - log.toRequested - 150 * mib;
     expect(Math.abs(exact - log.graphs)).toBeLessThan(rounding + mib);

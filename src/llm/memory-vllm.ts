@@ -61,8 +61,8 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
     parts: {
       model_weights: weights,
       ...(request.device === 'cpu'
-        ? besideOnCpu(deviceCount(parallel))
-        : besideOnGpu(a, device, nonTorch, request)),
+        ? overheadOnCpu(deviceCount(parallel))
+        : overheadOnGpu(a, device, nonTorch, request)),
       kv_cache:
         pool === null
           ? { bytes: kvNeeded, formula: kvFormula(a, request, sequences, tokens), confidence: 'high' }
@@ -71,7 +71,7 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
               formula:
                 request.kvPoolBytes === null
                   ? `the pool: ${share} × total − weights − activations − non-torch memory`
-                  : 'the pool, as it was set or told',
+                  : 'the pool, as set or logged',
               confidence: request.kvPoolBytes === null ? 'medium' : 'high',
             },
       activations: { bytes: activations.bytes, formula: activations.source, confidence: 'medium' },
@@ -110,7 +110,7 @@ function countedTotal({ gpu }: ResolvedRequest): number | null {
   return known === undefined ? gpu.totalBytes : Math.min(gpu.totalBytes, Math.round(known * 2 ** 30));
 }
 
-function besideOnGpu(
+function overheadOnGpu(
   a: Architecture,
   device: Device,
   nonTorch: MemoryConstant,
@@ -153,7 +153,7 @@ function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
 }
 
 /** In main memory there is no context and no graph, and all its processes are in the sum. */
-function besideOnCpu(ranks: number): Place['parts'] {
+function overheadOnCpu(ranks: number): Place['parts'] {
   const { processesBytes, workerBytes, confidence } = vllmOnCpu;
   const formula = statedSource(vllmOnCpu);
   return { framework_overhead: { bytes: processesBytes / ranks + workerBytes, formula, confidence } };

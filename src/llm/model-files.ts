@@ -12,7 +12,7 @@ export interface NamedModel {
   config: Record<string, unknown>;
 }
 
-/** A model whose files were looked at, too. */
+/** A model with its files looked at, too. */
 export interface SizedModel extends NamedModel {
   /** Exact sizes from the files' headers; null when there are none. */
   weights: HeaderWeights | null;

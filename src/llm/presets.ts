@@ -35,7 +35,7 @@ export function findPreset(name: string): Preset | null {
 const tuning = /-(instruct|chat|it|base|pt|hf|think|thinking)(-\d{4})?(?=-|$)/g;
 
 /**
- * The preset whose shape a tuned model has (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
+ * The preset with the shape of a tuned model (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
  * given, same words but for the tuning. Quantised copies have other names. A preset that is named by its tuning is not a
  * base: Kimi-K2-Thinking is stored otherwise than Kimi-K2.
  */

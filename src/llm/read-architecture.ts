@@ -9,7 +9,7 @@ import type { Architecture } from './architecture.js';
 
 /**
  * Normalises a Hugging Face config.json, descending into `text_config`.
- * @throws E_MODEL_ARCHITECTURE for a model_type whose arithmetic is not known
+ * @throws E_MODEL_ARCHITECTURE for a model_type without known arithmetic
  * @throws E_MODEL_CONFIG naming the field that is missing or impossible, and its value
  */
 export function readArchitecture(config: Record<string, unknown>): Architecture {
@@ -39,7 +39,7 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     maxPositions,
     norm: family.norm,
     norms,
-    // OPT-350m, whose norms come after, has none at the end; OLMo 2 has.
+    // OPT-350m (norms after each part) has none at the end; OLMo 2 has.
     finalNorm:
       !(family.name === 'OPT' && norms === 'post') && !fields.boolean('_remove_final_layer_norm', false),
     embeddingDim: fields.integer(['word_embed_proj_dim'], { fallback: hiddenSize }),

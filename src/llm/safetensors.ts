@@ -23,7 +23,7 @@ export function parseSafetensorsHeader(header: Uint8Array, file: string): FileTe
     throw new InferscopeError('E_MODEL_FILE', {
       what: `${file} is not a safetensors file`,
       why,
-      fix: 'Download it again, or give the config.json beside it.',
+      fix: 'Download it again, or give the config.json next to it.',
     });
   };
   let json: unknown;
@@ -63,7 +63,7 @@ export function safetensorsHeaderLength(start: Uint8Array, file: string): number
   throw new InferscopeError('E_MODEL_FILE', {
     what: `${file} is not a safetensors file`,
     why: `Its first 8 bytes would be a header of ${length} bytes. A file of git LFS that was not fetched looks like this.`,
-    fix: 'Download it again, or give the config.json beside it.',
+    fix: 'Download it again, or give the config.json next to it.',
   });
 }
 
@@ -76,7 +76,7 @@ export interface FileWeights {
   tensors: number;
   /** Bytes by dtype of the file. */
   byDtype: Record<string, number>;
-  /** What files hold beside that, and why it is left out. */
+  /** What else files hold, and why it is left out. */
   leftOut: { what: string; bytes: number }[];
 }
 

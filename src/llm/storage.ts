@@ -104,7 +104,7 @@ export interface WeightBytes {
 
 /**
  * Bytes the weights take in memory, each stored once (a tied lm_head is the embedding). An engine that keeps its rotary
- * tables beside them adds `rotaryTableBytes`.
+ * tables in addition adds `rotaryTableBytes`.
  */
 export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>): WeightBytes {
   const { weights } = storage;

@@ -34,7 +34,7 @@ export interface Tensor {
   kind: 'linear' | 'embedding' | 'vector';
   rows: number;
   columns: number;
-  /** Elements of the bias beside it; 0 without. */
+  /** Elements of its bias; 0 without. */
   bias: number;
   /** Copies held: 1, or one an expert. */
   count: number;

@@ -1,7 +1,7 @@
 import type { Issue } from '../model/document.js';
 import type { Architecture } from './architecture.js';
 
-/** A warning for every result that rests on a config whose keys are not all known; none when they are. */
+/** A warning for every result that rests on a config with unknown keys; none when all are known. */
 export const unreadKeysIssues = ({ unreadKeys, family }: Architecture): Issue[] =>
   unreadKeys.length === 0
     ? []

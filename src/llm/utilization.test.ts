@@ -75,7 +75,7 @@ describe('the roofline', () => {
     if ('reason' in time) throw new Error(time.reason.text);
     expect(time.one_by_one_s).toBeGreaterThan(time.roofline_s);
     expect(time.by_class.reduce((s, c) => s + c.seconds, 0)).toBeCloseTo(time.one_by_one_s, 12);
-    // Two operations by hand: 10 s of compute beside 1 of memory, then 1 beside 4: 14 one by one, 11 at once.
+    // Two operations by hand: 10 s of compute with 1 of memory, then 1 with 4: 14 one by one, 11 at once.
     const [first] = ops;
     if (!first) throw new Error('no operations');
     const bytes = { weights: 0, kv_read: 0, kv_write: 0, activations_out: 0 };

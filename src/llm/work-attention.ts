@@ -22,7 +22,7 @@ export function attentionOps(stage: Stage, layer: Layer, tensor: Named): Necessa
 function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, tensor: Named): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
   const { headCount: H, headDim, rotaryDim, window, chunked, qkNorm, sharedKv, outputGate } = attention;
-  // Heads whose keys and values are made here; the cache read may be an earlier layer's.
+  // Heads with keys and values made here; the cache read may be an earlier layer's.
   const KV = sharedKv ? 0 : attention.kvHeadCount;
   const ops = [
     sharedKv

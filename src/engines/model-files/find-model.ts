@@ -59,7 +59,7 @@ function bundled(spec: string): NamedModel | null {
   return preset ? { name: preset.id, config: preset.config } : null;
 }
 
-/** A tuned model has the shape of its bundled base, and its name says whose dimensions these are. */
+/** A tuned model has the shape of its bundled base, and its name says which model has these dimensions. */
 function bundledBase(spec: string): NamedModel | null {
   const base = findBaseOf(spec);
   return base && { name: `${spec.trim()}, with the dimensions of ${base.id}`, config: base.config };
@@ -82,7 +82,7 @@ async function modelOfPath(path: string, sized: boolean): Promise<SizedModel | n
   return modelOfFolder(config, sized);
 }
 
-/** A damaged or missing file does not keep the arithmetic from being done: the reason is told instead. */
+/** A damaged or missing file does not keep the arithmetic from being done: the reason is reported instead. */
 async function modelOfFolder(configFile: string, sized: boolean): Promise<SizedModel> {
   const config = await readConfig(configFile);
   const folder = dirname(configFile);

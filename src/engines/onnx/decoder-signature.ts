@@ -91,7 +91,7 @@ function size(dimension: number | string | undefined, model: OnnxModel, fields: 
 function wrongCacheType(model: OnnxModel, name: string, type: string): InferscopeError {
   return new InferscopeError('E_DTYPE', {
     what: `${model.modelPath} works in ${type}`,
-    why: `Its "${name}" is ${type}; the embedded engine runs on CPUs, whose operators work in float32 (weights may be int8 or int4).`,
+    why: `Its "${name}" is ${type}; the embedded engine runs on CPUs, with operators in float32 (weights may be int8 or int4).`,
     fix: 'Use the float32, int8 or int4 file of the export (onnx/model.onnx, model_quantized.onnx, model_q4.onnx).',
   });
 }

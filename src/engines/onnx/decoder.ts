@@ -15,7 +15,7 @@ export interface DecoderOptions {
   contextLen: number;
   /** Path prefix of the operator trace; given, the runtime profiles every call (a few µs an operator). */
   profilePrefix?: string;
-  /** Which of the runtime's graph optimisations are on; all unless told. */
+  /** Which of the runtime's graph optimisations are on; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
@@ -45,7 +45,7 @@ export interface Decoder {
   kvCacheBytes(): number;
   /** Forgets the context and frees the cache. */
   reset(): void;
-  /** Writes the operator trace and tells its path. @throws E_WORKLOAD_FAILED when profiling was off */
+  /** Writes the operator trace and returns its path. @throws E_WORKLOAD_FAILED when profiling was off */
   endProfiling(): Promise<string>;
   release(): Promise<void>;
 }
@@ -272,7 +272,7 @@ function lastPosition(
   return { last, all: data };
 }
 
-/** The runtime names the file `<prefix>_<date>_<time>.json` and tells nobody; the newest with the prefix is it. */
+/** The runtime names the file `<prefix>_<date>_<time>.json` and does not return it: it is the newest with the prefix. */
 async function profilePath(prefix: string | undefined): Promise<string> {
   const folder = prefix === undefined ? null : dirname(prefix);
   const names = folder === null ? [] : await readdir(folder);

@@ -48,7 +48,7 @@ export async function findExport(folder: string, dtype: DType | undefined): Prom
 }
 
 /**
- * A Hugging Face ONNX decoder export: `path` is the .onnx file; config.json and tokenizer.json lie beside it or one
+ * A Hugging Face ONNX decoder export: `path` is the .onnx file; config.json and tokenizer.json lie next to it or one
  * folder up.
  * @throws E_MODEL_FILE, E_MODEL_CONFIG, E_MODEL_NOT_FOUND (no config.json), E_MODEL_ARCHITECTURE, E_DTYPE
  */

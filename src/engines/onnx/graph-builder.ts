@@ -19,7 +19,7 @@ export interface Builder {
   options: GraphOptions;
   /** Adds a node of one output, named `<name>/output_0`, and returns that name. */
   node(op: string, name: string, inputs: string[], attributes?: Record<string, Attribute>): string;
-  /** Adds a node whose outputs have names of their own; '' leaves an optional output out. */
+  /** Adds a node with named outputs; '' leaves an optional output out. */
   nodeTo(
     outputs: string[],
     op: string,

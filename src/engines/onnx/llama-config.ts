@@ -29,7 +29,7 @@ export interface LlamaConfig {
   slidingWindow: (number | null)[];
 }
 
-/** model_type values whose decoder is Llama's but for biases, q/k norms and windows. */
+/** model_type values with Llama's decoder but for biases, q/k norms and windows. */
 export const writableFamilies = ['llama', 'mistral', 'qwen2', 'qwen3'] as const;
 
 /** Longest context of a model that inferscope writes: rotary tables of 32,768 positions take 8 MB at head_dim 64. */

@@ -106,7 +106,7 @@ const profilePrefix = 'case-';
 export const traceFileOf = (one: Pick<KernelCase, 'case'>): string =>
   `${profilePrefix}${encodeURIComponent(one.case)}`;
 
-/** The case whose runs a profile is of; null for any other file. */
+/** The case that a profile is of; null for any other file. */
 export function caseOfTraceFile(name: string): string | null {
   const found = /^case-(.+)_\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\S*\.json$/.exec(name);
   return found ? decodeURIComponent(found[1]!) : null;

@@ -175,7 +175,7 @@ function node(
   return { op, domain, name: `${at}${op}`, inputs, outputs, attributes };
 }
 
-/** An operation of one node, whose constants stand behind its inputs. */
+/** An operation of one node, with its constants after its inputs. */
 function one(
   at: string,
   op: string,

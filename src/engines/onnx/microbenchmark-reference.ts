@@ -141,7 +141,7 @@ export function argmax(x: HostArray): Element {
 }
 
 /**
- * `keys` and `values` [batch, kv heads, context, dim] hold the cache, whose last tokens are the new ones: these are taken
+ * `keys` and `values` [batch, kv heads, context, dim] hold the cache, with the new tokens last: these are taken
  * from `key` and `val`, for the runtime writes them over what was there. Causal.
  */
 export function attention(

@@ -80,7 +80,7 @@ async function writeModel(
   }
 }
 
-/** A damaged folder at the target is moved aside; a whole one that another process has put there meanwhile is kept. */
+/** A damaged folder at the target is moved aside; a whole one that another process put there first is kept. */
 async function moveInto(building: string, folder: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {

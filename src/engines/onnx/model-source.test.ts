@@ -256,7 +256,7 @@ it('refuses a model file that is cut off, at any byte, and one that is no model'
   expect((await failure(resolveModel(folder, { cacheDir }))).code).toBe('E_MODEL_FILE');
 });
 
-it('refuses an export whose external data is missing or cut off', async () => {
+it('refuses an export with external data missing or cut off', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const graph = llamaGraph(readLlamaConfig(tiny), {
     dtype: 'float32',

@@ -15,7 +15,7 @@ export interface OnnxModel {
   weights: 'random' | 'trained';
   /** Bytes of parameters with quantisation scales; rotary tables and shape constants are not counted in written models. */
   weight_bytes: number;
-  /** Null for an export of an architecture whose parameters inferscope cannot count. */
+  /** Null for an export of an architecture with parameters that inferscope cannot count. */
   num_parameters: number | null;
   tokenizerPath: string | null;
   /** Which positions the lm_head computes. */

@@ -10,7 +10,7 @@ export interface TextTokenizer {
 }
 
 /**
- * Reads a Hugging Face tokenizer.json (and tokenizer_config.json beside it, where there is one).
+ * Reads a Hugging Face tokenizer.json (and the tokenizer_config.json next to it, if any).
  * @throws E_MODEL_FILE when the file cannot be read or is no tokenizer
  */
 export async function loadTokenizer(tokenizerPath: string): Promise<TextTokenizer> {

@@ -122,7 +122,7 @@ function jsonObject(text: string): Record<string, unknown> {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
   } catch {
-    // Told below, like JSON that is no object.
+    // Reported below, like JSON that is not an object.
   }
   throw badArg('extra_body', text, 'a JSON object, added to every request');
 }
@@ -162,7 +162,7 @@ function cannotOf({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['canno
     ),
     itl: {
       code: 'streams_not_in_step',
-      text: 'the streams of a batch are not in step, so a batch has no gaps between tokens; `inferscope bench serve URL` tells them by request',
+      text: 'the streams of a batch are not in step, so a batch has no gaps between tokens; `inferscope bench serve URL` reports them per request',
     },
     device_time: outside('no events of its device'),
     device_work: outside('no kernels of its device'),
@@ -182,7 +182,7 @@ function cannotOf({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['canno
           },
         }),
     ...(metricsUrl === null
-      ? { kv_occupancy: { code: 'no_metrics_page', text: 'the server has no /metrics page that tells it' } }
+      ? { kv_occupancy: { code: 'no_metrics_page', text: 'the server has no /metrics page that reports it' } }
       : {}),
   };
 }

@@ -18,7 +18,7 @@ export function baseOf(text: string, typed: string): string {
   try {
     url = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
   } catch {
-    // Told below, like a URL that is not HTTP.
+    // Reported below, like a URL that is not HTTP.
   }
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new InferscopeError('E_USAGE', {
@@ -37,7 +37,7 @@ export function keyOfEnvironment(): string | null {
 }
 
 export interface Asking {
-  /** Beside that of the key. */
+  /** In addition to that of the key. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }

@@ -20,7 +20,7 @@ export interface Batch {
   end_ns: number;
   /** Mean over the streams of (last − first content) / (tokens − 1); null for one token. */
   tpot_ns: number | null;
-  /** Prompt tokens a stream by the server's own count, where it tells and they are alike. */
+  /** Prompt tokens per stream by the server's own count, where it reports equal counts. */
   input_tokens: number | null;
   /** Prompt tokens that the server took from its prefix cache, over all streams; null where it does not tell. */
   cached_tokens: number | null;
@@ -113,7 +113,7 @@ function whatWentWrong(
   if (lengths.some((length) => length === null)) {
     return {
       outcome: 'failed',
-      text: 'the server tells no usage and there is no tokenizer, so nobody knows how many tokens came: add --engine-arg tokenizer=PATH',
+      text: 'the server reports no usage and there is no tokenizer, so the number of tokens is unknown: add --engine-arg tokenizer=PATH',
     };
   }
   const other = exchanges.findIndex((_, index) => lengths[index] !== outputLen);

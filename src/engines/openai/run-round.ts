@@ -11,13 +11,13 @@ import { type Batch, measureBatch } from './measure-batch.js';
 export interface ServerFacts {
   target: LoadTarget;
   tokenizer: PromptTokenizer | undefined;
-  /** What it calls itself: vLLM, SGLang, …; openai-compatible where nothing tells. */
+  /** What it calls itself: vLLM, SGLang, …; openai-compatible where it is unknown. */
   server: string;
   /** Its Prometheus page; null where there is none. */
   metricsUrl: string | null;
 }
 
-/** How a point stands in this round. */
+/** The state of a point in this round. */
 interface Standing {
   point: BenchPoint;
   outcome: PointOutcome;
@@ -90,8 +90,8 @@ export async function runRound(
     const { point, outcome, text, warmups, stable, notes, timed, clientBound } = standing;
     if (clientBound.length > 0)
       notes.add(`client-bound in ${clientBound.length} of ${timed} repeats: ${clientBound[0]}`);
-    const told = [...(text === null ? [] : [text]), ...notes];
-    const words = told.length === 0 ? null : told.join('; ');
+    const texts = [...(text === null ? [] : [text]), ...notes];
+    const words = texts.length === 0 ? null : texts.join('; ');
     record({
       type: 'point',
       t_ns: monotonicNs(),

@@ -155,20 +155,20 @@ function chooseDevice(asked: string | null, { command, packages, torch }: Python
         ? `--device ${asked}, and torch ${packages['torch']} finds no GPU`
         : `--device ${asked}, and torch finds ${devices.length} GPU${devices.length === 1 ? '' : 's'}`,
     why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
-    fix: 'Type: inferscope doctor – it tells driver, CUDA and torch apart – or take --device cpu.',
+    fix: 'Type: inferscope doctor – it distinguishes driver, CUDA and torch – or take --device cpu.',
   });
 }
 
 /** @throws what the hub said where it does not give the config.json */
-function withConfig(model: ChosenModel, { model: told }: PythonEnvironment): ChosenModel {
-  if (told === null) return model;
-  if ('code' in told) throw fromErrorLine(told);
-  return { ...model, config: told.config };
+function withConfig(model: ChosenModel, { model: ofHub }: PythonEnvironment): ChosenModel {
+  if (ofHub === null) return model;
+  if ('code' in ofHub) throw fromErrorLine(ofHub);
+  return { ...model, config: ofHub.config };
 }
 
 function longestContext(config: Record<string, unknown> | null): number | null {
-  const told = config?.['max_position_embeddings'] ?? config?.['n_positions'];
-  return typeof told === 'number' && told > 0 ? told : null;
+  const length = config?.['max_position_embeddings'] ?? config?.['n_positions'];
+  return typeof length === 'number' && length > 0 ? length : null;
 }
 
 function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext: number | null) {
@@ -189,7 +189,7 @@ function smallestWindow(config: Record<string, unknown> | null): number | null {
   return windows.length > 0 ? Math.min(...windows) : null;
 }
 
-/** null for a family whose arithmetic is not known: it runs all the same. */
+/** null for a family without known arithmetic: it runs all the same. */
 function known(config: Record<string, unknown> | null): Architecture | null {
   if (config === null) return null;
   try {
@@ -249,6 +249,6 @@ function cannotOf(device: string): PreparedEngine['cannot'] {
     kv_occupancy,
     device_time: no('On the CPU there are no device events: host times are the times'),
     device_work: no('On the CPU there are no kernels; inferscope run --evaluator torch shows its operators'),
-    idle_share: no('On the CPU there is no device that could be idle beside the host'),
+    idle_share: no('On the CPU there is no device apart from the host that could be idle'),
   };
 }

@@ -34,7 +34,7 @@ describe.skipIf(spawnSync('python3', ['-c', 'import venv']).status !== 0)('a Pyt
   }, 60_000);
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('is told what to install', { timeout: 60_000 }, async () => {
+  test('gets the install command', { timeout: 60_000 }, async () => {
     await expect(findPython([python], ['torch', 'transformers'], asked)).rejects.toThrow(
       refused(`${python} -m pip install torch transformers`),
     );

@@ -57,28 +57,28 @@ def version(module):
 const script = `${packageVersionScript}
 import json, sys
 probe, hub_id, names = sys.argv[1], sys.argv[2], sys.argv[3:]
-told = {'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: version(name) for name in names}, 'torch': None, 'model': None}
-if told['packages'].get('torch'):
+answer = {'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: version(name) for name in names}, 'torch': None, 'model': None}
+if answer['packages'].get('torch'):
     try:
         import torch
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        told['torch'] = {'cuda': torch.version.cuda, 'hip': getattr(torch.version, 'hip', None), 'devices': [torch.cuda.get_device_name(i) for i in range(count)], 'failed': None}
+        answer['torch'] = {'cuda': torch.version.cuda, 'hip': getattr(torch.version, 'hip', None), 'devices': [torch.cuda.get_device_name(i) for i in range(count)], 'failed': None}
     except Exception as error:
-        told['torch'] = {'cuda': None, 'hip': None, 'devices': [], 'failed': '%s: %s' % (type(error).__name__, error)}
-if hub_id and told['torch'] and told['torch']['failed'] is None and told['packages'].get('transformers'):
+        answer['torch'] = {'cuda': None, 'hip': None, 'devices': [], 'failed': '%s: %s' % (type(error).__name__, error)}
+if hub_id and answer['torch'] and answer['torch']['failed'] is None and answer['packages'].get('transformers'):
     sys.path.insert(0, probe)
     from inferscope_decoder import load_error
     try:
         from transformers import AutoConfig
-        told['model'] = {'config': json.loads(AutoConfig.from_pretrained(hub_id).to_json_string(use_diff=False))}
+        answer['model'] = {'config': json.loads(AutoConfig.from_pretrained(hub_id).to_json_string(use_diff=False))}
     except Exception as error:
         known = load_error(hub_id, error)
-        told['model'] = {'code': known.code, 'text': str(known)}
+        answer['model'] = {'code': known.code, 'text': str(known)}
 print()
-print(json.dumps(told))
+print(json.dumps(answer))
 `;
 
-const toldSchema = z.object({
+const answerSchema = z.object({
   version: z.string(),
   packages: z.record(z.string(), z.string().nullable()),
   torch: z
@@ -112,7 +112,7 @@ export function pythonCandidates(
 /**
  * The first candidate that has the `needed` packages.
  * @param probe folder of inferscope_probe
- * @param hubId a model whose config.json only the hub knows
+ * @param hubId a model with its config.json only on the hub
  * @throws E_ENGINE_MISSING naming what to type
  */
 export async function findPython(
@@ -165,8 +165,8 @@ async function probePython(
     }),
   );
   const run = await child;
-  const told = toldSchema.safeParse(lastJson(run.stdout));
-  if (told.success) return { command, ...told.data };
+  const answer = answerSchema.safeParse(lastJson(run.stdout));
+  if (answer.success) return { command, ...answer.data };
   if (run.code === 'ENOENT') return 'there is no such program';
   if (run.timedOut) return `it did not answer within ${timeoutMs / 1000} s`;
   const words = run.stderr.trim().split('\n').at(-1);

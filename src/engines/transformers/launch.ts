@@ -9,7 +9,7 @@ export interface PythonLaunch {
   /** Written as the process's order file. */
   order: BenchOrder & Record<string, unknown>;
   env?: Record<string, string>;
-  /** Processes under torchrun; one process without it unless told. */
+  /** Processes under torchrun; default: one process without it. */
   ranks?: number;
 }
 

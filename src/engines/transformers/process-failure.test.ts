@@ -23,9 +23,9 @@ test('the error line of its process explains a launch', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-record-'));
   const path = join(folder, 'record.jsonl');
   writeFileSync(path, lines);
-  const told = await recordedError(path, 7);
+  const recorded = await recordedError(path, 7);
   rmSync(folder, { recursive: true });
-  expect(processFailure(end, told)).toMatchObject({
+  expect(processFailure(end, recorded)).toMatchObject({
     code: 'E_MODEL_NOT_FOUND',
     parts: {
       what: 'no-such/model could not be loaded',

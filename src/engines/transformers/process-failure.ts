@@ -16,11 +16,11 @@ export interface ProcessEnd {
 
 /**
  * Why a launch failed; null when it did not.
- * @param told the `error` line that it recorded, if it did
+ * @param errorLine the `error` line that it recorded, if it did
  */
 export function processFailure(
   end: ProcessEnd,
-  told: { code: string; text: string } | null,
+  errorLine: { code: string; text: string } | null,
 ): InferscopeError | null {
   const { command, exitCode, signal, startError, stopping } = end;
   if (startError !== null) {
@@ -31,7 +31,7 @@ export function processFailure(
     });
   }
   if (exitCode === 0) return null;
-  if (told) return fromErrorLine(told);
+  if (errorLine) return fromErrorLine(errorLine);
   if (stopping) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'the engine was stopped in the middle of its work',
@@ -76,9 +76,9 @@ export async function recordedError(
   for (const line of pid === 'any' ? lines : lines.reverse()) {
     if (!line.includes('"type": "error"')) continue;
     try {
-      const told = JSON.parse(line) as Record<string, unknown>;
-      if (pid === 'any' || told['pid'] === pid)
-        return { code: String(told['code']), text: String(told['text']) };
+      const errorLine = JSON.parse(line) as Record<string, unknown>;
+      if (pid === 'any' || errorLine['pid'] === pid)
+        return { code: String(errorLine['code']), text: String(errorLine['text']) };
     } catch {
       // The last line of a process that was killed may be cut off.
     }

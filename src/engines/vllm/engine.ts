@@ -136,7 +136,7 @@ function promptTokenizer(model: ChosenModel, args: Record<string, string>): stri
 function checkRequest({ url, threads }: EngineRequest, via: string): void {
   if (!ways.includes(via as (typeof ways)[number])) {
     throw new InferscopeError('E_USAGE', {
-      what: `--engine-arg via=${via} is no way to vLLM`,
+      what: `unknown vLLM mode: via=${via}`,
       why: `It is one of ${ways.join(', ')}.`,
       fix: 'Leave via out: the engine is stepped in a process of its own.',
     });

@@ -50,7 +50,7 @@ export function placeModel({ name, source, config, weights }: ChosenModel, scrat
 }
 
 /**
- * What vLLM's own commands make prompts with: the tokenizer beside the model, or that of its hub id; null where dimensions
+ * What vLLM's own commands make prompts with: the tokenizer next to the model, or that of its hub id; null where dimensions
  * are all there is.
  */
 export function tokenizerOf({ source }: ChosenModel): string | null {

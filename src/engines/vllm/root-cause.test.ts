@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { InferscopeError } from '../../model/errors.js';
 import { rootCause, withRootCause } from './root-cause.js';
 
-/** As inferscope_vllm.py tells it where only the front end's words arrived. */
+/** As inferscope_vllm.py reports it where only the front end's words arrived. */
 const front = (why: string) =>
   new InferscopeError('E_WORKLOAD_FAILED', {
     what: 'vLLM could not start with tiny',
@@ -31,25 +31,25 @@ test('pydantic counts first and says it in the next line', () => {
 });
 
 test('what the front end raised itself keeps its words, and gets what to type', () => {
-  const told = withRootCause(
+  const explained = withRootCause(
     front(
       'ValidationError: User-specified max_model_len (8192) is greater than the derived max_model_len (max_position_embeddings=2048).',
     ),
     core,
   ) as InferscopeError;
-  expect(told.code).toBe('E_LENGTHS');
-  expect(told.parts.what).toBe('vLLM could not start with tiny');
-  expect(told.parts.fix).toContain('--max-model-len');
+  expect(explained.code).toBe('E_LENGTHS');
+  expect(explained.parts.what).toBe('vLLM could not start with tiny');
+  expect(explained.parts.fix).toContain('--max-model-len');
 });
 
 test('a recorded start that found no room: of four exceptions in three processes the first', () => {
   const log = readFileSync('test/fixtures/vllm-logs/v0.32.0-cpu-no-room.log', 'utf8');
-  const told = withRootCause(front(core), log) as InferscopeError;
-  expect(told.code).toBe('E_OUT_OF_MEMORY');
-  expect(told.parts.why).toMatch(
+  const explained = withRootCause(front(core), log) as InferscopeError;
+  expect(explained.code).toBe('E_OUT_OF_MEMORY');
+  expect(explained.parts.why).toMatch(
     /^ValueError: Available memory on node 0 \(21\.27\/23\.54 GiB\) on kv cache allocation is less/,
   );
-  expect(told.parts.fix).toContain('VLLM_CPU_KVCACHE_SPACE');
+  expect(explained.parts.fix).toContain('VLLM_CPU_KVCACHE_SPACE');
 });
 
 test('another failure, and one that nobody knows, stay as they are', () => {
@@ -65,7 +65,7 @@ test('C++ that ended the process said why, behind a progress bar', () => {
   const log = `(EngineCore pid=1119) INFO 11-21 22:22:48 [kv_cache_utils.py:2177] GPU KV cache size: 5,130,400 tokens
 (EngineCore pid=1119) \rCapturing CUDA graphs (FULL):   0%|          | 0/51 [00:00<?, ?it/s]CUDA error (/workspace/.deps/vllm-flash-attn-src/hopper/flash_fwd_launch_template.h:199): device kernel image is invalid
 ${core}`;
-  const told = withRootCause(front(core), log) as InferscopeError;
-  expect(told.parts.why).toBe('CUDA error: device kernel image is invalid');
-  expect(told.parts.fix).toContain('--kv-cache-dtype');
+  const explained = withRootCause(front(core), log) as InferscopeError;
+  expect(explained.parts.why).toBe('CUDA error: device kernel image is invalid');
+  expect(explained.parts.fix).toContain('--kv-cache-dtype');
 });

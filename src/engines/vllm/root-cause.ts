@@ -43,12 +43,13 @@ export const tooLittleMemory = (words: string): boolean =>
 /** A failure of a launch with the cause that its log shows, and what to type against the known ones. */
 export function withRootCause(failure: unknown, log: string | null): unknown {
   if (!(failure instanceof InferscopeError) || !unexplained.has(failure.code)) return failure;
-  const { what, why: told, fix } = failure.parts;
+  const { what, why: reported, fix } = failure.parts;
   const cause = log === null ? null : rootCause(log);
   // What the front end raised itself is not in its log.
-  const why = cause === null || !consequence.test(told) ? told : `${cause.name}: ${cause.text}`.slice(0, 500);
+  const why =
+    cause === null || !consequence.test(reported) ? reported : `${cause.name}: ${cause.text}`.slice(0, 500);
   const known = remedies.find(({ says }) => says.test(why));
-  if (why === told && !known) return failure;
+  if (why === reported && !known) return failure;
   return new InferscopeError(
     known?.code ?? failure.code,
     { what, why, fix: known?.fix ?? fix },

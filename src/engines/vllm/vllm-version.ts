@@ -18,7 +18,7 @@ export function needVersion(python: string, version: string, minor: number, what
   });
 }
 
-/** How a missing vLLM is mended, and what does without. */
+/** How to fix a missing vLLM, and what does without. */
 export function withOtherWays(error: unknown): unknown {
   if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') return error;
   const { what, why, fix } = error.parts;
