@@ -46,7 +46,7 @@ export const isCopyBar = (id: string, direction: 'htod' | 'dtoh'): boolean =>
 
 const classHeads = ['kernels', 'inefficiency', 'nonessential'] as const;
 
-/** The class whose time a bar is, of kernels or, on a CPU, of operators; null for bars of no class. */
+/** The class of a bar's kernels or, on a CPU, of its operators; null for bars without a class. */
 export const classOfBar = (id: string): string | null =>
   isBarOf(id, ...classHeads) ? barParts(id).tail : null;
 

@@ -50,11 +50,11 @@ export interface BenchOrder {
   /** After the timed repeats, one more of every point under the framework's profiler, for device work. */
   device_work: boolean;
   seed: number;
-  /** Of `inferscope memory`: the engine tells of its memory, stage by stage; `snapshot`: also allocations by place. */
+  /** For `inferscope memory`: the engine reports its memory per stage; `snapshot`: also allocations by call site. */
   memory?: { snapshot: boolean };
 }
 
-/** What an engine's process tells while it works: IPC messages of ours, JSON lines on stdout of other languages. */
+/** Progress that an engine process reports: IPC messages from ours, JSON lines on stdout from other languages. */
 export type BenchProgress =
   | { type: 'phase'; phase: 'load' | 'warmup' | 'timed' | 'device_work' }
   | { type: 'iteration'; point: string; iteration: number; warmup: boolean; e2e_ms: number }

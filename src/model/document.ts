@@ -49,7 +49,7 @@ export function schemaMajor(schema: unknown, name: string): number {
     throw new InferscopeError('E_RECORD_FILE', {
       what: `not an inferscope/${name} document: schema is ${JSON.stringify(schema)}`,
       why: 'The file was written by something else, or its first lines were changed.',
-      fix: `Give a file whose "schema" begins with inferscope/${name}/.`,
+      fix: `Give a file with a "schema" that starts with inferscope/${name}/.`,
     });
   }
   return Number(match[2]);

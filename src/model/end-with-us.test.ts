@@ -68,7 +68,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test.runIf(process.platform !== 'win32')('a mark whose pid has come is not looked for', async () => {
+test.runIf(process.platform !== 'win32')('a mark is not looked for once its pid has come', async () => {
   const mark = randomUUID();
   const child = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: mark });
   await firstLine(child);

@@ -10,7 +10,7 @@ import process from 'node:process';
  *
  * A process exists for some milliseconds before its pid can be written. "= mark" comes before it is started, with the mark
  * in its environment; where no pid follows, the shell looks for the mark in /proc (Linux).
- * Each process is stopped before those below it are listed, so that it cannot start another one meanwhile.
+ * Each process is stopped before those below it are listed, so that it cannot start another one in between.
  * On Windows libuv's job object does all this.
  */
 export const watch = `

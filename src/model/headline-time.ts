@@ -3,7 +3,7 @@ import type { TracePhase } from './documents/trace.js';
 import { isExposedBar, isKernelBar } from './bars.js';
 import { type Figure, figure } from './figure.js';
 
-/** Of a stage or phase whose times with and without a profiler are known, or one of them. */
+/** For a stage or phase with known times with a profiler, without one, or both. */
 type Timed = Pick<StageWaterfall, 'clean_ms' | 'measured_ms'>;
 
 /**

@@ -77,7 +77,7 @@ export interface KernelOrder {
   /** Compare each case once with a float64 reference. */
   check: boolean;
   seed: number;
-  /** After all are timed each is run a few times more under the framework's profiler, whose files go to `folder`. */
+  /** After all are timed, each runs a few more times under the framework's profiler, which writes to `folder`. */
   trace?: KernelTrace | null;
 }
 

@@ -4,8 +4,8 @@ import { memoryProfileSchema } from './documents/memory-profile.js';
 const given = z.number().nullable();
 
 /**
- * What only the run of `inferscope memory` knows (artifact memory-plan.json): what was asked for, when what began, whose
- * processes are whose. All t_ns are ns since the session's start, when sampling began.
+ * What only the run of `inferscope memory` knows (artifact memory-plan.json): what was requested, when each stage
+ * started, and which processes belong to the engine. All t_ns are ns since the session's start, when sampling started.
  */
 export const memoryPlanSchema = z.object({
   v: z.literal(1),

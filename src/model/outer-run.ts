@@ -1,4 +1,4 @@
-// What a program is told of the `inferscope run` around it.
+// What a program learns about the `inferscope run` around it.
 
 /** Names the file that a workload appends its lines to (docs/reference/recording-protocol.md). */
 export const recordVariable = 'INFERSCOPE_RECORD';

@@ -82,7 +82,7 @@ export const requestLineSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      'Mean over the sequences of (last − first token) / (tokens − 1), for engines whose sequences are not in step; null where the times above say it.',
+      'Mean over the sequences of (last − first token) / (tokens − 1), for engines that do not run sequences in step; null where the times above give it.',
     ),
   point: z.string().nullable().default(null).describe('BenchPoint.point of a benchmark.'),
 });

@@ -12,7 +12,7 @@ const secretName =
 const harmlessName =
   /(?:^|[-_.])(?:(?:max|min|num|n|new|input|output|prompt|total|batched|context|bos|eos|pad|unk|sep|cls|mask|stop|special|draft|speculative)[-_.](?:\w+[-_.])*tokens?|tokens|keys?)$/i;
 
-/** Keys that are secrets all the same, beside "key" and "keys" that mostly name a column. */
+/** Keys that are secrets all the same, in addition to "key" and "keys", which mostly name a column. */
 const secretKeyName = /(?:api|access|secret|private|auth|account|encryption|signing)[-_]?keys?$/i;
 
 /** Tokens that are recognised on sight, whatever they are called. */

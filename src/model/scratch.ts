@@ -16,7 +16,7 @@ export function scratchName(prefix: string): string {
 }
 
 /**
- * Removes files and folders with such names below `folder` whose process has exited, where they are this user's; those of
+ * Removes this user's files and folders with such names below `folder` after their process has exited; those of
  * another machine, boot or container stay. What cannot be removed is left for the next one.
  */
 export function removeAbandoned(folder: string, prefix: string): void {

@@ -138,7 +138,7 @@ export const tables = {
       stage_id: big('unique within the capture'),
       parent_id: big('enclosing stage'),
       phase_id: big(
-        'nearest enclosing stage, itself included, whose kind is not other; null outside all of them',
+        'nearest enclosing stage, itself included, of a kind that is not other; null outside all of them',
       ),
       kind: text('prefill, decode, mixed, sampling, load, warmup or other'),
       raw_name: text("the workload's own name for it"),

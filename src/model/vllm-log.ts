@@ -48,7 +48,7 @@ export interface VllmRankFacts {
   device_free_at_start: VllmLogBytes | null;
   /** 0.6.4 only: in use on the device before vLLM loaded anything. */
   device_used_at_start: VllmLogBytes | null;
-  /** total × utilisation, as vLLM reckoned it. */
+  /** total × utilisation, as vLLM computed it. */
   budget: VllmLogBytes | null;
   load_seconds: VllmLogFact<number> | null;
   graph_capture_seconds: VllmLogFact<number> | null;

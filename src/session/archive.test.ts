@@ -108,7 +108,7 @@ test('an export is a plain tar.gz that tar itself reads, and comes back byte for
   expect(await importSession(archive, other)).toMatchObject({ outcome: 'already_here' });
 });
 
-test('reports are taken along when asked; an existing file is not replaced unless told to', async () => {
+test('reports are taken along when asked; an existing file is replaced only with the option', async () => {
   const output = join(scratch, 'derived.tar.gz');
   await exportSession(kept, { output, derived: true });
   await expect(exportSession(kept, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
@@ -273,7 +273,7 @@ test('an absolute path stays inside or is refused', async () => {
   expect(existsSync(target)).toBe(false);
 });
 
-test('an edited manifest, a newer major and a session that cannot fit are told apart', async () => {
+test('an edited manifest, a newer major and a session that cannot fit are distinguished', async () => {
   const edit = (
     change: (document: {
       schema: string;

@@ -25,7 +25,7 @@ export interface CaptureSummary {
 export interface CaptureWriter extends SessionFiles {
   /**
    * Swaps the session for one that has this capture too. The old state is readable until then; a capture that
-   * another process added meanwhile is kept.
+   * another process added in between is kept.
    */
   finish(summary: CaptureSummary): Promise<{ id: string; folder: string }>;
   abandon(): Promise<void>;
@@ -89,7 +89,7 @@ interface Written {
   artifacts: Artifact[];
 }
 
-/** @returns false when the session is no longer the one we began from: another capture was added meanwhile */
+/** @returns false when the session is no longer the one we started from: another capture was added in between */
 async function swap(
   temporary: string,
   base: Session,

@@ -20,7 +20,7 @@ export interface DatabaseOptions {
 
 /**
  * A quarter of the memory, at most 2 GiB: DuckDB's limit does not bound the process (vectors, Parquet pages and
- * V8 come on top), and a workload may be running beside us.
+ * V8 come on top), and a workload may be running at the same time.
  */
 function defaultMemoryLimitBytes(): number {
   return Math.max(256 * 2 ** 20, Math.min(2 * 2 ** 30, totalmem() / 4, freemem()));

@@ -12,7 +12,7 @@ export interface SessionFolder {
 }
 
 /**
- * Every session folder, the one made or imported last at the end. A session whose new state is just taking its name is read from the folder
+ * Every session folder, the one made or imported last at the end. While a new state of a session is being renamed into place, it is read from the folder
  * it was moved to. Nothing is opened: a broken session is listed too.
  */
 export function sessionFolders(home: Home): SessionFolder[] {

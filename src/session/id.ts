@@ -18,7 +18,7 @@ export function slugOf(label: string): string {
 
 /**
  * Ids sort by time and read well: 20261120-221503-llama-24m (UTC, seconds).
- * `attempt` 2 and up tells sessions of the same second and label apart: …-2.
+ * `attempt` 2 and up distinguishes sessions of the same second and label: …-2.
  */
 export function sessionId(at: Date, label: string, attempt = 1): string {
   const stamp = at

@@ -127,7 +127,7 @@ function checkHash(folder: string, id: string, text: Buffer): string {
   );
 }
 
-/** Tables first, then artifacts: every file whose checksum the manifest holds. */
+/** Every file with a checksum in the manifest: tables first, then artifacts. */
 export function keptFiles(data: ManifestData): KeptFile[] {
   return [...Object.values(data.tables).flat(), ...data.artifacts];
 }

@@ -74,7 +74,7 @@ test('every table of the schema is a typed view; absent ones are empty', async (
   await database.close();
 });
 
-test('a session’s database reads no file but the session’s own and cannot be told otherwise', async () => {
+test('a session’s database reads no file but the session’s own and its settings cannot be changed', async () => {
   const database = await (await openSession(id, home)).connect();
   const secret = join(home.root, 'secret.csv');
   writeFileSync(secret, 'a\n1\n');
@@ -139,7 +139,7 @@ test('one bit changed in an artifact: verify names it', async () => {
   ]);
 });
 
-test('missing, shortened and unknown files are told apart', async () => {
+test('missing, shortened and unknown files are distinguished', async () => {
   rmSync(join(folder, 'tables/stages/c0.parquet'));
   truncateSync(join(folder, 'tables/ops/c0.parquet'), 100);
   appendFileSync(join(folder, 'tables/ops/stray.parquet'), 'x');
@@ -153,7 +153,7 @@ test('missing, shortened and unknown files are told apart', async () => {
   expect(listSessions(home).find((session) => session.id === id)?.broken?.code).toBe('E_SESSION_CORRUPT');
 });
 
-test('damage in a table too large to hash on opening is still told as damage when a query meets it', async () => {
+test('damage in a table too large to hash on opening is still reported as damage when a query reads it', async () => {
   const writer = await createSession({ label: 'large', kind: 'import', home });
   // Random doubles do not compress: more than 32 MiB of Parquet.
   for (let i = 0; i < 4_800_000; i++)
@@ -213,7 +213,7 @@ test('a damaged user.json hides nothing and is kept aside when it is replaced', 
   expect((await verifySession({ id, folder })).ok).toBe(true);
 });
 
-test('a folder that was copied under another id is told apart', async () => {
+test('a folder that was copied under another id is recognized', async () => {
   cpSync(folder, join(home.sessions, 'copy'), { recursive: true });
   await expect(openSession('copy', home)).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
   rmSync(join(home.sessions, 'copy'), { recursive: true });

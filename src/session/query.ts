@@ -14,7 +14,7 @@ export interface SessionDatabase {
   /**
    * Makes the temporary view `name` of the statement's rows, which are computed once however many connections to the
    * session ask: analyses of one session begin with the same tables.
-   * @param key what the rows depend on beside the name
+   * @param key what the rows depend on in addition to the name
    */
   once(name: string, key: string, sql: string): Promise<void>;
   close(): Promise<void>;

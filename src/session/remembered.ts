@@ -11,7 +11,7 @@ import type { Session } from './open.js';
 const worthRows = 500_000;
 
 /**
- * An answer about a large session, kept beside it in derived/. A session never changes, so its answer holds as long as
+ * An answer about a large session, saved next to it in derived/. A session never changes, so its answer holds as long as
  * its manifest, its name and this installation are the same. A file that cannot be read or written costs time only.
  * @param name of the file, without .json
  */
@@ -56,7 +56,7 @@ async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise
   }
 }
 
-/** Tells builds of one version apart. */
+/** Distinguishes builds of one version. */
 function installed(): string {
   try {
     return String(statSync(childEntry('cli')).mtimeMs);

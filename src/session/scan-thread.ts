@@ -4,7 +4,7 @@ import type { FileScan, RowTaker } from '../model/workbench.js';
 import { duckdb } from './duckdb.js';
 import { scan } from './scan.js';
 
-/** What a thread is told. */
+/** The message to a thread. */
 interface ScanOrder extends FileScan<unknown> {
   /** Not 0 when the rows are wanted no more. */
   stop: Int32Array<SharedArrayBuffer>;

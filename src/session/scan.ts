@@ -8,7 +8,7 @@ const end = Number.NEGATIVE_INFINITY;
  * Streams a statement's result; every column must be numeric or boolean.
  * A failure in the middle of a stream looks to its reader like the end (our pin, 1.5.5): rows that cannot be read,
  * memory that does not suffice. So a row is put behind the last, and without it the stream has failed.
- * @param more told of a failure; true: it may not come again, and the rows go on where they ended
+ * @param more called with a failure; true: it may not occur again, and the rows continue where they stopped
  * @throws what DuckDB says of the statement
  */
 export async function* scan(

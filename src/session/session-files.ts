@@ -23,7 +23,7 @@ export interface SessionFiles extends ImportTarget {
   scratch: string;
   /** Rows given to a table through the sink so far. */
   rows(table: TableName): number;
-  /** Leaves out every row of a capture whose import failed half-way. Its artifacts stay. */
+  /** Leaves out every row of a capture after its import failed half-way. Its artifacts stay. */
   forget(captureId: string): void;
   /**
    * Keeps a raw file exactly as it is. Large files are streamed.

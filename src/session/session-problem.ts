@@ -1,6 +1,6 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
 
-/** A session whose kept files are not as they were written. */
+/** A session with files that are no longer as they were written. */
 export function corrupt(id: string, what: string, why: string, cause?: unknown): InferscopeError {
   return new InferscopeError(
     'E_SESSION_CORRUPT',

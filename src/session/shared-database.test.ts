@@ -5,7 +5,7 @@ import { keepSession } from './test-session.js';
 
 const home = testHome();
 
-/** nextval tells how often a statement's rows were computed. */
+/** nextval counts how often a statement's rows were computed. */
 const counted = "SELECT op_id, nextval('computed') AS nth FROM ops WHERE op_id = 1";
 
 test('connections share what is made once a database; temporary tables are their own', async () => {

@@ -4,8 +4,8 @@ import type { SessionLineInput } from '../model/record.js';
 import { recordVariable } from '../model/outer-run.js';
 
 /**
- * Tells the run that this command is part of (`inferscope run -- inferscope bench …`) which session it kept: a `session`
- * line of its record. Nothing outside such a run, and no reason to fail in one.
+ * Reports the saved session to the run that this command is part of (`inferscope run -- inferscope bench …`): a `session`
+ * line in its record. Does nothing outside such a run, and never fails in one.
  */
 export function tellOuterRun(session: { id: string; kind: string }): void {
   const record = process.env[recordVariable];

@@ -12,7 +12,7 @@ const rowsOf = (capture: string, from: number) =>
      CASE WHEN i % 2 = 0 THEN 1 END::BIGINT AS tid, NULL::INTEGER AS device, (${from} + i)::BIGINT AS start_ns, 'it''s' AS name
    FROM range(5) t(i)`;
 
-test('columns of one value are told by the statistics: the rows are those of the files', async () => {
+test('columns of one value are known from the statistics: the rows are those of the files', async () => {
   const { connection, close } = await openDatabase();
   try {
     const files = ['a', 'b'].map((capture) => join(folder, `${capture}.parquet`));

@@ -7,7 +7,7 @@ export interface SessionTables {
   id: string;
   /** Absolute paths of the Parquet files of each table. */
   files: Record<string, string[]>;
-  /** Told in place of each host's name: the name, salted and hashed, so that rows of one host still join. */
+  /** Replaces each host's name: the name, salted and hashed, so that rows of one host still join. */
   hostSalt?: string;
 }
 

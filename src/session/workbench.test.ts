@@ -101,7 +101,7 @@ test('a forgotten capture leaves no rows, neither of the sink nor of the workben
   ).toEqual(['good', 'good']);
 });
 
-test('a statement that fails in the middle of its rows is told', async () => {
+test('a statement that fails in the middle of its rows is reported', async () => {
   const { session } = await writer();
   // Far enough behind the first rows for them to be on their way.
   const many = 5_000_000;

@@ -50,7 +50,7 @@ export function createWorkbench(
     await mkdir(join(folder, 'tables', table), { recursive: true });
     return path;
   }
-  /** Told by `written`; before that a failure must not end the process. */
+  /** `written` reports a failure; until it is awaited, a failure must not end the process. */
   function keepWhen(
     written: Promise<{ rows: number; digest: Digest }>,
     file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
@@ -61,7 +61,7 @@ export function createWorkbench(
     whole.catch(() => {});
     writing.push(whole);
   }
-  /** DuckDB hangs for good when a connection is closed under its statement: a failure beside one closes us. */
+  /** DuckDB hangs for good when a connection is closed under its statement: so wait when another statement fails. */
   async function untilDone<T>(statement: Promise<T>): Promise<T> {
     running.add(statement);
     try {

@@ -40,11 +40,11 @@ test('kept by name and in a file, read back as it was', async () => {
   expect(await writeBaseline(baseline, file, home)).toBe(file);
   expect(await readBaseline(file, home)).toEqual(baseline);
   expect(readFileSync(file, 'utf8')).toMatch(/"schema": "inferscope\/baseline\/1\.0"/);
-  // Nothing half-written is left beside it.
+  // Nothing half-written is left next to it.
   expect(readdirSync(join(root, 'repository', 'perf'))).toEqual(['baseline.json']);
 });
 
-test('what is not there, no baseline, or of a newer major is told with what to type', async () => {
+test('a missing file, a file that is not a baseline and a newer major are reported with what to type', async () => {
   await expect(readBaseline('nope', home)).rejects.toMatchObject({ code: 'E_USAGE' });
   await expect(readBaseline(join(root, 'none.json'), home)).rejects.toMatchObject({
     code: 'E_USAGE',

@@ -58,7 +58,7 @@ const iterations = [
 const kept = (plan: ReturnType<typeof planOf>, rows: Row<'iterations'>[]) =>
   sessionOf(home, { iterations: rows }, { kind: 'bench', artifacts: { 'bench-plan': plan } });
 
-test('variants are told apart by their label, points by their name; launches are the values', async () => {
+test('variants are distinguished by label, points by name; launches are the values', async () => {
   const { metrics, identity } = await sampleSessions([await kept(two, iterations)]);
   const by = Object.fromEntries(metrics.map((metric) => [metric.id, metric]));
   expect(by['mode=eager · b1-p10-o5 · e2e_ms']).toMatchObject({
@@ -95,7 +95,7 @@ test('one variant of several is named as in a session that has no other, so that
   expect(sampled.metrics[0]).toMatchObject({ basis: 'repeats' });
 });
 
-test('a label that is none is told with those there are; a session without variants has none', async () => {
+test('an unknown label is reported with the known ones; a session without variants has none', async () => {
   const session = await kept(two, iterations);
   await expect(sampleSessions([session], 'mode=compile')).rejects.toMatchObject({
     code: 'E_USAGE',

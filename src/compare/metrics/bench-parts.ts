@@ -28,8 +28,8 @@ export async function variantsOf(session: Session, label: string | null): Promis
 }
 
 /**
- * TTFT, TPOT, end to end and output tokens/s of every point. A launch is one process of the engine; its variants are
- * told apart by their label where there are several, so that two sessions of one configuration each can be compared.
+ * TTFT, TPOT, end-to-end latency and output tokens/s per point. A launch is one process of the engine. Variants are
+ * distinguished by label only where there are several, so that two sessions of one configuration each can be compared.
  */
 export async function benchParts(
   database: SessionDatabase,

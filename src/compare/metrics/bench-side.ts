@@ -58,7 +58,7 @@ async function sessionOf(
   throw new InferscopeError(failure.code, { what, why: `${why} Baselines: ${names.join(', ')}.`, fix });
 }
 
-/** `@last:mode=eager` is no selector as a whole, and is told so as a wrong one. */
+/** `@last:mode=eager` is not a selector as a whole, and is reported as an invalid one. */
 function isUnknown(error: unknown): boolean {
   return (
     error instanceof InferscopeError && (error.code === 'E_SESSION_NOT_FOUND' || error.code === 'E_USAGE')

@@ -105,7 +105,7 @@ describe('one metric', () => {
     expect(check([known(10, true)], [known(11, false)]).comparisons[0]!.verdict).toBe('within_process');
   });
 
-  test('what one side lacks is told and decides nothing; nothing in common is an error', () => {
+  test('metrics missing on one side are reported and decide nothing; no metric in common is an error', () => {
     const ttft = (values: number[]) => metric(values, { id: 'ttft_ms', name: 'ttft_ms' });
     const found = check([metric(before), ttft(before)], [metric(before)]);
     expect(found.result).toBe('passed');

@@ -20,8 +20,8 @@ type Decision = ReturnType<typeof realDifferences>[number];
 
 /**
  * Later sessions against a stored baseline. A change is real when Welch's test says so after Holm's correction, and the
- * permutation test, where it has enough values, does not disagree. A scatter that is known within one process only says
- * nothing of the next process, and no spread at all says nothing: both are told and claim nothing.
+ * permutation test, where it has enough values, does not disagree. Spread measured within one process only says
+ * nothing about the next process, and no spread says nothing at all: both are reported without a verdict.
  * @throws E_USAGE when the two share a session, or have no metric in common
  */
 export function checkBaseline(

@@ -136,7 +136,7 @@ describe('what cannot be claimed', () => {
   });
 });
 
-test('engine arguments that differ are told', () => {
+test('engine arguments that differ are reported', () => {
   const args = (value: string) => [{ label: 'engine argument mode', part: 'engine', value }];
   const found = compareSides(
     side('a', [metric(before)], args('eager')),
@@ -148,7 +148,7 @@ test('engine arguments that differ are told', () => {
   ]);
 });
 
-test('what the launches are not is told, once for both sides', () => {
+test('what the launches do not cover is reported once for both sides', () => {
   const server = { ...side('a', [metric(before)]), caveats: ['rounds of one server'] };
   const options = { gates: [], withinProcess: false };
   const one = compareSides(server, side('b', [metric(after)]), options);

@@ -47,7 +47,7 @@ export const typedName = (name: string): string => name.replace(/_(?:ms|per_s|by
 /**
  * Two sides, metric by metric. The values are process launches (or, with `withinProcess`, repeats of one). Ranks decide
  * where there are enough values for them to reach 5 % in their family, else Welch's t-test on the logarithms; both after
- * Holm's correction. Gated metrics are a family of their own: what is looked at beside them costs them nothing.
+ * Holm's correction. Gated metrics are a family of their own: other metrics do not weaken their test.
  * @throws E_USAGE when the sides have no metric in common, or a gate names none of them
  */
 export function compareSides(

@@ -82,7 +82,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
   }
 }
 
-/** Facts that all of the sessions agree on; where they do not, all values are told. */
+/** Facts that all of the sessions agree on; where they differ, all values are reported. */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
   const ids = [...new Set(facts.flatMap((one) => [...one.keys()]))];

@@ -1,6 +1,6 @@
 import type { Side } from './side.js';
 
-/** Ordered: the first that matches a kernel's name tells whose attention it is. A sample of each beside it. */
+/** Ordered: the first pattern that matches a kernel's name gives its attention library. Each has a sample name. */
 const implementations: readonly { name: string; pattern: RegExp; sample: string }[] = [
   {
     name: 'FlashInfer',
@@ -71,7 +71,7 @@ export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: st
   return [found?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
 }
 
-/** Whose attention a kernel is; null when its name tells none. */
+/** The attention library of a kernel; null when its name matches none. */
 export function implementationOf(kernel: string): string | null {
   return implementations.find(({ pattern }) => pattern.test(kernel))?.name ?? null;
 }

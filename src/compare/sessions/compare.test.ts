@@ -246,7 +246,7 @@ test('sessions with nothing in common, and one alone, are refused', async () => 
   await expect(compareSessions([one, await nsys('tiny-graph')])).rejects.toMatchObject({ code: 'E_USAGE' });
 });
 
-test('every attention implementation is told by a kernel of its own', () => {
+test('every attention implementation is recognized by its own kernel', () => {
   for (const { name, sample } of attentionSamples)
     expect([sample, implementationOf(sample)]).toEqual([sample, name]);
   expect(implementationOf('void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm>')).toBeNull();

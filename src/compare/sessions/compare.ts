@@ -144,7 +144,7 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
 /** Whether the session recorded what ran in a phase: a profile without an operator pass did not. */
 const recorded = ({ kernels }: Side, phase: string): boolean => kernels.some((one) => one.phase === phase);
 
-/** What the times are of, where that is not the same for all, and phases whose mean is over several batch sizes. */
+/** What the times measure, where the sessions differ in it, and phases with a mean over several batch sizes. */
 function timingIssues(sides: readonly Side[]): Issue[] {
   const list: Issue[] = [];
   const timed = sides.map(({ stages }) => stages.some(({ is_clean }) => is_clean));

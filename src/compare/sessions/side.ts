@@ -21,7 +21,7 @@ export interface SideKernel {
 export interface Side {
   session: Session;
   source: string;
-  /** Whose times and kernels they are. */
+  /** The rank or GPU that the times and kernels belong to. */
   focus: ScopeOptions;
   waterfalls: StageWaterfall[];
   stages: {
@@ -38,7 +38,7 @@ export interface Side {
   kernels: SideKernel[];
   /** Names of operators, where the capture has them: they tell an attention implementation for sure. */
   operators: string[];
-  /** Phases whose GEMMs are listed in the order in which one typical instance ran them. */
+  /** Phases with their GEMMs listed in the order in which one typical instance ran them. */
   gemms: { phase: string; tiles: string[] }[];
   clocks: CompareResult['environment'];
 }

@@ -170,13 +170,13 @@ async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const found = await telemetry(scope);
   const wanted = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
   return (found?.series ?? [])
-    .filter(({ metric, scope: whose }) => wanted.has(metric) && /^gpu\d+$/.test(whose))
-    .map(({ scope: whose, metric, mean, phases: sampled }) => {
+    .filter(({ metric, scope: gpu }) => wanted.has(metric) && /^gpu\d+$/.test(gpu))
+    .map(({ scope: gpu, metric, mean, phases: sampled }) => {
       const own = sampled.filter(({ kind }) => comparedPhases.has(kind));
       const samples = own.reduce((sum, one) => sum + one.samples, 0);
       const found = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
       return {
-        label: `${whose} ${metric.replaceAll('_', ' ')}`,
+        label: `${gpu} ${metric.replaceAll('_', ' ')}`,
         part: 'clocks' as const,
         values: [String(Math.round(found))],
         could_explain: null,

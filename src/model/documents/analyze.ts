@@ -19,7 +19,9 @@ export const askedQuerySchema = z.object({
 export const claimSchema = z.object({
   text: z.string().describe('As it is in the answer, with its unit.'),
   verified: z.boolean(),
-  queries: z.array(z.string()).describe('The query that returned it, or the two whose numbers give it.'),
+  queries: z
+    .array(z.string())
+    .describe('The query that returned it, or the two queries that it is computed from.'),
   how: z
     .enum(['returned', 'question', 'ratio', 'difference', 'sum'])
     .nullable()

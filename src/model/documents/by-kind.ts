@@ -16,7 +16,7 @@ import type { ServingResult } from './serving.js';
 import type { SweepResult } from './sweep.js';
 import type { Validation, ValidationHistory } from './validate.js';
 
-/** Documents by the kind of session whose main document they are. */
+/** The main document of each kind of session. */
 export interface DocumentOf {
   analyze: Document<AnalyzeResult>;
   bench: Document<BenchResult>;

@@ -6,8 +6,8 @@ import { figureSchema } from '../figure.js';
 import { analyzeResultSchema } from './analyze.js';
 
 /**
- * Two or more sessions side by side. Every `values` and `changes` has one entry a session, in the order of `sessions`;
- * changes are against the first, whose own entry is null.
+ * Two or more sessions side by side. Every `values` and `changes` has one entry per session, in the order of `sessions`;
+ * changes are relative to the first session, which has null.
  */
 
 const phase = z.string();
@@ -54,7 +54,7 @@ export const stageValueSchema = z
 /** Null: the session has no such phase, or recorded no kernels or operators of it. */
 export const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
 
-/** A kernel in a mean instance of its phase; an operator of the embedded engine likewise. */
+/** A kernel, or an operator of the embedded engine, in a mean instance of its phase. */
 export const kernelValueSchema = z
   .object({ count: z.number(), ms: z.number(), mean_ns: z.number() })
   .nullable();

@@ -81,7 +81,7 @@ export const stageWaterfallSchema = z.object({
     .describe(
       'Tokens of all sequences that a mean instance computes; null where it is not one pass of the model (1.5).',
     ),
-  roofs: z.array(z.string()).describe('Whose peaks: data sheet or measured, dtype, bandwidth level.'),
+  roofs: z.array(z.string()).describe('Source of the peaks: data sheet or measured, dtype, bandwidth level.'),
   bars: z.array(waterfallBarSchema),
   sum_error_share: z.number().describe('|Σ bars − measured| / measured: below 0.001.'),
   rows: z
@@ -293,7 +293,7 @@ export const whatIfResultSchema = z.object({
 export const whatIfVersion = '1.0';
 export const whatIfDocumentSchema = documentSchema('what-if', whatIfVersion, whatIfResultSchema);
 
-/** `explain --verify AFTER`: expected beside achieved, for each finding of the session before that the change removed. */
+/** `explain --verify AFTER`: expected and achieved gain of each finding of the earlier session that the change removed. */
 export const verifyResultSchema = z.object({
   before: explainResultSchema.shape.session,
   after: explainResultSchema.shape.session,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { issueSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
-/** How a value came about, and what the GPU's sensors said meanwhile. */
+/** How a value was measured, and what the GPU's sensors reported during the measurement. */
 const measurement = {
   /** KernelCase.case; the row of table `microbenchmarks` has the same case_id. */
   case: z.string(),
@@ -12,10 +12,10 @@ const measurement = {
   median_ns: z.number(),
   /** Standard deviation of the runs over their median. */
   sd_share: z.number(),
-  /** Mean over the samples within the timed part; null where none fell into it or no driver tells. */
+  /** Mean over the samples within the timed part; null where none fell into it or the driver does not report it. */
   sm_clock_mhz: z.number().nullable(),
   power_w: z.number().nullable(),
-  /** Reasons that held the clocks down meanwhile: sw_power_cap, hw_thermal_slowdown, … */
+  /** Throttle reasons during the measurement: sw_power_cap, hw_thermal_slowdown, … */
   throttled_by: z.array(z.string()),
 };
 

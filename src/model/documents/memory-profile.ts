@@ -3,7 +3,7 @@ import { memoryComponents } from '../memory-components.js';
 
 /**
  * The memory profile, schema 2.0: names are fixed (jq lines of its users read them). Fields that end in _gb are 10^9
- * bytes, and the bytes stand beside them. Null is "not known", and `missing` says why, by path.
+ * bytes; the bytes are in a field of their own. Null means "not known", and `missing` gives the reason by path.
  */
 const gb = z.number().nullable();
 const bytes = z.number().nullable();
@@ -107,7 +107,7 @@ export const memoryProfileSchema = z.looseObject({
     config: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('config.json as the engine used it: what `validate` reckons from.'),
+      .describe('config.json as the engine used it: the input of `validate`.'),
     weights: z.enum(['random', 'trained', 'unknown']).optional(),
     sources: z
       .record(z.string(), z.string())

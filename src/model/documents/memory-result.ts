@@ -21,7 +21,7 @@ export const memorySeriesSchema = z.object({
 export const allocatorMomentSchema = z.object({
   gpu: z.number().int().nullable(),
   rank: z.number().int(),
-  stage: z.string().describe('load, post_warmup, prefill, decode, end: the stage whose end it is.'),
+  stage: z.string().describe('load, post_warmup, prefill, decode, end: the stage that ends at t_s.'),
   t_s: z.number(),
   allocated_bytes: bytes,
   reserved_bytes: bytes,

@@ -120,7 +120,7 @@ export const servingPointSchema = z.object({
   tokens: z.object({
     input: figureSchema,
     output: figureSchema,
-    shorter: z.number().int().describe('Requests whose output was shorter (longer) than asked.'),
+    shorter: z.number().int().describe('Requests with a shorter (longer) output than requested.'),
     longer: z.number().int(),
     tokenizer_difference: figureSchema.describe(
       'By the local tokenizer where it disagrees with usage: mean of tokenizer − usage over the requests.',

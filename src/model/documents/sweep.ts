@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
 
 /**
- * A sweep: its plan, how each run ended and what it gave. The journal beside the results is this document, rewritten
+ * A sweep: its plan, how each run ended and what it gave. The journal next to the results is this document, rewritten
  * after every run, so that a sweep that was killed continues where it was.
  */
 export const sweepOutcomes = [

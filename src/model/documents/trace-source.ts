@@ -21,7 +21,7 @@ export const traceSourceSchema = z.object({
     .object({ execution_id: z.string() })
     .nullable()
     .describe(
-      'Execution whose wall times count; null where only the profiled one has stages, and times hold its overhead.',
+      'Execution used for wall times; null where only the profiled one has stages, so that times include its overhead.',
     ),
   gpu_used: z
     .boolean()

@@ -34,7 +34,7 @@ export const executedWorkSchema = z.object({
   gemm_time_covered: z
     .number()
     .nullable()
-    .describe("Share of the GEMM kernels' time whose shapes are known; null without kernels."),
+    .describe("Share of the GEMM kernels' time with known shapes; null without kernels."),
   text: z.string().nullable().describe('What the ratio says, in a sentence; null when there is none.'),
 });
 

@@ -41,8 +41,8 @@ export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
 }
 
 /**
- * A column whose value follows from an index: a dictionary, whatever it holds. What costs is one look at a small table
- * for each row. Not for flags, for which Parquet has no dictionary.
+ * A column with values given by an index: always written as a dictionary. The cost is one lookup in a small table
+ * per row. Not for flags, for which Parquet has no dictionary.
  * @param column without values of its own the index is the text's
  */
 export function lookedUpChunk(

@@ -5,7 +5,7 @@ import type { FileColumn } from './file-column.js';
 import type { EncodedGroup } from './group.js';
 import { groupsOf, heldGroups } from './held-group.js';
 
-/** A part of a held table, as a thread is told of it. */
+/** A part of a held table, as sent to a thread. */
 export interface EncodeOrder {
   /** What replies name it by. */
   number: number;
@@ -43,7 +43,7 @@ export interface EncodeThread {
   close(): Promise<void>;
 }
 
-/** A thread that encodes row groups of held tables, in the order it is told of their parts. @param entry the built encode-worker.js */
+/** A thread that encodes row groups of held tables, in the order in which their parts are sent. @param entry the built encode-worker.js */
 export function startEncodeThread(
   { encoded, failed }: EncodeReplies,
   entry = childEntry('encode-worker'),

@@ -16,7 +16,7 @@ export function createOutput(size: number): Output {
 /** Enough for any encoding of so many values, and their definition levels. */
 export const outputSize = (rows: number): number => rows * 9 + 4096;
 
-/** A block of DELTA_BINARY_PACKED, whose values have one width: with four, files are 1 % smaller and take 1.6 times as long. */
+/** A block of DELTA_BINARY_PACKED with one width for its values: with four, files are 1 % smaller and take 1.6x as long. */
 const blockValues = 128;
 
 /** DELTA_BINARY_PACKED: what rises slowly or varies little takes as many bits as its differences do. */
@@ -133,7 +133,7 @@ export function repeated(out: Output, at: number, value: number, count: number, 
   return at;
 }
 
-/** Codes of rows by a table: `codes` from −1 on, whose value is at `table[code + 1]`. */
+/** Codes of rows by a table: `codes` start at −1; the value of a code is at `table[code + 1]`. */
 export interface Looked {
   table: Int32Array;
   codes: Int32Array;

@@ -81,7 +81,7 @@ test.each([0, 5, 123_010])('%i rows that are held', async (rows) => {
   });
 });
 
-test('what cannot be written is told, and so is what goes wrong while a table is encoded', async () => {
+test('write errors and errors while a table is encoded are reported', async () => {
   const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
   const tables = heldTables();
   const lost = tables.open(join(testFolder(), 'no-such-folder', 'a.parquet'), 3);
@@ -92,9 +92,9 @@ test('what cannot be written is told, and so is what goes wrong while a table is
     throw new Error('the rows are gone');
   };
   broken.add(columns, { name: '', input: {}, columns: () => ({ start_ns: { source: { numbers } } }) });
-  const told = expect(broken.written).rejects.toThrow('the rows are gone');
+  const rejected = expect(broken.written).rejects.toThrow('the rows are gone');
   await tables.help();
-  await told;
+  await rejected;
   await tables.close();
 });
 

@@ -17,8 +17,8 @@ export interface ParquetFile {
 
 /**
  * Writes a Parquet file of numbers and dictionary texts from columns of doubles. DuckDB's own writer looks at every
- * value of every column, hashing most: a table of the model, most of whose columns are constant or codes already, takes
- * it five times as long (bench/nsys-import/README.md).
+ * value of every column, and hashes most: a table of the model, where most columns are constant or codes already, takes
+ * it 5x as long (bench/nsys-import/README.md).
  */
 export function createParquet(path: string, columns: readonly ColumnName[]): ParquetFile {
   const hash = createHash('sha256');

@@ -12,7 +12,7 @@ import type { ColumnChunk } from './pages.js';
 
 /** Tables of fewer rows are encoded before a thread has started. */
 const threadFromRows = 500_000;
-/** Beside the main thread, which does other things first and then helps. */
+/** In addition to the main thread, which does other things first and then helps. */
 const mostThreads = 3;
 
 /** Writes tables that lie in memory: their row groups are encoded by whichever thread is free, and written in order. */

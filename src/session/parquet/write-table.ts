@@ -11,7 +11,7 @@ export interface WrittenTable {
   written: Promise<{ rows: number; digest: Digest }>;
 }
 
-/** Writes a table whose rows come part by part, on this thread. */
+/** Writes a table on this thread from rows that arrive in parts. */
 export function writeTable(path: string, columns: readonly FileColumn[]): WrittenTable {
   const file = createParquet(path, columns);
   // Made for the first group, which is the largest: a table of few rows needs no megabytes a column.
