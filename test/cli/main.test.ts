@@ -88,7 +88,7 @@ describe('wrong words', () => {
     expect(expectFailure(inferscope(at, ['run', '--json', 'python', 'x.py']), 2, 'E_USAGE').fix).toContain(
       'inferscope run [options] -- python x.py',
     );
-    const unknown = inferscope(at, ['run', '--json', '--batch-size', '8', '--', 'true']);
+    const unknown = inferscope(at, ['run', '--json', '--max-tokens', '8', '--', 'true']);
     expect(expectFailure(unknown, 2, 'E_USAGE').fix).toContain('after --');
     expect(expectFailure(inferscope(at, ['session', 'compare', '--json']), 2, 'E_USAGE').why).toContain(
       'inferscope session compare [options] <sessions...>',
