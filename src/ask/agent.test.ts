@@ -30,7 +30,7 @@ async function failure(
 }
 
 describe('an answer', () => {
-  test('cites its queries, has every number checked, and tells what it took', async () => {
+  test('cites its queries, has every number checked, and reports its cost', async () => {
     const { url, seen } = await scripted(
       sql('SELECT count(*) AS kernels, sum(dur_ns) / 1e6 AS total_ms FROM kernels'),
       { text: 'There are 3 kernels of 0.12 ms in all [q1], 73.4 % of it idle [q1].' },
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect(seen.map(({ body }) => body.tool_choice)).toEqual(['auto', 'none']);
   });
 
-  test('arguments that are no JSON, a tool that does not exist, SQL that fails: told to the model, kept, survived', async () => {
+  test('invalid JSON arguments, an unknown tool, failing SQL: reported to the model, recorded, survived', async () => {
     const { url, seen } = await scripted(
       { calls: [{ name: 'sql', arguments: '{"query": 7' }] },
       { calls: [{ name: 'shell', arguments: '{"command":"id"}' }] },

@@ -180,7 +180,7 @@ function holdsIn(number: WrittenNumber, known: ValueIndex, queries: readonly str
   return found?.query ?? null;
 }
 
-/** The query whose value it is, unless there are so many that one of them had to fit. */
+/** The query that returned the value, unless there are so many that one of them had to match. */
 function returnedBy(
   number: WrittenNumber,
   known: ValueIndex,

@@ -34,7 +34,7 @@ async function providerModel({ provider, baseUrl: baseURL, apiKey, model }: Mode
   return named.chatModel(model);
 }
 
-/** The SDK refuses a reply whose token counts are not numbers: the answer is used, and its counts are not known. */
+/** The SDK refuses a reply with token counts that are not numbers: the answer is used, and its counts are unknown. */
 async function withoutWrongCounts(reply: Response): Promise<Response> {
   if (!reply.ok) return reply;
   const { status, headers } = reply;

@@ -24,7 +24,7 @@ export const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}
   ...change,
 });
 
-/** Three decode steps of 100 µs with one kernel of 40 µs each, whose name is the caller's. */
+/** Three decode steps of 100 µs with one kernel of 40 µs each, named by the caller. */
 export function smallSession(name = 'gemm_kernel'): Promise<Session> {
   const steps = [0, 1, 2];
   return sessionOf({

@@ -7,7 +7,7 @@ export interface ValuesOptions {
   texts?: boolean;
   /** The unit of a key; null where nothing says it. */
   unitOf?: (key: string) => Unit | null;
-  /** Texts that programs and files chose (names): what stands in them is no number of ours. */
+  /** Texts that programs and files chose (names): numbers in them are not figures of ours. */
   names?: readonly string[];
   /** Numbers that do not count, because they are from the question. */
   without?: (value: number) => boolean;

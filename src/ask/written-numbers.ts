@@ -2,7 +2,7 @@ import { firstFrom } from './value-index.js';
 import { type Unit, unitOf, unitPattern } from './units.js';
 
 export interface WrittenNumber {
-  /** With its unit, as it stands in the text. */
+  /** With its unit, as written in the text. */
   text: string;
   start: number;
   end: number;
@@ -47,7 +47,7 @@ const moments =
 const asciiDigits = (text: string): string =>
   text.replaceAll(/(?![0-9])\p{Nd}/gu, (digit) => {
     const zero = digit.codePointAt(0)!;
-    // Every script's digits stand in a row from a multiple of 16, or of 16 plus 6.
+    // Every script's digits are consecutive from a multiple of 16, or of 16 plus 6.
     const value = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].find(
       (n) => !/^\p{Nd}$/u.test(String.fromCodePoint(zero - n - 1)),
     );

@@ -103,7 +103,7 @@ function cellsOf(point: BenchPointResult, points: readonly BenchPointResult[]): 
   };
 }
 
-/** A point as a flat row: numbers, and beside them why any is null. */
+/** A point as a flat row: numbers, and the reason for any null. */
 export function baselineRow(variant: BenchVariant, point: BenchPointResult): BaselineRow {
   const cells = cellsOf(point, variant.points);
   const columns = Object.keys(baselineColumns) as BaselineColumn[];

@@ -11,12 +11,12 @@ interface Source {
 }
 
 interface Spec {
-  /** Tables whose rows share tracks. */
+  /** Tables that share tracks. */
   sources: Source[];
   /** SQL of begin and end, ns. */
   start: string;
   end: string;
-  /** SQL of what tells tracks apart, as shown. */
+  /** SQL of the track's name, as shown. */
   track: string;
   /** SQL: rows that are shown here at all; the others are no loss. */
   where?: string;

@@ -137,7 +137,7 @@ const families: Family[] = [
 
 /**
  * OpenMetrics 1.0 text (https://prometheus.io/docs/specs/om/open_metrics_spec/). Quantiles are type 7 (DuckDB's
- * quantile_cont). Executions are told apart by a label: timing is to be read at execution="clean".
+ * quantile_cont). Executions are distinguished by a label: read timing at execution="clean".
  */
 export const openMetrics: TextExport = async function* (session, database) {
   yield '# HELP inferscope_session The session these figures are of.\n# TYPE inferscope_session info\n';

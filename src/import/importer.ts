@@ -57,7 +57,7 @@ export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
    */
   sniff(firstBytes: string, fileName: string): boolean;
   /**
-   * @param workbench for a format whose own tables are Parquet
+   * @param workbench for a format with Parquet tables of its own
    * @throws E_TRACE_FILE
    */
   facts(path: string, workbench: Workbench): Promise<CaptureFacts>;

@@ -31,7 +31,7 @@ export interface Recording {
   /** This command as it was typed, without its secrets. */
   command: string[];
   redact(text: string): string;
-  /** Samples whose times are CLOCK_MONOTONIC. */
+  /** Samples with times of CLOCK_MONOTONIC. */
   append(rows: SampleRows): void;
   /** Keeps a value of the session as a whole as `<kind>.json`, or under `name`. */
   keepJson(kind: string, value: unknown, name?: string): Promise<void>;

@@ -120,7 +120,7 @@ test('a summary counts the notes that it leaves out', () => {
   expect(terminalView(view([notes]), { width: 80, level: 2 })).toContain('three');
 });
 
-test('charts of half the width stand in pairs', () => {
+test('charts of half the width are laid out in pairs', () => {
   const half: Block = {
     t: 'chart',
     chart,

@@ -28,7 +28,7 @@ export function valueText(value: Value): string {
   if ('count' in value)
     return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);
   if ('missing' in value) return noValue;
-  // Drawn on pages; the numbers stand in the columns next to it.
+  // Drawn on pages; the numbers are in the columns next to it.
   if ('gain' in value) return '';
   return 'code' in value ? value.code : value.text;
 }

@@ -197,7 +197,7 @@ test('the page has every chart with a key and a table behind it, in the order of
   const figures = html.split('<figure>').slice(1);
   expect(figures).toHaveLength(2 + 2 + 3 + 3 + 5 + 1);
   for (const part of figures) expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
-  // Two lines with symbols in each chart but those of variants and repeats, whose bars and boxes have colours only.
+  // Two lines with symbols in each chart except variants and repeats, which use only colours for bars and boxes.
   expect(html.match(/class="line-key"/g)).toHaveLength(2 * (2 + 2 + 5));
   expect(html.match(/class="swatch"/g)).toHaveLength(2 * (3 + 3));
 });

@@ -113,7 +113,7 @@ export function testExplain(change: Partial<ExplainResult> = {}): Document<Expla
     workload: null,
     preface: [],
     sentences: [
-      'A decode step takes 23.3 ms; the roofline allows 0.51 ms, 46 times less.',
+      'A decode step takes 23.3 ms; roofline limit 0.51 ms (46x faster).',
       'The largest cause is the host: 11.2 ms (48 %).',
       'Launch-bound. Change first: capture the step.',
     ],

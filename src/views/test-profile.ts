@@ -137,7 +137,7 @@ export function bareProfile(): Document<ProfileResult> {
 export const hostileText =
   '</script><script>globalThis.pwned=1</script><!--<img src=x onerror=globalThis.pwned=1>"\'\u2028\u2029';
 
-/** The session of a model whose author names everything with {@link hostileText}. */
+/** The session of a model with {@link hostileText} in all of its names. */
 export function hostileProfile(): Document<ProfileResult> {
   const { data } = testProfile();
   const name = `m ${hostileText}`;

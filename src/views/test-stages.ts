@@ -94,7 +94,7 @@ function breakdown(kind: 'prefill' | 'decode'): Breakdown {
   };
 }
 
-/** One stage whose operators and gaps sum to its profiled time. */
+/** One stage; its operators and gaps sum to its profiled time. */
 export function stage(kind: 'prefill' | 'decode', overheadMs: number): StageResult {
   const prefill = kind === 'prefill';
   const parts = breakdown(kind);

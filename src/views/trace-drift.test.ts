@@ -23,7 +23,7 @@ test.each([
   expect(cells(figure(0.02, 'ratio', 'a test', { ci95: [low, high] }))[4]).toBe(verdict);
 });
 
-test('without steps to compare there is no section; with too few of them the reason stands in it', () => {
+test('without steps to compare there is no section; with too few of them it shows the reason', () => {
   expect(section(missing('too_few_steps', 'few'), 0)).toBeNull();
   const [table] = section(missing('too_few_steps', 'few'))!.blocks;
   expect(table).toMatchObject({ rows: [{ cells: expect.arrayContaining([{ missing: 'few' }]) }] });

@@ -4,7 +4,7 @@ import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Column, Text, View } from './block.js';
 import { signedShare } from './validate.js';
 
-/** Components whose estimate changes most often. */
+/** The components with the most changes of their estimate. */
 const components = ['kv_cache', 'activations'] as const;
 
 /** Errors of the calculator over sessions of `validate`, oldest first. */

@@ -74,7 +74,7 @@ describe('explain --verify as a page', () => {
   });
   const part = html.slice(html.indexOf('<section id="verify"'), html.indexOf('<section id="waterfall"'));
 
-  test('expected stands beside achieved, with error, interval and score; waterfall and findings follow', () => {
+  test('expected is next to achieved, with error, interval and score; waterfall and findings follow', () => {
     expect([...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id)).toEqual([
       'verify',
       'waterfall',
@@ -115,7 +115,7 @@ describe('explain --verify as a page', () => {
   });
 });
 
-test('explain --what-if as a page: the sentence, the bars that change, what is assumed; what cannot be told says why', () => {
+test('explain --what-if as a page: the sentence, the bars that change, what is assumed; what cannot be predicted says why', () => {
   const stages: WhatIfResult['stages'] = [
     {
       kind: 'decode',

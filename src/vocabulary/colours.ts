@@ -6,7 +6,7 @@ import { idleCauses } from './idle-causes.js';
 
 /**
  * One colour an operator class in every chart, table and page: Okabe & Ito's (2008) colour-blind safe set, its yellow a
- * little darker to be seen on white, and three more so far from all others that every pair can be told apart
+ * little darker to be seen on white, and three more far enough from all others that every pair is distinguishable
  * under protanopia and deuteranopia too (palette.test.ts simulates both).
  */
 export const classColors: Record<OpClass, `#${string}`> = {

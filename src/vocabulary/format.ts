@@ -111,7 +111,7 @@ export function formatCount(count: number): string {
 /** What was set, not measured: as short as it was typed, up to four digits: 4, 0.5, 12.25. */
 export const formatSetting = (value: number): string => String(Number(value.toPrecision(4)));
 
-/** A tick of an axis whose values reach `most`: all in the unit of that, as short as the steps are round: 0.5 GiB, 20 ms. */
+/** A tick of an axis with values up to `most`: all in the unit of `most`, as short as the steps are round: 0.5 GiB, 20 ms. */
 export function formatTick(value: number, unit: string, most: number): string {
   const name = unitNames[unit] ?? unit;
   const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(most, name);
@@ -168,7 +168,7 @@ export function formatSigned(value: number, unit: string, digits = 3): string {
 }
 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
-/** Bytes of a memory profile, whose unit is 10^9; four digits, so that components and total can be summed. */
+/** Bytes of a memory profile, in units of 10^9; four digits, so that components and total can be summed. */
 export const formatGb = (bytes: number): string => formatQuantity(bytes / 1e9, 'GB', 4);
 export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
@@ -296,5 +296,5 @@ const bound = new RegExp(
   'g',
 );
 
-/** Text whose numbers stay with their units where a medium wraps lines. */
+/** Text that keeps numbers and their units on one line where a medium wraps. */
 export const unbroken = (text: string): string => text.replaceAll(bound, nbsp);

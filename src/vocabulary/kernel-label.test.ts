@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { cutMiddle, kernelLabel } from './kernel-label.js';
 
-/** FlashAttention 3 as nsys wrote it beside vLLM 0.26 on an H200, cut; a GEMM of CUTLASS 3. */
+/** FlashAttention 3 as nsys recorded it from vLLM 0.26 on an H200, shortened; a GEMM of CUTLASS 3. */
 test.each([
   [
     'void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<(int)2, cute::tuple<cute::C<(int)1>>>>>>(T1::Params)',

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe('a report with waterfall and findings in Chromium', () => {
-  it('leads with them, draws them beside the charts of the timeline, complains about nothing', async () => {
+  it('leads with them, draws them next to the charts of the timeline, complains about nothing', async () => {
     const { page, complaints, requests } = await open(browser, path);
     const ids = await page.$$eval('section', (all) => all.map(({ id }) => id));
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
@@ -52,7 +52,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     const time = headlineTime(result.stages.find(({ kind }) => kind === 'decode')!).value!;
     expect(header).toContain(`${time.toPrecision(3)}\u00a0ms`);
     const boxes = page.locator('[data-chart=waterfall]');
-    // The two that are told first; the others are folded tables.
+    // The two that are shown first; the others are folded tables.
     const drawn = Math.min(2, result.stages.length);
     expect(await boxes.count()).toBe(drawn);
     for (let i = 0; i < drawn; i++) {
@@ -83,7 +83,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     await page.close();
   });
 
-  it('a page of --verify draws expected beside achieved where a phone shows it', async () => {
+  it('a page of --verify draws expected next to achieved where a phone shows it', async () => {
     const after = { ...result, findings: [], session: { ...result.session, id: 'after', name: null } };
     const verify = document('verify', verifyVersion, verified(result, after, { before: 1, after: 1 }));
     const clientScript = readFileSync(childEntry('report-client'), 'utf8');

@@ -21,7 +21,7 @@ beforeAll(() => {
     expect(inferscope(at, ['session', 'import', fixture(name)]).status).toBe(0);
 });
 
-/** The binary beside a server of this process, which must go on answering. */
+/** The binary next to a server in this process, which must continue to answer. */
 async function asking(
   args: string[],
   script: (Reply | 'interrupt')[],

@@ -6,7 +6,7 @@ import { inferscope, place, tinyArgs } from './profile-cli.js';
 
 const at = place();
 
-/** A run of vllm bench serve whose TPOTs are `factor` times the fixture's, scattered by a few percent. */
+/** A run of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
 function serveRun(name: string, factor: number, run: number): string {
   const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
   const file = JSON.parse(readFileSync(fixture, 'utf8')) as Record<string, number>;

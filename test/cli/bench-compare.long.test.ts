@@ -6,7 +6,7 @@ import { inferscope, place } from './profile-cli.js';
 
 const at = place();
 
-/** Runs of vllm bench serve whose TPOTs are `factor` times the fixture's, scattered by a few percent. */
+/** Runs of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
 function imported(name: string, factor: number, runs: number): void {
   const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
   const files = Array.from({ length: runs }, (_, run) => {

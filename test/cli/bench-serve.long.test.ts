@@ -47,7 +47,7 @@ test.each([
   expect(point!.tokens.output).toMatchObject({ value: 10, n: 6 });
 });
 
-test('a server that refuses everything is told before any load', () => {
+test('a server that refuses everything is reported before any load', () => {
   const refused = (fault: string) => run(server.url, ...body({ fault }));
   const fixes = {
     unauthorized: ['HTTP 401: no API key', 'API_KEY'],
@@ -56,16 +56,16 @@ test('a server that refuses everything is told before any load', () => {
     broken: ['HTTP 500: worker died', 'log'],
   };
   for (const [fault, [why, fix]] of Object.entries(fixes)) {
-    const told = expectFailure(refused(fault), 4, 'E_SERVER_RESPONSE');
-    expect(told.why).toContain(why);
-    expect(told.fix).toContain(fix);
+    const failure = expectFailure(refused(fault), 4, 'E_SERVER_RESPONSE');
+    expect(failure.why).toContain(why);
+    expect(failure.fix).toContain(fix);
   }
   expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
   expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
   expect(leftovers(at)).toEqual([]);
 });
 
-test('outputs longer than asked are told, and counted as they are', () => {
+test('outputs longer than requested are reported, and counted as they are', () => {
   const longer = run(server.url, '--requests', '4', ...body({ fault: 'ignores_max' }));
   const { data, codes } = loaded(longer);
   expect(data.points[0]!.tokens).toMatchObject({ output: { value: 30 }, longer: 4 });
@@ -112,7 +112,7 @@ test('Ctrl-C keeps what is measured and says so', async () => {
   expect(sessions(at).find(({ id }) => id === data.session.id)).toMatchObject({ status: 'interrupted' });
 });
 
-test('prefix-cache carry-over: found in usage and counters, and in time where neither tells', () => {
+test('prefix-cache carry-over: found in usage and counters, and in time where neither reports it', () => {
   const seeded = (seed: string, ...fields: object[]) =>
     loaded(
       run(server.url, '--requests', '6', '--seed', seed, ...body(Object.assign({ first_ms: 60 }, ...fields))),

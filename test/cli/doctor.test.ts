@@ -73,7 +73,7 @@ describe('on this machine', () => {
   });
 });
 
-describe('what is wrong is told', () => {
+describe('problems are reported', () => {
   test('a home below a file: exit 1 and what to type', () => {
     const file = join(scratch, 'file');
     writeFileSync(file, 'x');
@@ -104,7 +104,7 @@ describe('what is wrong is told', () => {
   });
 });
 
-test('a token is told to be there and appears nowhere', () => {
+test('a token is reported as present and appears nowhere', () => {
   const secret = 'hf_VeryPrivateTokenOfMine';
   for (const args of [[], ['--json']]) {
     const { stdout, stderr } = doctor(args, { HF_TOKEN: secret });

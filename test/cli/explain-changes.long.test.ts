@@ -23,7 +23,7 @@ const explain = (...words: string[]) => inferscope(at, ['explain', 'launch_bound
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
 describe('explain --what-if', () => {
-  test('tells the time afterwards with its interval, by one change and by several', () => {
+  test('predicts the time with its interval, for one change and for several', () => {
     const one = explain('--what-if', 'cudagraph');
     expect(one.status, one.stderr).toBe(0);
     expect(one.stdout).toMatch(
@@ -46,7 +46,7 @@ describe('explain --what-if', () => {
 });
 
 describe('explain --verify', () => {
-  test('puts expected beside achieved, as text, Markdown, JSON and a page', () => {
+  test('shows expected next to achieved, as text, Markdown, JSON and a page', () => {
     const text = explain('--verify', 'launch_bound_decode-fixed');
     expect(text.status, text.stderr).toBe(0);
     expect(text.stdout).toMatch(/Launch-bound: .* +gone +[\d.]+ ms +[\d.]+ ms/);

@@ -108,7 +108,7 @@ describe('explain', () => {
     expect(ran.stdout).toContain('| `launch_overhead` |');
   });
 
-  test('what is wrong is told in three parts', () => {
+  test('errors are reported in three parts', () => {
     const stage = expectFailure(explain('--stage', 'decoding', '--json'), 2, 'E_USAGE');
     expect(stage.what).toContain('--stage takes prefill, decode, mixed, ');
     expectFailure(explain('nothing-of-this-name', '--json'), 2, 'E_SESSION_NOT_FOUND');

@@ -85,7 +85,7 @@ test('speedscope and openmetrics', () => {
   );
 });
 
-test('csv is one file a table, and nothing is left beside it', () => {
+test('csv is one file per table, and nothing else is left', () => {
   const folder = join(at.scratch, 'tables');
   expect(inferscope(at, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
   expect(readdirSync(folder)).toContain('ops.csv');

@@ -45,7 +45,7 @@ describe('each format becomes a session', () => {
     ['dmon', 'nvidia-smi-dmon', 'telemetry', 'monitor'],
     ['query', 'nvidia-smi-query', 'telemetry', 'monitor'],
   ];
-  // One summary for each kind of document: what differs behind it is tested beside the analyses.
+  // One summary for each kind of document: what differs behind it is tested next to the analyses.
   const summed = new Set<string>();
   test.each(cases)('%s', async (name, importer, table, document) => {
     const first = !summed.has(document);

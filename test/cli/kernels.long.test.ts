@@ -83,7 +83,7 @@ test("a model's operations add up to its steps, and fit 80 columns", () => {
   expect(ran.stderr).toMatch(/kernel_results(-\d+)?\.csv, kernel_results(-\d+)?\.json in results/);
 });
 
-test('bad input is told before anything is measured, with what to type', () => {
+test('bad input is reported before anything is measured, with what to type', () => {
   const kept = sessions(at).length;
   const fails = (args: string[], code: number, name: string) =>
     expectFailure(inferscope(at, ['kernels', ...args, '--json']), code, name);
@@ -106,7 +106,7 @@ test('bad input is told before anything is measured, with what to type', () => {
   expect(existsSync(join(at.scratch, 'file', 'kernel_results.csv'))).toBe(false);
 });
 
-test('a case that does not fit is said beside those that were measured', () => {
+test('a case that does not fit is reported with those that were measured', () => {
   const args = ['kernels', 'softmax', ...quick, '--seq-len', '4,2000000000', '--hidden-size', '64', '--json'];
   const { status, stdout } = inferscope(at, args);
   expect(status).toBe(0);

@@ -46,7 +46,7 @@ test('the profile holds the names of schema 2.0, and what was asked for', () => 
     units: { gb: '10^9 bytes' },
   });
   const { metadata, model_info, engine_metadata } = profile;
-  // B1's defaults: TP 1, 0.9, the rest unset. Of float16, its default dtype, the embedded engine makes float32: what ran is told.
+  // B1's defaults: TP 1, 0.9, the rest unset. Of float16, its default dtype, the embedded engine makes float32: what ran is reported.
   expect(metadata.config).toEqual({
     model: at.tiny,
     input_len: 8,
@@ -142,8 +142,8 @@ test.each([
   ['.memory_breakdown | {weights, kv_cache, activations, overhead, confidence} | length', [5]],
   ['.metadata.status, .units.gb', ['measured', '10^9 bytes']],
 ])('jq: %s', async (filter, wanted) => {
-  const told = await jq.raw(text, filter, ['-c']);
-  const lines = told.trim().split('\n');
+  const printed = await jq.raw(text, filter, ['-c']);
+  const lines = printed.trim().split('\n');
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(wanted);
 });
 

@@ -7,7 +7,7 @@ import { inferscope, place } from './profile-cli.js';
 const at = place();
 const document = (stdout: string) => predictDocumentSchema.parse(JSON.parse(stdout));
 
-test('on a laptop: the embedded engine’s roofline, beside a profile of the same model', () => {
+test('on a laptop: the embedded engine’s roofline, next to a profile of the same model', () => {
   const sizes = ['--batch-size', '1', '--input-len', '16', '--output-len', '8'];
   const ran = inferscope(at, [
     'profile',

@@ -151,7 +151,7 @@ test('kill -9 of the engine in its second launch: the first one is kept, with st
   expect(shown.data.import_issues).toContainEqual(
     expect.objectContaining({ code: 'ended_early', text: expect.stringContaining('killed') }),
   );
-  // The user is told where it is.
+  // The output says where it is.
   expect(ran.stderr).toContain(id);
 });
 

@@ -83,7 +83,7 @@ test('a syntax error of Python is quoted, and the log named', () => {
   expect(status('syntax')).toBe('failed');
 });
 
-test('a crash by a signal is told as a shell would, and with --exit-code child returned as one', () => {
+test('a crash by a signal is reported as by a shell, and with --exit-code child returned as one', () => {
   const crash = ['sh', '-c', 'echo before; kill -SEGV $$'];
   const { what, fix } = expectFailure(error(run('crash', ...crash)), 4, 'E_WORKLOAD_FAILED');
   expect(what).toContain('SIGSEGV');

@@ -17,7 +17,7 @@ test('the program gets its arguments untouched; its output is shown and kept', (
   expect(sessions(at).find(({ name }) => name === 'args')?.status).toBe('complete');
 });
 
-test('a failing program: exit 4 with its code told, or its own with --exit-code child; the session is kept', () => {
+test('a failing program: exit 4 with its code reported, or its own with --exit-code child; the session is kept', () => {
   const failing = ['--', 'sh', '-c', 'echo broken >&2; exit 9'];
   const ran = inferscope(at, [...plain, '--json', '--name', 'broken', ...failing]);
   const { why, fix } = expectFailure({ ...ran, stderr: onlyError(ran.stderr) }, 4, 'E_WORKLOAD_FAILED');

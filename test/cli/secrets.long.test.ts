@@ -30,7 +30,7 @@ const plantSql = `
   UPDATE NVTX_EVENTS SET textId = NULL, text = 'decode ${planted.shaped} ${planted.variable} --token=${planted.option}'
     WHERE rowid IN (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 LIMIT 3);`;
 
-/** Files whose kind says that a profiler wrote them: kept as they are, and left out of exports. */
+/** Files of a kind that profilers write: saved as they are, and left out of exports. */
 const rawFolders = /\/artifacts\/[^/]*(nsys|torch|kineto|ncu|cublas)[^/]*\//;
 const own = (path: string) => !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
 

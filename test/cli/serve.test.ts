@@ -53,7 +53,7 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
   const asked = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
   expect(asked.stdout).toContain('true');
 
-  // The same seed again is told.
+  // The same seed again is reported.
   const again = inferscope(at, [...args, '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ data: { prompts: { seed_used_before: true } } });
   const { stdout: text } = inferscope(at, [

@@ -63,7 +63,7 @@ test('what cannot be compared is said', () => {
   expectFailure(compare('--json'), 2, 'E_USAGE');
   inferscope(at, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
   const { status, stderr } = compare('eager', 'log');
-  // A log of nvidia-smi has no timeline: that is said, in an error or beside the result.
+  // A log of nvidia-smi has no timeline: that is said, in an error or with the result.
   expect(status !== 0 || stderr.length > 0).toBe(true);
   expect(compare('--help').stdout.match(/^ {2}\$ inferscope session compare /gm)).toHaveLength(2);
 });

@@ -240,7 +240,7 @@ test('a session made by a newer version: its own code, and the list goes on', ()
     expect(broken?.code ?? null, id).toBe(id === ids[0] ? 'E_SESSION_NEWER' : null);
 });
 
-// How fast it is stands in bench/cli-start.
+// bench/cli-start measures its speed.
 test('1,000 sessions are listed, a line each', () => {
   const root = join(scratch, 'thousand');
   const source = join(home.sessions, ids[1] ?? '');

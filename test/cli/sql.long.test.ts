@@ -33,7 +33,7 @@ function sql(...args: string[]) {
   });
 }
 
-test('one session by default, several when named; every row says whose it is', () => {
+test('one session by default, several when named; every row has its session', () => {
   const query = 'SELECT session_id, count(*) AS n, sum(dur_ns) AS total FROM ops GROUP BY ALL ORDER BY 1';
   const one = sqlDocumentSchema.parse(JSON.parse(sql('--json', query).stdout));
   expect(one.data).toMatchObject({ sessions: [second], rows: [[second, 3, 27]], truncated: false });
@@ -51,7 +51,7 @@ test('one session by default, several when named; every row says whose it is', (
   ]);
 });
 
-test('csv by RFC 4180; NULL and the empty text are told apart; large integers keep every digit', () => {
+test('csv by RFC 4180; NULL and the empty text are distinguished; large integers keep every digit', () => {
   const query = `SELECT name, NULL AS a, '' AS b, 'x,"y"' AS c, 9007199254740993 AS d FROM ops ORDER BY op_id LIMIT 1`;
   expect(sql('--format', 'csv', query).stdout).toBe('name,a,b,c,d\nop 0,,"","x,""y""",9007199254740993\n');
 });

@@ -111,7 +111,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
 
 const program = (script: string) => ['--', 'run', '--', 'sh', '-c', script];
 
-test('one that fails does not end the rest; faults of the machine are tried again; the reasons stand in the report', () => {
+test('one that fails does not end the rest; faults of the machine are tried again; the reasons are in the report', () => {
   // Fails for its first try as a network does, then works; `no` fails as a program does.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
@@ -257,7 +257,7 @@ test('without Docker a sweep of containers ends at its first run, and goes on fr
   }
 }, 60_000);
 
-test('bad input is told before anything runs, with what to type', () => {
+test('bad input is reported before anything runs, with what to type', () => {
   const fails = (args: string[], exit: number, code: string) =>
     expectFailure(inferscope(at, ['sweep', ...args, '--json']), exit, code);
   expect(fails([], 2, 'E_USAGE').fix).toContain('--init');

@@ -1,5 +1,5 @@
 // npm run test:torch: the Python side on a real PyTorch. Makes a virtual environment with the pinned versions of
-// python/workloads/requirements.txt once (about 5 GB, two minutes), then runs the tests beside this file and those of
+// python/workloads/requirements.txt once (about 5 GB, two minutes), then runs the tests next to this file and those of
 // the transformers engine and of the kernels' runner. With arguments (names of Python tests) it runs these alone.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

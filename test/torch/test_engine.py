@@ -51,16 +51,16 @@ class InProcess(unittest.TestCase):
         """-> (progress, record lines)"""
         import torch
 
-        told = []
+        sent = []
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(self.record, "_recorder", self.record.Recorder(path)):
                 engine = self.engine.Engine(order(**changes), runner or self.runner)
-                hear = mock.patch.object(self.engine, "tell", lambda **fields: told.append(fields))
+                hear = mock.patch.object(self.engine, "tell", lambda **fields: sent.append(fields))
                 with hear, torch.inference_mode():
                     engine.run()
             with open(path) as text:
-                return told, [json.loads(line) for line in text]
+                return sent, [json.loads(line) for line in text]
 
     def timed(self, lines):
         return [(line["point"], line["iteration"]) for line in lines if line["type"] == "request" and not line["warmup"]]
@@ -71,12 +71,12 @@ class InProcess(unittest.TestCase):
 
 class EngineTest(InProcess):
     def test_repeats_are_interleaved_in_a_rotated_order(self):
-        told, lines = self.measure(first_iteration=30, launch=1)
+        sent, lines = self.measure(first_iteration=30, launch=1)
         a, b, c = (shape["point"] for shape in SHAPES)
         wanted = [b, c, a, c, a, b, a, b, c]
         self.assertEqual(self.timed(lines), list(zip(wanted, range(30, 39))))
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "measured", c: "measured"})
-        self.assertEqual([one["phase"] for one in told if one["type"] == "phase"], ["warmup", "timed"])
+        self.assertEqual([one["phase"] for one in sent if one["type"] == "phase"], ["warmup", "timed"])
         warm = [line for line in lines if line["type"] == "request" and line["warmup"]]
         self.assertEqual([line["iteration"] for line in warm], [-10001 - number for number in range(len(warm))])
         for line in lines:
@@ -153,7 +153,7 @@ class EngineTest(InProcess):
         self.assertEqual(raised.exception.code, "E_LENGTHS")
 
     def broken(self, fails):
-        """Prefills fail where `fails(batch_size, decoders alive beside it)` is a text, as torch's allocator does."""
+        """Prefills fail where `fails(batch_size, other decoders alive)` is a text, as torch's allocator does."""
         import inferscope_decoder
         import torch
 
@@ -174,7 +174,7 @@ class EngineTest(InProcess):
 
     def test_out_of_memory_ends_that_point_only(self):
         text = "CUDA out of memory. Tried to allocate 2.00 GiB."
-        with self.broken(lambda batch, beside: text if batch == 2 else None):
+        with self.broken(lambda batch, others: text if batch == 2 else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "out_of_memory", c: "measured"})
@@ -183,7 +183,7 @@ class EngineTest(InProcess):
         self.assertEqual([name for name, _ in self.timed(lines)], [a, c, c, a, a, c])
 
     def test_what_fits_alone_only_is_measured_in_a_row(self):
-        with self.broken(lambda batch, beside: "out of memory" if batch == 2 and beside else None):
+        with self.broken(lambda batch, others: "out of memory" if batch == 2 and others else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "measured", c: "measured"})
@@ -208,7 +208,7 @@ class EngineTest(InProcess):
         self.assertEqual(self.engine._unexpected(ModuleNotFoundError("no x", name="x"), order()).code, "E_ENGINE_MISSING")
 
     def test_another_exception_fails_that_point_only(self):
-        with self.broken(lambda batch, beside: "no such kernel" if batch == 2 else None):
+        with self.broken(lambda batch, others: "no such kernel" if batch == 2 else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "failed", c: "measured"})
@@ -291,18 +291,18 @@ class ProcessTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             process = self.start(folder, order(SHAPES[:2], repeats=100_000, execution_id="v1"))
             for line in process.stdout:
-                told = json.loads(line)
-                if told["type"] == "iteration" and not told["warmup"]:
+                sent = json.loads(line)
+                if sent["type"] == "iteration" and not sent["warmup"]:
                     process.send_signal(signal.SIGINT)
                     process.send_signal(signal.SIGINT)
                     break
             rest, stderr = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, stderr)
-            told = [json.loads(line) for line in rest.splitlines()]
+            sent = [json.loads(line) for line in rest.splitlines()]
             lines = self.lines(folder)
         self.assertEqual({line["execution_id"] for line in lines}, {"v1"})
         self.assertEqual([l["outcome"] for l in lines if l["type"] == "point"], ["stopped", "stopped"])
-        self.assertEqual([one["outcome"] for one in told if one["type"] == "point"], ["stopped", "stopped"])
+        self.assertEqual([one["outcome"] for one in sent if one["type"] == "point"], ["stopped", "stopped"])
         requests = [line for line in lines if line["type"] == "request"]
         steps = [line for line in lines if line["type"] == "stage" and line["iteration"] == requests[-1]["iteration"]]
         self.assertEqual(len(steps), 4)

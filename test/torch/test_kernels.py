@@ -72,14 +72,14 @@ class InProcess(unittest.TestCase):
         class Flag:
             stopped = property(lambda _: stop())
 
-        told = []
+        sent = []
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(inferscope_record, "_recorder", inferscope_record.Recorder(path)):
-                with mock.patch.object(inferscope_kernels, "tell", lambda **fields: told.append(fields)), torch.no_grad():
+                with mock.patch.object(inferscope_kernels, "tell", lambda **fields: sent.append(fields)), torch.no_grad():
                     inferscope_kernels.Bench(order(cases, **changes), "cpu", Flag()).run()
             lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        return [line for line in lines if line["type"] == "microbenchmark"], told
+        return [line for line in lines if line["type"] == "microbenchmark"], sent
 
 
 class Operations(InProcess):
@@ -117,8 +117,8 @@ class Operations(InProcess):
 
         source = (PROBE.parents[1] / "src" / "model" / "kernels.ts").read_text()
         names = [part.split("] as const")[0] for part in source.split("Names = [")[1:3]]
-        told = {name.strip(" '\n") for part in names for name in part.split(",")} - {""}
-        self.assertEqual(set(known), told - {"all-reduce"})
+        declared = {name.strip(" '\n") for part in names for name in part.split(",")} - {""}
+        self.assertEqual(set(known), declared - {"all-reduce"})
 
     def test_a_wrong_result_is_found(self):
         import torch
@@ -188,9 +188,9 @@ class Failures(InProcess):
 
     def test_order_of_lines_and_progress(self):
         cases = [softmax(name) for name in "cab"]
-        lines, told = self.measure(cases)
+        lines, sent = self.measure(cases)
         self.assertEqual([line["case"] for line in lines], ["c", "a", "b"])
-        self.assertEqual([(one["case"], one["done"], one["total"]) for one in told], [("c", 0, 3), ("a", 1, 3), ("b", 2, 3), ("b", 3, 3)])
+        self.assertEqual([(one["case"], one["done"], one["total"]) for one in sent], [("c", 0, 3), ("a", 1, 3), ("b", 2, 3), ("b", 3, 3)])
 
     def test_stopped_between_and_within(self):
         asked = []

@@ -1,4 +1,4 @@
-"""What the transformers engine tells of its memory, on the CPU: sizes against the dimensions, counted by hand."""
+"""What the transformers engine reports of its memory, on the CPU: sizes against the dimensions, counted by hand."""
 
 import json
 import os
@@ -39,31 +39,31 @@ def run(ranks=1, **changes):
             return [json.loads(line) for line in text]
 
 
-def told(lines, kind, rank=0):
+def reported(lines, kind, rank=0):
     return [line["bytes"] for line in lines if line["type"] == "memory" and line["kind"] == kind and line["rank"] == rank]
 
 
 class MemoryTest(unittest.TestCase):
     def test_tensors_are_counted_where_they_are(self):
         lines = run()
-        self.assertEqual(told(lines, "weights:load:float16"), [2 * PARAMETERS])
+        self.assertEqual(reported(lines, "weights:load:float16"), [2 * PARAMETERS])
         # 3 sequences of 8 tokens after the prompt; the last of 4 new tokens is never fed back.
-        self.assertEqual(told(lines, "kv_cache:prefill:float16"), [3 * 8 * KV_TOKEN * 2])
-        self.assertEqual(told(lines, "kv_cache:decode:float16"), [3 * 11 * KV_TOKEN * 2])
+        self.assertEqual(reported(lines, "kv_cache:prefill:float16"), [3 * 8 * KV_TOKEN * 2])
+        self.assertEqual(reported(lines, "kv_cache:decode:float16"), [3 * 11 * KV_TOKEN * 2])
         points = [(line["kind"], line["point"]) for line in lines if line["type"] == "memory" and line["point"]]
         self.assertEqual(points, [("rss:baseline", "baseline"), ("rss:post_warmup", "post_warmup"), ("peak_rss", "peak")])
-        peak = told(lines, "peak_rss")[0]
-        self.assertGreaterEqual(peak, told(lines, "rss:post_warmup")[0])
+        peak = reported(lines, "peak_rss")[0]
+        self.assertGreaterEqual(peak, reported(lines, "rss:post_warmup")[0])
 
-    def test_a_benchmark_tells_none_of_it(self):
+    def test_a_benchmark_reports_none_of_it(self):
         lines = run(memory=None)
         self.assertEqual([line for line in lines if line["type"] == "memory"], [])
 
-    def test_two_ranks_have_half_of_the_cache_and_one_tells_the_times(self):
+    def test_two_ranks_have_half_of_the_cache_and_one_reports_the_times(self):
         lines = run(ranks=2)
         for rank in (0, 1):
-            self.assertEqual(told(lines, "kv_cache:prefill:float16", rank), [3 * 8 * KV_TOKEN * 2 // 2])
-            self.assertLess(told(lines, "weights:load:float16", rank)[0], 2 * PARAMETERS)
+            self.assertEqual(reported(lines, "kv_cache:prefill:float16", rank), [3 * 8 * KV_TOKEN * 2 // 2])
+            self.assertLess(reported(lines, "weights:load:float16", rank)[0], 2 * PARAMETERS)
         requests = [line for line in lines if line["type"] == "request"]
         self.assertEqual([(line["rank"], line["warmup"]) for line in requests], [(0, True), (0, False)])
         self.assertEqual({line["rank"] for line in lines if line["type"] == "memory"}, {0, 1})

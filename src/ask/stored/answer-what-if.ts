@@ -42,12 +42,12 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
       .flatMap((one) => [findingText(one), changeOf(one)]);
     const codes = new Set(refused.map(({ code }) => code));
-    const tells = codes.has('no_model')
+    const fallback = codes.has('no_model')
       ? 'inferscope session utilization --model <name>'
       : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;
-    return notKnown(why, asked.unknown[0]?.how ?? tells, hints);
+    return notKnown(why, asked.unknown[0]?.how ?? fallback, hints);
   }
   // With several predictions the sentences are enough; each names the command that shows its bars.
   const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];

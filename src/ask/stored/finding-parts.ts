@@ -41,7 +41,7 @@ export function changeOf(finding: Finding): StoredPart {
   };
 }
 
-/** Findings whose rule, title, cause or change share words with the question; the best match first. */
+/** Findings that share words with the question in rule, title, cause or change; the best match first. */
 export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
   const { explained, question } = facts;
   return explained.findings
@@ -113,7 +113,7 @@ export function stageText(stage: StageWaterfall): StoredPart {
   };
 }
 
-/** Bars whose ids begin with one of these, the largest first. */
+/** Bars with an id that starts with one of these, the largest first. */
 export function barTexts(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
   const { bars, ms: whole } = explainedBars(stage.bars);
   return bars

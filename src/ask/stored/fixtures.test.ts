@@ -82,7 +82,7 @@ describe('a timeline of nsys', async () => {
     expect(Number(count[1])).toBeCloseTo(steps.launches, 0);
   });
 
-  test('a prediction is that of what-if, and its command is told', async () => {
+  test('a prediction is that of what-if, and its command is given', async () => {
     const found = await answer('Would CUDA graphs help?');
     const [stage] = (await whatIf(launches, ['cudagraph'])).data.stages;
     expect(direct(found.answer)).toContain(

@@ -27,7 +27,7 @@ export interface AskTool {
   run(input: never, context: ToolContext): Promise<Answered>;
 }
 
-/** A tool whose input has the type of its schema. */
+/** A tool with an input of its schema's type. */
 export function askTool<S extends z.ZodType>(made: {
   name: string;
   description: string;

@@ -99,7 +99,7 @@ describe('whole machines', () => {
   });
 
   test.each([laptop, h200])(
-    'ids are those --require takes; every row that is not ok says how to mend it',
+    'ids are those --require takes; every row that is not ok says how to fix it',
     (facts) => {
       const data = doctorDataSchema.parse(judge(facts));
       expect(data.rows.map((row) => row.id)).toEqual(doctorIds);

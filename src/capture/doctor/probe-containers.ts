@@ -65,7 +65,7 @@ export async function probeAmd(timeoutMs: number, root = '/'): Promise<AmdFacts>
   };
 }
 
-/** Marketing names of the agents whose Device Type is GPU; CPUs are agents too. */
+/** Marketing names of the agents with Device Type GPU; CPUs are agents too. */
 export function parseRocminfo(listing: string): string[] {
   return listing
     .split(/\*{7}\s*\nAgent \d+/)

@@ -10,7 +10,7 @@ import { passOnRecord } from '../outer-run.js';
 import { monotonicNs } from '../../model/clock.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
-import { otherProcesses, usedBeside } from './other-processes.js';
+import { otherProcesses, usedDuring } from './other-processes.js';
 import { recordedCases, recordSize, recordUnmeasured } from './recorded-cases.js';
 import { startWatchdog } from './watchdog.js';
 
@@ -144,7 +144,7 @@ async function launchOnce(
   watchdog.stop();
   const { issues, ...rows } = samplers.stop();
   options.onRows(rows);
-  capture.issues.push(...issues, ...usedBeside(rows.telemetry));
+  capture.issues.push(...issues, ...usedDuring(rows.telemetry));
   const names = [...rows.telemetry, ...rows.memory].map((row) => row.capture_id!);
   capture.sampled = [...new Set([...capture.sampled, ...names])];
   launches.push({ launch: launches.length, cases: cases.map((one) => one.case), failure, log });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Row } from '../../model/tables.js';
-import { usedBefore, usedBeside } from './other-processes.js';
+import { usedBefore, usedDuring } from './other-processes.js';
 
 const idle = { index: 1, processes: [], computeProcesses: 0, memoryUsedBytes: 600e6, migEnabled: false };
 
@@ -29,7 +29,7 @@ it('memory without a process is somebody outside of the container, and nobody on
 it('two processes at once on one GPU are said once, with the most that were seen', () => {
   const row = (scope: string, value: number) =>
     ({ scope, metric: 'compute_processes', value }) as Row<'telemetry'>;
-  const issues = usedBeside([row('gpu0', 1), row('gpu1', 2), row('gpu1', 3), row('gpu0', 1)]);
+  const issues = usedDuring([row('gpu0', 1), row('gpu1', 2), row('gpu1', 3), row('gpu0', 1)]);
   expect(issues.map(({ code }) => code)).toEqual(['gpu_shared']);
   expect(issues[0]!.text).toContain('Up to 3 processes used gpu1');
 });

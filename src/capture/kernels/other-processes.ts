@@ -63,7 +63,7 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
 }
 
 /** Processes that appeared during a measurement; a collective has several ranks, one per GPU. */
-export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
+export function usedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
   const most = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
     if (metric === 'compute_processes' && scope && typeof value === 'number')

@@ -39,11 +39,11 @@ export async function placeContainerModel(
       fix: `Start it with -v ${resolve(model)}:${resolve(model)}, name a path in it, a hub id, or the bare config.json for random weights (--model ${join(model, 'config.json')}).`,
     });
   }
-  const standIn = join(scratch, 'models', basename(path!) || 'model');
-  mkdirSync(standIn, { recursive: true });
-  writeFileSync(join(standIn, 'config.json'), config);
-  writeFileSync(join(standIn, 'model.safetensors'), '');
-  return { model: standIn, places: { [standIn]: path! } };
+  const placeholder = join(scratch, 'models', basename(path!) || 'model');
+  mkdirSync(placeholder, { recursive: true });
+  writeFileSync(join(placeholder, 'config.json'), config);
+  writeFileSync(join(placeholder, 'model.safetensors'), '');
+  return { model: placeholder, places: { [placeholder]: path! } };
 }
 
 async function configInside(path: string, container: string, python: string): Promise<string | null> {

@@ -88,7 +88,7 @@ const periodMs = 500;
 const processesEvery = 4;
 
 /**
- * GPU memory as reported by the container's own tool, for machines whose driver this process cannot ask.
+ * GPU memory as reported by the container's own tool, for machines where this process cannot query the driver.
  * @returns rows of the table `memory`, kind used and process
  */
 export function insideGpuSource(container: string, tool: InsideTool): MemorySource {

@@ -24,7 +24,7 @@ const activities = `
 
 /**
  * Sweeps every device (and rank) once. Writes
- * - attr_exclusive (activity, exclusive_ns): only activities whose exclusive time is not their duration;
+ * - attr_exclusive (activity, exclusive_ns): only activities with an exclusive time other than their duration;
  * - attr_gaps (activity, idle_ns, waiting_ns, in_graph): idle from idle_ns until the activity starts; the thread that
  *   launched it spent waiting_ns of the time before its call in synchronizing calls.
  */

@@ -114,10 +114,10 @@ describe('GuideLLM 0.8.1', () => {
         meanOf(requests.successful.map((one) => one.inter_token_latency_ms)),
         6,
       );
-      const told = found.metrics.find(
+      const reported = found.metrics.find(
         (one) => one.point === point && one.name === 'tpot' && one.source!.startsWith('file'),
       );
-      expect(told!.n).toBe(4);
+      expect(reported!.n).toBe(4);
     }
     // Only the constant rate has a schedule to be late on.
     expect(found.names(1)).not.toContain('guidellm.request_dispatch_delay');

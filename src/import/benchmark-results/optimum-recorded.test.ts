@@ -18,10 +18,10 @@ describe('optimum-benchmark 0.6.0', () => {
     let checked = 0;
     for (const line of printed.split('\n')) {
       if (/^\+ (\w+):/.test(line)) point++;
-      const [, name, told] = /\+ (mean|p50|p90|p99|stdev|max_ram|throughput): ([\d.]+)/.exec(line) ?? [];
+      const [, name, printed] = /\+ (mean|p50|p90|p99|stdev|max_ram|throughput): ([\d.]+)/.exec(line) ?? [];
       if (name === undefined) continue;
       const stage = stages[point]!;
-      const value = Number(told);
+      const value = Number(printed);
       if (name === 'max_ram')
         expect(found.value(`optimum.${stage}_max_ram`, 'max', 'file', point) / 1e6).toBeCloseTo(value, 2);
       else if (name === 'throughput')

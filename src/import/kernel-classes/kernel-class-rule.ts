@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 
-/** Ordered: the first rule whose pattern is found in the (demangled) name wins. */
+/** Ordered: the first rule with a pattern found in the (demangled) name wins. */
 export interface KernelClassRule {
   pattern: RegExp;
   class: OpClass;

@@ -70,7 +70,7 @@ function clear(f: EventFields): void {
 }
 
 /**
- * Reads the event whose opening brace is at `at`. The last of duplicate keys wins.
+ * Reads the event with its opening brace at `at`. The last of duplicate keys wins.
  * @returns the position after it, `incomplete` or `malformed`
  */
 export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields): number {

@@ -176,7 +176,7 @@ const cases: [string, string, () => string, RegExp][] = [
     /row|value/,
   ],
   [
-    'a capture whose kernels all end before they start',
+    'a capture with kernels that all end before they start',
     'E_TRACE_FILE',
     () => edited('backwards.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1000'),
     /None of its 922 kernels/,

@@ -11,7 +11,7 @@ export interface Place {
 
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
-/** Whether labels have room beside the marks. */
+/** Whether labels have no room next to the marks. */
 export const isNarrow = ({ width }: Place): boolean => width < 500;
 
 export function base({ theme }: Place): EChartsOption {
@@ -30,7 +30,7 @@ export function base({ theme }: Place): EChartsOption {
   };
 }
 
-/** Grid whose box, axis labels and names included, keeps to the margins. */
+/** A grid that keeps to the margins, axis labels and names included. */
 export function grid(margins: { left?: number; right?: number; top?: number; bottom?: number } = {}) {
   return {
     left: 4,
@@ -83,7 +83,7 @@ export function rowAxis(at: Place, rows: readonly string[]) {
   };
 }
 
-/** Name of an axis in its middle, below or beside the labels. */
+/** Name of an axis in its middle, below or next to the labels. */
 export function axisName(name: string, gap: number) {
   return { name, nameLocation: 'middle' as const, nameGap: gap };
 }

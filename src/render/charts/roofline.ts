@@ -147,7 +147,7 @@ const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesO
     itemStyle: { color: painted(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
     label: {
       show: group === null,
-      // What else is measured lies beside it, at nearly the same height.
+      // Other measurements are next to it, at nearly the same height.
       position: 'bottom' as const,
       color: theme.ink,
       textBorderColor: theme.surface,

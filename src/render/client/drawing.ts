@@ -23,7 +23,7 @@ function atOnce(option: EChartsOption): EChartsOption {
   } as EChartsOption;
 }
 
-/** Draws the chart whose data follows its box. */
+/** Draws a chart from the data that follows its box. */
 export function draw(box: HTMLElement, theme: Theme): Drawing {
   const chart = JSON.parse(box.nextElementSibling?.textContent ?? '') as Chart;
   const canvas = box.ownerDocument.createElement('div');

@@ -12,7 +12,7 @@ export function inlineJson(value: unknown): string {
   );
 }
 
-/** A script's text as it may stand in the page, and the CSP source that allows this text and no other. */
+/** A script's text, escaped for the page, and the CSP source that allows this text and no other. */
 export function inlineScript(script: string): { text: string; cspSource: string } {
   // Inside string and regular expression literals, where a bundle can hold these, the backslash changes nothing.
   const text = script.replaceAll(/<\/(?=script)/gi, '<\\/').replaceAll('<!--', '<\\!--');

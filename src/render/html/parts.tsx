@@ -9,7 +9,7 @@ import { timesOf } from '../notices.js';
 import { inlineJson } from './inline.js';
 import { Key } from './line-key.js';
 
-/** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
+/** A figure with unit and spread; missing, its reason on hover (and in a note below its table). */
 export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
   figure,
   utilization = false,

@@ -30,7 +30,7 @@ export function wrap(text: string, width: number): string[] {
   return lines.map(withPlainSpaces);
 }
 
-/** Wrapped text whose first line begins with `first` and whose others are indented to match. */
+/** Wrapped text: the first line starts with `first`, the others are indented to match. */
 export function hanging(first: string, text: string, width: number): string[] {
   const indent = ' '.repeat(textWidth(first));
   return wrap(text, width - textWidth(first)).map((line, index) => `${index === 0 ? first : indent}${line}`);

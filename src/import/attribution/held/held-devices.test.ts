@@ -136,7 +136,7 @@ test('a gap has its call: graph nodes and orphans have none, a wait counts until
     kernels: [
       [0, 10, 1, 1],
       [100, 10, 1, 2], // launched at 60 after waiting 20-50
-      [120, 10, 5, 3], // two nodes of one graph, whose call was while the device was busy
+      [120, 10, 5, 3], // two nodes of one graph, launched while the device was busy
       [140, 10, 5, 3],
       [170, 10, 5, 4], // another graph's
       [200, 10, 1, 9], // an orphan
