@@ -3,7 +3,7 @@
 time: both variants in turn, pair by pair, without a profiler; then one trace of PyTorch's profiler each.
 nsys: below `nsys profile -c cudaProfilerApi --capture-range-end=repeat:N`: one report each, in the order of order.jsonl.
 ncu:  below `ncu --profile-from-start off`: one stage of each of the faults that counters show, in that order.
-Writes into --out; a program that fails is told in order.jsonl and does not stop the others.
+Writes into --out; a program that fails is reported in order.jsonl and does not stop the others.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Session:
         self.out, self.device, self.until = out, device, time.monotonic() + limit_s
         out.mkdir(parents=True, exist_ok=True)
 
-    def told(self, **line: Any) -> None:
+    def report(self, **line: Any) -> None:
         with open(self.out / "order.jsonl", "a") as file:
             file.write(json.dumps(line) + "\n")
         print(json.dumps(line)[:300], file=sys.stderr, flush=True)
@@ -54,7 +54,7 @@ class Session:
             yield
         except Exception as error:
             traceback.print_exc()
-            self.told(fault=fault, variant=variant, failed=str(error)[:500])
+            self.report(fault=fault, variant=variant, failed=str(error)[:500])
         finally:
             if self.device != "cpu":
                 with contextlib.suppress(Exception):
@@ -68,7 +68,7 @@ class Session:
     def late(self, fault: str) -> bool:
         if time.monotonic() < self.until:
             return False
-        self.told(fault=fault, variant="", failed="no time was left")
+        self.report(fault=fault, variant="", failed="no time was left")
         return True
 
 
@@ -82,11 +82,11 @@ def warm(case: Case, device: str, runs: int = 2) -> None:
         run(case, unmarked, device)
 
 
-Told = Tuple[int, int, List[int]]
+Run = Tuple[int, int, List[int]]
 """A run: its start and end, and the borders of its stages, ns of CLOCK_MONOTONIC."""
 
 
-def record(path: Path, case: Case, execution: str, runs: List[Told]) -> None:
+def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
     """What a workload says of itself (docs/reference/recording-protocol.md): the model, the batch and, without a profiler, its stages."""
     os.environ["INFERSCOPE_EXECUTION_ID"] = execution
     lines = Recorder(str(path))
@@ -120,7 +120,7 @@ def nsys(session: Session, faults: List[str]) -> None:
                     run(case, sized_marker(case, False), session.device)
                 finally:
                     torch.cuda.profiler.stop()
-                    session.told(fault=fault, variant=variant, report=index)
+                    session.report(fault=fault, variant=variant, report=index)
                 del case
 
 
@@ -138,7 +138,7 @@ def ncu(session: Session, faults: List[str]) -> None:
                     run(case, sized_marker(case, False), session.device)
                 finally:
                     torch.cuda.profiler.stop()
-                    session.told(fault=fault, variant=variant, kernels=case.more.get("kernels", 1))
+                    session.report(fault=fault, variant=variant, kernels=case.more.get("kernels", 1))
                 del case
 
 
@@ -159,8 +159,8 @@ def timed(case: Case, device: str) -> Dict[str, float]:
     return {"wall_ms": wall, "device_ms": events[0].elapsed_time(events[1]) / case.stages if events else wall}
 
 
-def untraced(case: Case, device: str) -> Told:
-    """One run without a profiler whose stages are told by the clock that tells them: the host's where it waits, else the device's."""
+def untraced(case: Case, device: str) -> Run:
+    """One run without a profiler. Stages are timed by the host's clock where the host waits, else by the device's."""
     starts: List[Any] = []
 
     @contextlib.contextmanager
@@ -260,7 +260,7 @@ def times(session: Session, faults: List[str], pairs: int) -> None:
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > until:
                 os.kill(child, signal.SIGKILL)
-                session.told(fault=fault, variant="both", failed="it took longer than %d s" % fault_limit_s)
+                session.report(fault=fault, variant="both", failed="it took longer than %d s" % fault_limit_s)
                 os.waitpid(child, 0)
                 break
             time.sleep(0.02)
@@ -299,7 +299,7 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
         for variant, case in cases.items()
     }
     path.write_text(json.dumps(result))
-    session.told(fault=fault, device=result["device"], first=rows[0], last=rows[-1])
+    session.report(fault=fault, device=result["device"], first=rows[0], last=rows[-1])
 
 
 def main() -> None:

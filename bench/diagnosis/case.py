@@ -58,7 +58,7 @@ def unmarked(kind: str, index: int) -> Iterator[None]:
 
 
 def sized_marker(case: Case, annotate: bool) -> Marker:
-    """Ranges whose names carry the stage's sizes (stages.yaml reads them): NVTX, and record_function where a profiler runs."""
+    """Ranges with the stage's sizes in their names (stages.yaml reads them): NVTX, and record_function where a profiler runs."""
     sizes = "" if case.batch is None else " batch=%d new=%d context=%d" % (case.batch, case.new_tokens or 0, case.context or 0)
 
     @contextlib.contextmanager

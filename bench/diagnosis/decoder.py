@@ -1,4 +1,4 @@
-"""A Llama-like decoder in plain PyTorch, whose parts a planted fault can replace.
+"""A Llama-like decoder in plain PyTorch; a planted fault can replace its parts.
 
 Positions are added to the embeddings, so that a layer has no rotary kernels. Decode steps attend to a fixed context: all steps of a run do
 the same work, and one captured graph serves them all. Without a GPU it runs tiny, to debug the programs.

@@ -1,6 +1,6 @@
 // Captures → fixtures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES holds time/ and sessions/ (sessions.mjs).
-// What a session tells of the machine it came from (absolute paths in commands, what the program printed) is taken out of it.
-// Programs that are not in CAPTURES keep their fixtures: a few can be captured anew. ORIGIN.md beside them is written by hand.
+// What a session reveals of its machine (absolute paths in commands, program output) is removed.
+// Programs that are not in CAPTURES keep their fixtures: a few can be captured anew. Their ORIGIN.md is written by hand.
 import { createHash } from 'node:crypto';
 import {
   existsSync,

@@ -76,7 +76,7 @@ export function medianOf(values: readonly number[]): Median {
 const claims = ({ severity, gain }: Finding) =>
   (severity === 'high' || severity === 'medium') && gain !== null && gain.expected_ms > 0;
 
-/** Sets what `explain` says of a fault and of its twin beside what the repair brought. */
+/** Compares what `explain` reports of a fault and of its twin with the gain of the repair. */
 export function grade(
   fault: PlantedFault,
   explained: Record<Variant, ExplainResult>,

@@ -74,7 +74,7 @@ const countersOf = (() => {
   };
 })();
 
-/** Under a name that tells the program, without the path of this machine: a session keeps its command. */
+/** Under a name that identifies the program, without the path of this machine: a session keeps its command. */
 function inWork(path, name) {
   const link = path.endsWith('.parquetdir') ? `${name}.parquetdir` : basename(path);
   if (!existsSync(join(work, link))) symlinkSync(path, join(work, link));

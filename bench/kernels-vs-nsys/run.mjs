@@ -1,4 +1,4 @@
-// Per-kernel times of `inferscope kernels` beside those of nsys around the same loop. See README.md.
+// Per-kernel times of `inferscope kernels` compared with those of nsys around the same loop. See README.md.
 // node bench/kernels-vs-nsys/run.mjs [--python python3] [--cli dist/cli.js]; needs a GPU and nsys; ends with 1 when over 2 %.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

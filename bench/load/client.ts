@@ -132,7 +132,7 @@ console.log(
     tokens_per_s: chunksPerSecond(outcome.exchanges, outcome.begin_ns),
     ok: ttftErrors.length,
     failed: outcome.exchanges.filter(({ status }) => status !== 'ok').length,
-    /** As it would report them, and what was sent: for the table beside other clients. */
+    /** As it would report them, and what was sent: for the comparison with other clients. */
     ttft_ms: percentiles(ttfts),
     tpot_ms: percentiles(tpots),
     server: serverFigures([...log.values()].filter(({ prompt }) => Number(prompt.split(' ')[1]) >= streams)),

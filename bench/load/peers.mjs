@@ -1,4 +1,4 @@
-// The load generator beside other clients, against the same server in the same run. See README.md.
+// The load generator compared with other clients, against the same server in the same run. See README.md.
 // node bench/load/peers.mjs --guidellm PATH --aiperf PATH --tokenizer FOLDER [--streams 20,100,500] [--seconds 2]
 //   [--until-wrong MS]   the highest load that each client bears: it is left out after the first load at which the TTFT
 //                        that it reports is off by more than MS at p50, a request failed, or it said itself that it was
@@ -48,7 +48,7 @@ function tokenizerCache() {
     symlinkSync(join(resolve(values.tokenizer), name), join(snapshot, name));
 }
 
-/** Runs a command through bash, which tells the CPU time of all its processes. @returns its seconds of CPU */
+/** Runs a command through bash, which reports the CPU time of all its processes. @returns its seconds of CPU */
 async function cpuSeconds(command, args) {
   const child = spawn(
     'bash',
@@ -70,7 +70,7 @@ async function cpuSeconds(command, args) {
 
 const words = (text) => text.split(' ');
 
-/** The only one whose requests the server's log is joined with one by one: its truth comes with its result. */
+/** The only client with requests joined one by one with the server's log: its result includes the true times. */
 async function inferscope(url, streams) {
   const own = await load(folder, url, { streams, rate, seconds });
   const pair = ({ p50, p99 }) => [p50, p99];

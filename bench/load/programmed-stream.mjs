@@ -1,8 +1,8 @@
-// Streams of the programmed server. Fields of a request beside OpenAI's:
+// Streams of the programmed server. Fields of a request in addition to OpenAI's:
 //   first_ms   delay of the first token after the request was read       gap_ms     between tokens
 //   per_chunk  tokens in a chunk       request_id  kept in the log       fault      one of those below
 //   prefix_cache  true: blocks of 16 words seen before are served from a cache, the first token comes up to 5 times
-//                 sooner, usage tells them (unless tell_cached is false), and /metrics counts them
+//                 sooner, usage reports them (unless tell_cached is false), and /metrics counts them
 //   fault_every   3: every third request meets the fault
 //   reasoning  chat: so many tokens come as reasoning_content before the content begins
 //   tool_call  chat: true: the tokens are the arguments of a tool call

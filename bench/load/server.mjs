@@ -1,4 +1,4 @@
-// An OpenAI-like server whose every delay is programmed and whose every write is logged on CLOCK_MONOTONIC: the
+// An OpenAI-like server with programmed delays that logs each of its writes on CLOCK_MONOTONIC: the
 // known truth that the load generator is measured against. A process of its own; HTTP by hand, so that a token costs
 // one write and nothing else. Usage: node server.mjs [port]; prints {"port": …} when it listens. TLS_KEY and TLS_CERT
 // (PEM) make it https.

@@ -28,7 +28,7 @@ function treeBytes(root) {
       parents.set(Number(pid), Number(/^PPid:\s+(\d+)/m.exec(status)[1]));
       resident.set(Number(pid), Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024);
     } catch {
-      // It ended meanwhile.
+      // The process exited in between.
     }
   }
   const below = (pid) => {
@@ -46,8 +46,8 @@ async function timed(command, args) {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   // The document is printed before the explanation and the page are made.
-  let told = null;
-  child.stdout.on('data', () => (told = (performance.now() - begin) / 1000));
+  let summaries = null;
+  child.stdout.on('data', () => (summaries = (performance.now() - begin) / 1000));
   let talk = '';
   child.stderr.on('data', (text) => (talk += text));
   let peak = 0;
@@ -57,7 +57,7 @@ async function timed(command, args) {
   const seconds = (performance.now() - begin) / 1000;
   rmSync(home, { recursive: true, force: true });
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${talk.slice(-2000)}`);
-  return { seconds, told, peak };
+  return { seconds, summaries, peak };
 }
 
 async function limit(sql) {
@@ -104,7 +104,7 @@ for (const [name, goal] of [
 ]) {
   const path = join(folder, name);
   if (!existsSync(path)) continue;
-  const { seconds, told, peak } = await timed(process.execPath, [
+  const { seconds, summaries, peak } = await timed(process.execPath, [
     values.cli,
     'import',
     path,
@@ -115,15 +115,15 @@ for (const [name, goal] of [
     ? statSync(path).size
     : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
   console.log(
-    `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  summaries after ${told.toFixed(2)} s (goal ${goal})  ` +
-      `${(rows / told / 1e6).toFixed(2)} M rows/s  with explanation and page ${seconds.toFixed(2)} s  ` +
+    `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  summaries after ${summaries.toFixed(2)} s (goal ${goal})  ` +
+      `${(rows / summaries / 1e6).toFixed(2)} M rows/s  with explanation and page ${seconds.toFixed(2)} s  ` +
       `peak ${(peak / 1e9).toFixed(2)} GB (goal 1.5), load average ${loadavg()[0].toFixed(2)}`,
   );
 }
 
 const sqlite = join(folder, 'synthetic.sqlite');
 if (values['nsys-ai'] && existsSync(sqlite)) {
-  // In a folder of its own: it keeps caches beside the file.
+  // In a folder of its own: it keeps caches next to the file.
   const own = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
   const link = join(own, 'synthetic.sqlite');
   symlinkSync(resolve(sqlite), link);

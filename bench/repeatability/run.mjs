@@ -1,4 +1,4 @@
-// Do the intervals of two equal runs overlap? See README.md beside this file.
+// Do the intervals of two equal runs overlap? See README.md in this folder.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -30,7 +30,7 @@ const decode = spawn(values.python, [join(here, 'decode.py')], { stdio: ['pipe',
 const reports = [];
 createInterface({ input: decode.stdout }).on('line', (line) => reports.push(JSON.parse(line)));
 const decodeEnded = once(decode, 'exit');
-/** A monitor whose document is there when it has ended. */
+/** A monitor and its document, complete once it has exited. */
 function startMonitor(...more) {
   const args = [values.cli, 'monitor', '--hz', values.hz, '--json', '--quiet', '--require-gpu', ...more];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -63,7 +63,7 @@ function rateOf({ from, to }) {
 
 const { child: monitor, document } = startMonitor();
 await until(() => reports.length > 40, 'two seconds of decoding');
-// What a sample takes is told by one that is never stopped in the middle of it.
+// The cost of a sample is from a monitor that is never stopped in the middle of one.
 const { plan } = (await startMonitor('--duration', '3s').document).data;
 // A process that is stopped takes no samples and no time.
 const blocks = { off: [], on: [] };

@@ -12,7 +12,7 @@ extern "C" __global__ void gather_sum(const float* x, float* y, int size, int st
   float sum = 0;
   for (int i = 0; i < steps; i++) {
     unsigned from = at % (unsigned)size & ~31u | lane;
-    // The next address needs this value: nothing hides the latency but other warps.
+    // The next address needs this value: only other warps can hide the latency.
     sum += x[from];
     at = at * 1664525u + 1013904223u + (unsigned)(sum != sum);
   }

@@ -1,4 +1,4 @@
-"""A product whose tiles fill the GPU one and a little times, so that a second wave runs almost empty; repaired: rows that fill whole waves. Compared a row."""
+"""A GEMM with tiles for slightly more than one wave, so that the second wave runs almost empty; repaired: rows that fill whole waves. Compared per row."""
 
 import torch
 from case import Case
