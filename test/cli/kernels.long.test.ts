@@ -96,7 +96,9 @@ test('bad input is reported before anything is measured, with what to type', () 
   expect(
     fails(['gemm', '--engine', 'torch', '--python', '/no/such/python'], 3, 'E_ENGINE_MISSING').fix,
   ).toContain('--python');
-  expect(fails(['gemm', '--from-model', at.tiny], 2, 'E_USAGE').what).toContain('beside --from-model');
+  expect(fails(['gemm', '--from-model', at.tiny], 2, 'E_USAGE').what).toContain(
+    '--from-model are mutually exclusive',
+  );
   expect(fails(['gemm', '--context-len', '8'], 2, 'E_USAGE').why).toContain('--seq-len');
   expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('llama');
   writeFileSync(join(at.scratch, 'file'), '');

@@ -50,7 +50,7 @@ test('a program that uses no GPU: its time and telemetry are kept, and it is sai
     'console.log(1)',
   ]);
   expect([ran.status, ran.stdout.split('\n')[0]]).toEqual([0, '1']);
-  expect(ran.stderr).toMatch(/nothing to sum up: no profiler was around the program: add --evaluator/);
+  expect(ran.stderr).toMatch(/no summary: the program ran without a profiler: add --evaluator/);
   expect(status('cpu')).toBe('complete');
 });
 
@@ -68,7 +68,7 @@ test('a program that ran out of memory says so first, not that nothing was recor
   const { status, stderr } = inferscope(at, words);
   expect(status).toBe(4);
   expect(stderr).toContain('ran out of GPU memory (E_OUT_OF_MEMORY)');
-  expect(stderr).not.toContain('nothing to sum up');
+  expect(stderr).not.toContain('no summary:');
 });
 
 test('a syntax error of Python is quoted, and the log named', () => {

@@ -40,7 +40,7 @@ test('Ctrl-C when the program has ended: its traces are read and kept, and nothi
   expect(stderr).toContain('the program has exited; reading its captures');
   expect(stderr).not.toContain('waiting for the program');
   expect([status, kept('read')?.status], stderr).toEqual([130, 'complete']);
-  expect(stdout).toContain('evidence and all findings');
+  expect(stdout).toContain('evidence, causes, every finding');
 });
 
 test('the second Ctrl-C keeps the traces unread, the third leaves nothing', async () => {

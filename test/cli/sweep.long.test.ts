@@ -170,7 +170,7 @@ test('a killed sweep ends its run and resumes where it was; a run past its time 
   const resumed = inferscope(at, ['sweep', '--grid', 's=0,20,0.1', ...more]);
   expect(resumed.status, resumed.stderr).toBe(4);
   expect(resumed.stderr).toContain(
-    'configuration changed since this sweep began: 2 runs as before, 1 new, 0 gone',
+    'configuration changed since this sweep started: 2 runs unchanged, 1 added, 0 removed',
   );
   const { runs, stamp } = sweepOf(resumed.stdout);
   expect(stamp).toBe(before.stamp);
@@ -185,7 +185,7 @@ test('Ctrl-C keeps what is measured and says how to go on', async () => {
   process.kill(running.child.pid!, 'SIGINT');
   const ended = await running.ended;
   expect(ended.status, ended.stderr).toBe(130);
-  expect(ended.stderr).toMatch(/Go on with: inferscope sweep --resume stopped\/sweep-.*\.json/);
+  expect(ended.stderr).toMatch(/Resume with: inferscope sweep --resume stopped\/sweep-.*\.json/);
   const { runs, status, stamp } = journal('stopped');
   expect([status, ...runs.map(({ outcome }) => outcome)]).toEqual(['interrupted', 'interrupted', 'pending']);
   expect(existsSync(join(results('stopped/memory-profiles'), `batch-bench-results-${stamp}.csv`))).toBe(true);
