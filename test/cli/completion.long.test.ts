@@ -57,7 +57,10 @@ function quote(text: string): string {
 function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
   const { stdout } = inferscope(at, [...verb, '--help']);
   const section = (title: string) => new RegExp(`^${title}:\n((?: {2,}.*\n?)+)`, 'm').exec(stdout)?.[1] ?? '';
-  const verbs = [...section('Commands').matchAll(/^ {2}([a-z][\w-]*)(?:\|([\w-]+))?/gm)].flatMap((found) =>
+  const groups = [...stdout.matchAll(/^([A-Z][\w ]*):$/gm)].flatMap(([, title]) =>
+    title === 'Options' || title === 'Arguments' || title === 'Examples' ? [] : [section(title!)],
+  );
+  const verbs = [...groups.join('\n').matchAll(/^ {2}([a-z][\w-]*)(?:\|([\w-]+))?/gm)].flatMap((found) =>
     [found[1], found[2]].filter((name) => name !== undefined && name !== 'help'),
   );
   const flags = [...section('Options').matchAll(/^ {2}(-\w)?(?:, )?(--[\w-]+)?/gm)].flatMap((found) =>

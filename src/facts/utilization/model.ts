@@ -24,14 +24,17 @@ export async function sessionModel(
 ): Promise<SessionModel | MissingFigure> {
   const own = workload?.model ?? null;
   if (!workload || !own) {
-    return missing('no_model', 'the session does not say which model it ran (--model names it)');
+    return missing('no_model', 'the session does not record its model (--model states it)');
   }
   const given = new Set(workload.given);
   const [dtype, source] = given.has('dtype')
     ? [dtypeNamed(own.dtype), 'you']
     : await dtypeOf(database, own.config, own.dtype);
   if (dtype === null) {
-    return missing('no_dtype', 'nothing says in which dtype the model computed (--dtype names it)');
+    return missing(
+      'no_dtype',
+      'the session does not record the dtype that the model computed in (--dtype states it)',
+    );
   }
   // Exports of the embedded engine have dtypes of their own, which say how their file stores weights.
   const embedded = knownEngine(workload.engine.name) === 'onnx' && given.size === 0;
