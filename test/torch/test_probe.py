@@ -143,4 +143,4 @@ class ProbeTest(unittest.TestCase):
     def test_faults_are_one_line(self):
         done, traces, _ = run(["end"], {"max_seconds": "soon"})
         self.assertEqual((done.returncode, done.stdout), (0, "computed\n"), done.stderr)
-        self.assertIn("inferscope: torch probe:", done.stderr)
+        self.assertIn("inferscope: probe:", done.stderr)
