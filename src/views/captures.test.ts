@@ -162,9 +162,8 @@ test('the summary of import fits 30 lines with the report: headline, waterfall, 
 test('hostile names are inert on every medium', () => {
   const hostile = structuredClone(captures);
   hostile.session.title = hostileText;
-  const { kernels, headlines, launches, timeline } = hostile.trace!.data;
+  const { kernels, launches, timeline } = hostile.trace!.data;
   for (const one of kernels) Object.assign(one, { name: hostileText, short_name: hostileText });
-  for (const one of headlines) one.text = hostileText;
   for (const one of launches.kernels) Object.assign(one, { kernel: hostileText, api_name: hostileText });
   timeline!.names = timeline!.names.map(() => hostileText);
   const view = capturesView(hostile);

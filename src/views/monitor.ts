@@ -73,7 +73,6 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
   id: device.scope.replace('.', '-'),
   title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
   blocks: [
-    { t: 'text', level: 3, text: device.headline },
     samplesBlock(
       deviceSeries(data, device.scope),
       `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,

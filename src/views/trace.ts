@@ -25,25 +25,6 @@ import { utilizationSection } from './utilization.js';
 export function traceLead({ data }: Document<TraceResult>): Block[] {
   return [
     { t: 'text', level: 2, text: identity(data) },
-    {
-      t: 'fold',
-      level: 2,
-      title: `${data.headlines.length} sentences of the timeline`,
-      blocks: [
-        {
-          t: 'notes',
-          items: data.headlines.map(({ text, at_stake_ms: atStake, phase }): Text =>
-            atStake === null
-              ? text
-              : [
-                  `${text} (`,
-                  { n: atStake, unit: 'ms' },
-                  phase === null ? ' at stake)' : ` per ${phaseLabel(phase)} at stake)`,
-                ],
-          ),
-        },
-      ],
-    },
     { t: 'cards', level: 3, cards: cards(data) },
   ];
 }

@@ -174,7 +174,6 @@ describe('the report of a GPU session in Chromium', () => {
     data.timeline!.names = data.timeline!.names.map(() => hostileText);
     for (const stage of data.timeline!.stages) stage.label = hostileText;
     for (const lane of data.timeline!.lanes) lane.label = hostileText;
-    for (const headline of data.headlines) headline.text = hostileText;
     for (const kernel of hostile.counters!.data.kernels) kernel.name = hostileText;
     const path = write('hostile', hostile);
     const html = readFileSync(path, 'utf8');
