@@ -36,7 +36,7 @@ const rooms = {
   'render/client': ['views', 'render', 'render/charts'],
   'render/terminal': ['model', 'vocabulary', 'views', 'render'],
   'render/html': ['model', 'vocabulary', 'views', 'render', 'render/charts'],
-  record: ['model', 'hardware', 'session'],
+  record: ['model', 'hardware', 'session', 'import'],
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');

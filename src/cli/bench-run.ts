@@ -87,10 +87,10 @@ interface Measured {
 }
 
 async function benchRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
-  const { files, originNs, secrets, redact } = recording;
+  const { files, redact } = recording;
   const { prepared, typed, capture, roofline } = measured;
-  const imported = await importBench(files, capture, { host, originMonotonicNs: originNs, secrets });
-  if (roofline) await keepRoofline(files, roofline, host, imported);
+  const imported = await importBench(recording, capture);
+  if (roofline) await keepRoofline(files, roofline, imported);
   await recording.keepJson('bench-plan', redactJson(planOf(prepared, typed), redact));
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = capture.facts;

@@ -143,9 +143,9 @@ interface Measured {
 }
 
 async function memoryRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
-  const { files, originNs, secrets, redact } = recording;
+  const { redact } = recording;
   const { typed, request, point, target, run, issues } = measured;
-  const imported = await importMemory(files, run, target, { host, originMonotonicNs: originNs, secrets });
+  const imported = await importMemory(recording, run, target);
   const prepared = {
     request,
     parts: ['latency' as const],

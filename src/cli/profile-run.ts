@@ -25,7 +25,7 @@ import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalysed } from './session-summary.js';
-import { type SavedSession, recordSession } from '../record/record-session.js';
+import { type SavedSession, recordSession, writesHome } from '../record/record-session.js';
 import { formatMs } from '../vocabulary/format.js';
 
 export interface ProfileCommandOptions {
@@ -61,14 +61,9 @@ export async function runProfile(
   signal: AbortSignal,
 ): Promise<ProfileOutcome> {
   const progress = startProgress(options.quiet === true);
-  try {
-    return await profile(options, signal, progress);
-  } catch (error) {
-    // Report a full disk as such in every step.
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'save the profile', home: true });
-  } finally {
-    progress.end();
-  }
+  return writesHome('save the profile', undefined, () => profile(options, signal, progress)).finally(
+    progress.end,
+  );
 }
 
 async function profile(
@@ -161,10 +156,7 @@ async function measureAndKeep(
     if (capture.clean.timedRepeats === 0) throw capture.failure ?? nothingMeasured();
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
-    const imported = await importProfile(recording.files, capture, {
-      originMonotonicNs: recording.originNs,
-      roofline,
-    });
+    const imported = await importProfile(recording, capture, roofline);
     return {
       title: `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`,
       status: capture.failure !== null ? 'failed' : capture.stopped ? 'interrupted' : 'complete',
