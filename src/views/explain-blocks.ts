@@ -80,8 +80,7 @@ const barsInSummary = 4;
 const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
   name: shortName(bar),
   ms: bar.ms,
-  note: noteOf(bar, cpu),
-  wholeNote: bar.ms < 0,
+  notes: notesOf(bar, cpu),
 });
 
 function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
@@ -113,28 +112,30 @@ const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || s
 
 /**
  * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies,
- * launches or gaps it holds.
+ * launches, calls or gaps it holds.
  */
-function noteOf(bar: ShownBar, cpu: boolean): Text {
+function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
-  if (bar.ms < 0 && bar.note !== null) return bar.note;
+  if (bar.ms < 0 && bar.note !== null) return [bar.note];
   const { head } = barParts(bar.id);
-  if ((head === 'synchronization' || head === 'host') && largest) return largest.label;
-  if (bar.count === null || bar.count === 0) return '';
+  if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
+  if (bar.count === null || bar.count === 0) return [];
   const count = Math.max(1, Math.round(bar.count));
   const [one, more] =
-    head === 'launch_overhead' || head === 'launch_latency'
+    head === 'launch_latency'
       ? ['launch', 'launches']
-      : head === 'exposed_copy'
-        ? ['copy', 'copies']
-        : classOfBar(bar.id) !== null || head === 'exposed_comm'
-          ? cpu
-            ? ['operator', 'operators']
-            : ['kernel', 'kernels']
-          : ['gap', 'gaps'];
+      : head === 'launch_overhead'
+        ? ['call', 'calls']
+        : head === 'exposed_copy'
+          ? ['copy', 'copies']
+          : classOfBar(bar.id) !== null || head === 'exposed_comm'
+            ? cpu
+              ? ['operator', 'operators']
+              : ['kernel', 'kernels']
+            : ['gap', 'gaps'];
   return [
     { count, unit: count === 1 ? one : more },
-    ...(bar.id === 'launch_overhead' ? [', ', { n: bar.ms / bar.count, unit: 'ms' }, ' each'] : []),
+    ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),
   ];
 }
 
@@ -202,9 +203,9 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `The bars are of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length}: `,
+        `Bars of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
-          `${index === 0 ? '' : ', '}rank ${rank ?? '–'}, GPU ${device ?? '–'} `,
+          `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },
         ]),
         ...(others.length === 0 ? [] : [`; the other ${others.length} take `, shortest, ' to ', longest]),

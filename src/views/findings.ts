@@ -1,8 +1,9 @@
-import type { Evidence, ExplainResult, Finding } from '../model/documents/explain.js';
+import type { Evidence, ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
 import { changeText, nothingFound } from '../model/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
-import { numberedQueries } from './explain-series.js';
+import { leadingStages, numberedQueries } from './explain-series.js';
+import { nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
@@ -39,7 +40,7 @@ export function findingBlocks(
           items: shown.map((one) => itemOf(one, { titles, queries, session })),
         },
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ t: 'text', text: 'Nothing significant to change.' } satisfies Block]
+      ? [{ t: 'text', text: nothingSignificant(data) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
@@ -67,8 +68,11 @@ export function findingBlocks(
             t: 'commands',
             items: [
               { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
-              ...(tables
+              ...(tables || data.stages.length === 0
                 ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
+                : []),
+              ...(found.every(isMinor) && data.session.status === 'complete' && unexplained(data)
+                ? data.next_steps.slice(0, 1)
                 : []),
               ...(!tables && found.some(({ gain }) => gain !== null)
                 ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
@@ -100,6 +104,28 @@ export function findingBlocks(
         ]
       : []),
   ];
+}
+
+/** Share from which it is said that what was recorded does not explain a stage. */
+const muchUnexplained = 0.2;
+
+/** What of the first stage has no cause, where that is much. */
+function unexplained(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
+  const [stage] = leadingStages(data).full;
+  const share = stage?.bars.find(({ id }) => id === 'unattributed')?.share ?? 0;
+  return stage && share >= muchUnexplained ? { share, stage } : null;
+}
+
+function nothingSignificant(data: ExplainResult): Text {
+  if (data.session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
+  const left = unexplained(data);
+  return left === null
+    ? 'Nothing significant to change.'
+    : [
+        'No cause was found for ',
+        { n: left.share, unit: 'ratio' },
+        ` of the ${stageLabels[left.stage.kind]}: the session does not show it.`,
+      ];
 }
 
 /** Below a larger finding, or nothing to gain. */
@@ -134,7 +160,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
     facts: [
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',
-        text: [text, ...(sql === null ? [] : [` [sql ${queries.indexOf(sql) + 1}]`])],
+        text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],
       })),
       { name: 'cause', text: cause },
       { name: 'change', text: changeText(change) },
@@ -152,7 +178,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
             } satisfies Fact,
           ]),
       { name: 'check', text: { code: finding.check } },
-      { name: 'confidence', text: `${finding.confidence} (${severity}, ${id})` },
+      { name: 'confidence', text: `${finding.confidence}; severity ${severity}; ${id}` },
       ...(finding.references.length === 0
         ? []
         : [

@@ -76,7 +76,7 @@ test('list: newest last, 80 columns, no colour in a pipe', () => {
   const { stdout } = session(['list']);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(4);
-  expect(lines[0]).toMatch(/^ *ID +NAME +SIZE +HEADLINE · TITLE$/);
+  expect(lines[0]).toMatch(/^ *SESSION +SIZE +HEADLINE · TITLE$/);
   expect(lines.slice(1).map((line) => line.trim().split(' ')[0])).toEqual(ids);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   expect(stdout).not.toContain('\u001B[');
