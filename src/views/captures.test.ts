@@ -10,7 +10,7 @@ import { rawValue } from '../render/value.js';
 import { hostileText } from './test-profile.js';
 import { testHome } from '../session/test-folder.js';
 import type { Block, Table } from './block.js';
-import type { CapturesResult } from '../model/documents/captures.js';
+import type { CapturesResult } from '../model/documents/by-kind.js';
 import { capturesView } from './captures.js';
 import { phaseParts } from './trace-series.js';
 

@@ -23,6 +23,9 @@ const cpuView = rooflineView(
     roofline: testRoofline(),
     cached: true,
     age_s: 7300,
+    gpu: null,
+    gpu_cached: false,
+    gpu_age_s: 0,
   }),
 );
 const isTable = (block: Block): block is Block & Table => block.t === 'table';

@@ -5,7 +5,7 @@ import { gpuSections } from './roofline-gpu.js';
 
 /** Measured roofs: of the GPUs, of the CPU, or both. */
 export function rooflineView(document: Document<RooflineData>): View {
-  const { roofline: cpu, cached, age_s, gpu, gpu_cached = false, gpu_age_s = 0 } = document.data;
+  const { roofline: cpu, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
   const when = (of: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [
     `${of.measured_at.slice(0, 16).replace('T', ' ')} UTC${old ? ` (${age(ageS)})` : ''}, in `,
     { n: of.seconds * 1e3, unit: 'ms' },

@@ -8,7 +8,7 @@ import { analyzeGemms } from '../../src/facts/gemms/gemms.js';
 import { analyzeTrace } from '../../src/facts/trace/trace.js';
 import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
-import type { CapturesResult } from '../../src/model/documents/captures.js';
+import type { CapturesResult } from '../../src/model/documents/by-kind.js';
 import { capturesView } from '../../src/views/captures.js';
 import { hostileText } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
