@@ -12,6 +12,7 @@ import {
 import { startProgress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
 import { addToSession, type Recorded, recordSession, type SavedSession } from '../record/record-session.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 export interface ImportRunOptions {
   session?: string;
@@ -40,7 +41,7 @@ export async function runImport(
     stageNames,
     keepRaw: options.raw,
     signal,
-    onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+    onProgress: (file, share) => progress.update(`reading ${file}`, formatPercent(share)),
   };
   const files = paths.map((path) => ({ path }));
   try {

@@ -21,6 +21,7 @@ import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { formatMs } from '../vocabulary/format.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 export interface KeptMemory {
   id: string;
@@ -195,7 +196,7 @@ function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['
   const { model, engine, device } = prepared.workload;
   const where = containerName === null ? '' : ` in ${containerName}`;
   const what = model ? `${model.name} (${model.weights} weights, ${model.dtype})` : config.model;
-  const shape = `batch ${config.batch_size}, ${config.input_len} → ${config.output_len} tokens`;
+  const shape = `batch ${config.batch_size}, ${lengthWords(config.input_len, config.output_len)}`;
   return `${what} · ${engine.name} ${device}${where} · ${shape}`;
 }
 

@@ -10,6 +10,7 @@ import type { Recorded, Recording } from '../record/record-session.js';
 import { openDisplay, type Display } from './monitor-display.js';
 import { recordMonitor, type MonitorCommandOptions } from './monitor-session.js';
 import { warn } from './output.js';
+import { formatSetting, plural } from '../vocabulary/format.js';
 
 /** A machine while it is sampled. */
 export interface Machine {
@@ -137,7 +138,7 @@ function titleOf(gpus: Gpus | null, hz: number): string {
   if (!gpus) return 'inferscope monitor · no GPU';
   const count = gpus.devices.length;
   const driver = gpus.driverVersion === null ? '' : ` (driver ${gpus.driverVersion})`;
-  return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} from ${gpus.source}${driver} · ${hz} Hz`;
+  return `inferscope monitor · ${plural(count, 'GPU')} from ${gpus.source}${driver} · ${formatSetting(hz, 'Hz')}`;
 }
 
 function planOf(

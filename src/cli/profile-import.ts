@@ -10,6 +10,7 @@ import { keepRecord, mergedIssues, sampledCapture } from '../record/keep-record.
 import type { Recording } from '../record/record-session.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { keepRoofline } from './keep-roofline.js';
+import { plural } from '../vocabulary/format.js';
 
 export interface ImportedProfile {
   executions: Execution[];
@@ -121,7 +122,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
     issues.push({
       code: 'trace_shortened',
       severity: 'info',
-      text: `The profiled pass generated ${capture.profiledOutputLen} of ${capture.outputLen} tokens to limit the size of its trace; overhead is computed over the same steps.`,
+      text: `The profiled pass generated ${capture.profiledOutputLen} of ${plural(capture.outputLen, 'token')} to limit the size of its trace; overhead is computed over the same steps.`,
     });
   }
   return issues;

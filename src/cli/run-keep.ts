@@ -7,6 +7,7 @@ import type { Progress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
 import { sampledCapture } from '../record/keep-record.js';
 import type { Recording } from '../record/record-session.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 /**
  * Saves the executions' output in the session: logs as artifacts, captures through their importers, telemetry as rows.
@@ -42,7 +43,7 @@ export async function keepRun(
       keepRaw: true,
       tolerant: true,
       signal: unread,
-      onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+      onProgress: (file, share) => progress.update(`reading ${file}`, formatPercent(share)),
     },
   );
   imported.executions = executions;

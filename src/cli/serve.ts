@@ -14,6 +14,7 @@ import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import { print, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
+import { plural, formatPart } from '../vocabulary/format.js';
 
 interface ServeCommandOptions {
   model: string;
@@ -88,7 +89,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
         '--context-len',
       ),
     onProgress: ({ doneBytes, totalBytes }) =>
-      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+      progress.update('writing the model', formatPart(doneBytes, totalBytes)),
   })
     .catch((error: unknown) => {
       throw asStorageFailure(error, { path: home.root, doing: 'write the model', home: true });
@@ -105,7 +106,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     const words =
       server.tokenizer === 'words' ? 'random weights, one token per word' : "with the model's own tokenizer";
     talk(
-      `${model.name} (${words}), ${threads} thread${threads === 1 ? '' : 's'}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
+      `${model.name} (${words}), ${plural(threads, 'thread')}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
     );
   }
   await interrupted();

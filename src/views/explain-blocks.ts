@@ -1,5 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
-import { slowestFirst } from '../model/explain-words.js';
+import { slowestFirst } from '../vocabulary/explain-words.js';
 import { barParts, classOfBar } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { barWords } from '../vocabulary/bars.js';

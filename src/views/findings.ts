@@ -1,5 +1,5 @@
 import type { Evidence, ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
-import { changeText, nothingFound } from '../model/explain-words.js';
+import { changeText, nothingFound } from '../vocabulary/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';

@@ -20,6 +20,7 @@ import { phasesSection } from './trace-phases.js';
 import { memorySection, telemetrySection, timelineSection } from './trace-timeline.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 /** What a timeline adds to what explains its session. */
 export function traceLead({ data }: Document<TraceResult>): Block[] {
@@ -69,7 +70,7 @@ export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
     definitions,
   ].filter(isSection);
 
-/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 → 64 tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
+/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 in + 64 out tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
 function identity({ workload, devices, source, session }: TraceResult): string {
   const device = devices.find(({ focus }) => focus);
   const { attribution, focus, gpu_used: used } = source;
@@ -90,7 +91,7 @@ function workloadTexts(workload: Workload | null): string[] {
     `${engine.name} ${engine.version ?? ''}`.trim(),
     [
       ...(batch === null ? [] : [`batch ${batch}`]),
-      ...(input === null && output === null ? [] : [`${input ?? '?'} → ${output ?? '?'} tokens`]),
+      ...(input === null && output === null ? [] : [lengthWords(input, output)]),
     ].join(', '),
   ].filter((text) => text !== '');
 }

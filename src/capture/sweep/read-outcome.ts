@@ -7,6 +7,7 @@ import { exitCodeOf } from '../../model/errors.js';
 import { infrastructureFault } from '../memory/infrastructure-faults.js';
 import type { RunEnd } from './execute-run.js';
 import { documentFigures, profileFigures } from './figures.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | 'figures' | 'exit_code'> & {
   issues: SweepRun['issues'];
@@ -59,7 +60,7 @@ const isError = (document: Document<unknown>): boolean => document.schema.starts
 function timeout(ms: number, kept: boolean): SweepFailure {
   return {
     code: 'E_TIMEOUT',
-    what: `it took longer than ${Math.round(ms / 1000)} s`,
+    what: `it took longer than ${formatSetting(ms / 1000, 's')}`,
     why: kept
       ? 'It was stopped; its measurements were saved.'
       : 'It was stopped before it had measured anything.',

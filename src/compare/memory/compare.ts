@@ -10,7 +10,7 @@ import { memoryComponents } from '../../model/memory-components.js';
 import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
-import { formatPercent, formatQuantity, formatSigned } from '../../vocabulary/format.js';
+import { formatPercent, formatQuantity, formatSigned, plural } from '../../vocabulary/format.js';
 import { componentLabels } from '../../vocabulary/memory-components.js';
 
 export interface ComparedSide extends ReadProfile {
@@ -265,7 +265,7 @@ function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
     issues.push({
       code: 'fields_missing',
       severity: 'info',
-      text: `${label} lacks ${absent.length} ${absent.length === 1 ? 'field' : 'fields'} of schema 2.0: ${shown}${absent.length > 6 ? ', …' : ''}.`,
+      text: `${label} lacks ${plural(absent.length, 'field')} of schema 2.0: ${shown}${absent.length > 6 ? ', …' : ''}.`,
     });
   }
   for (const { code, text } of profile.metadata?.issues ?? [])

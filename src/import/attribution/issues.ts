@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { said } from '../../model/said.js';
+import { said, quantity } from '../../vocabulary/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
@@ -84,7 +84,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: host and device clocks disagree, so causes of idle time are uncertain.`,
+        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.mostSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',
@@ -175,8 +175,8 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? said`Launch latency: ${launch.latencyNs} ns from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
-        : said`No kernel was launched on an idle device; a launch latency of ${launch.latencyNs} ns was assumed.`),
+        ? said`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+        : said`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
     },
   ];
   if (graphNode.launches > 0) {
@@ -184,7 +184,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      ...said`Latency between nodes of a CUDA graph: ${graphNode.latencyNs} ns, ${how} of ${graphNode.launches} pairs.`,
+      ...said`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${how} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

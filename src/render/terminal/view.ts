@@ -1,6 +1,6 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { formatMs, formatMsColumn, formatPercent, nbsp } from '../../vocabulary/format.js';
+import { formatMs, formatMsColumn, formatPercent, nbsp, plural } from '../../vocabulary/format.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -169,7 +169,7 @@ function issueLines(issues: readonly Issue[], width: number, level: Detail): str
   const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
   const shown = level === 2 || level === 3 ? due : due.slice(0, briefIssues[level]);
   if (shown.length === 0 && due.length > 0)
-    return [`  ${due.length} ${due.length === 1 ? 'warning' : 'warnings'} in the report`];
+    return [`  ${plural(due.length, 'warning')} in the report`];
   return [
     ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
     ...moreLine(due.length - shown.length),

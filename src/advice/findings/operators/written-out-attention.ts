@@ -5,6 +5,7 @@ import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Batched products of a stage in order, with the time of the operators between each one and the next. */
 const productsSql = ({ kind }: OperatorStage): string =>
@@ -38,7 +39,7 @@ export async function writtenOutAttention(
       .slice(0, 2)
       .map(
         (row) =>
-          `${row.shapes} then ${row.next_shapes}: ${row.pairs} times, ${row.between_ms} ms between them`,
+          `${row.shapes} then ${row.next_shapes}: ${row.pairs} times, ${ms(row.between_ms)} between them`,
       )
       .join('; '),
   );
@@ -49,7 +50,7 @@ export async function writtenOutAttention(
     return `operators between the two products of attention take ${part(between, wall)}`;
   return {
     stage: kind,
-    title: `Eager attention: ${Math.round(pairs)} unfused attentions spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
+    title: `Eager attention: ${plural(pairs, 'unfused attention')} spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
     at_stake_ms: between,
     cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second product reads them. A fused operator keeps them in the cache.`,
     change: await fusedAttentionChange(

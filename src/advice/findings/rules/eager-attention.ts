@@ -9,6 +9,7 @@ import { stageShape } from '../stage-shape.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Scale, mask, cast, dropout: kernels between scores and softmax, and between softmax and values. */
 const kernelsBetween = 10;
@@ -219,7 +220,7 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
-      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${rows[0]?.us ?? '–'} µs`,
+      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );
   return {
     stage: kind,
@@ -235,7 +236,7 @@ async function finding(
       low_ms: 0.8 * stake,
       high_ms: Math.max(stake, best),
       after_ms: wall - stake,
-      assumption: `A fused kernel reaches ${fusedEfficiency.expected * 100} % of its roof for the model's causal attention (without a model: ${withoutModel * 100} % of the time remains).`,
+      assumption: `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains).`,
       what_if: 'fused-attention',
     },
     confidence: 'high',
