@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { analyzeDocumentSchema, analyzeRequestDocumentSchema } from './documents/analyze.js';
 import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
 import { baselineMetricsSchema } from './documents/baseline-metrics.js';
-import { benchDocumentSchema } from './documents/bench.js';
+import { benchDocumentSchema, benchFigures } from './documents/bench.js';
 import { benchCompareDocumentSchema } from './documents/bench-compare.js';
 import { collectivesDocumentSchema } from './documents/collectives.js';
 import { compareDocumentSchema } from './documents/compare.js';
@@ -12,22 +12,23 @@ import { estimateDocumentSchema } from './documents/estimate.js';
 import { estimateFitsDocumentSchema } from './documents/estimate-memory.js';
 import { explainDocumentSchema, verifyDocumentSchema, whatIfDocumentSchema } from './documents/explain.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
-import { kernelsDocumentSchema } from './documents/kernels.js';
-import { memoryProfileSchema } from './documents/memory-profile.js';
+import { kernelFigures, kernelsDocumentSchema } from './documents/kernels.js';
+import { memoryFigures, memoryProfileSchema } from './documents/memory-profile.js';
 import { memoryResultDocumentSchema } from './documents/memory-result.js';
 import { memoryCompareDocumentSchema } from './documents/memory-compare.js';
 import { monitorDocumentSchema } from './documents/monitor.js';
-import { predictDocumentSchema } from './documents/predict.js';
-import { profileDocumentSchema } from './documents/profile.js';
+import { predictDocumentSchema, predictFigures } from './documents/predict.js';
+import { profileDocumentSchema, profileFigures } from './documents/profile.js';
 import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
-import { servingDocumentSchema } from './documents/serving.js';
+import { servingDocumentSchema, servingFigures } from './documents/serving.js';
 import * as session from './documents/session.js';
 import { sweepDocumentSchema } from './documents/sweep.js';
-import { traceDocumentSchema } from './documents/trace.js';
+import { traceDocumentSchema, traceFigures } from './documents/trace.js';
 import { validationDocumentSchema, validationHistoryDocumentSchema } from './documents/validate.js';
 import { utilizationDocumentSchema } from './documents/utilization.js';
-import { documentSchema } from './document.js';
+import { type Document, documentSchema } from './document.js';
+import type { FigureRow } from './figure-rows.js';
 import { manifestSchema, userSchema } from './manifest.js';
 import { recordLineSchema } from './record.js';
 
@@ -43,15 +44,23 @@ const errorSchema = documentSchema(
   }),
 );
 
+interface Entry {
+  schema: z.ZodType;
+  where: string;
+  of?: 'captures';
+  figures?: (data: never) => FigureRow[];
+}
+
 /**
  * Every JSON document inferscope writes, by the name in its `schema` field, and where it is found: the command that prints
- * it, or the file it is. `record` is one line of a record file. `of`: what is shown together with others as one.
+ * it, or the file it is. `record` is one line of a record file. `of`: what is shown together with others as one;
+ * `figures`: what a table over many documents shows.
  */
 export const published = {
   session: { schema: manifestSchema, where: '`session.json` of a session: its manifest' },
   user: { schema: userSchema, where: '`user.json` of a session: name, tags, notes' },
   record: { schema: recordLineSchema, where: 'one line of a record file (INFERSCOPE_RECORD)' },
-  profile: { schema: profileDocumentSchema, where: '`profile --json`' },
+  profile: { schema: profileDocumentSchema, where: '`profile --json`', figures: profileFigures },
   roofline: { schema: rooflineDocumentSchema, where: '`roofline --json`' },
   estimate: { schema: estimateDocumentSchema, where: '`estimate --json`' },
   'estimate-fits': { schema: estimateFitsDocumentSchema, where: '`estimate --fits --json`' },
@@ -61,6 +70,7 @@ export const published = {
     schema: traceDocumentSchema,
     where: '`run --json`, `import --json`, `report --json` of a session with a timeline',
     of: 'captures',
+    figures: traceFigures,
   },
   utilization: { schema: utilizationDocumentSchema, where: '`session utilization --json`' },
   counters: {
@@ -78,7 +88,7 @@ export const published = {
     where: '`report --json` of a session with records of NCCL Inspector alone',
     of: 'captures',
   },
-  predict: { schema: predictDocumentSchema, where: '`predict --json`' },
+  predict: { schema: predictDocumentSchema, where: '`predict --json`', figures: predictFigures },
   explain: { schema: explainDocumentSchema, where: '`explain --json`' },
   'what-if': { schema: whatIfDocumentSchema, where: '`explain --what-if … --json`' },
   verify: { schema: verifyDocumentSchema, where: '`explain --verify AFTER --json`' },
@@ -97,6 +107,7 @@ export const published = {
   bench: {
     schema: benchDocumentSchema,
     where: '`bench latency --json`, also `throughput`, `sequence` and `suite`',
+    figures: benchFigures,
   },
   'baseline-metrics': {
     schema: baselineMetricsSchema,
@@ -106,10 +117,14 @@ export const published = {
     schema: benchCompareDocumentSchema,
     where: '`bench compare --json`; exit code 1 when a gate failed',
   },
-  kernels: { schema: kernelsDocumentSchema, where: '`kernels --json`' },
+  kernels: { schema: kernelsDocumentSchema, where: '`kernels --json`', figures: kernelFigures },
   memory: { schema: memoryResultDocumentSchema, where: '`report --json` of a session with a memory profile' },
-  'memory-profile': { schema: memoryProfileSchema, where: '`memory --json`, and the file it writes' },
-  serving: { schema: servingDocumentSchema, where: '`bench serve --json`' },
+  'memory-profile': {
+    schema: memoryProfileSchema,
+    where: '`memory --json`, and the file it writes',
+    figures: memoryFigures,
+  },
+  serving: { schema: servingDocumentSchema, where: '`bench serve --json`', figures: servingFigures },
   'memory-compare': { schema: memoryCompareDocumentSchema, where: '`memory compare --json`' },
   monitor: { schema: monitorDocumentSchema, where: '`monitor --json`' },
   sweep: { schema: sweepDocumentSchema, where: '`sweep --json`, and its journal' },
@@ -133,10 +148,16 @@ export const published = {
     where: '`sql --format json`; integers beyond 2^53 are decimal text',
   },
   'sql-schema': { schema: session.sqlSchemaDocumentSchema, where: '`sql --schema --format json`' },
-} as const satisfies Record<string, { schema: z.ZodType; where: string; of?: 'captures' }>;
+} as const satisfies Record<string, Entry>;
 export type Published = typeof published;
 export const publishedNames = Object.keys(published) as (keyof Published)[];
 
 /** JSON Schema (draft 2020-12) of a document, as text. */
 export const jsonSchema = (name: keyof Published): string =>
   `${JSON.stringify(z.toJSONSchema(published[name].schema, { io: 'input' }), null, 2)}\n`;
+
+/** The figures of any document; none where its kind has no table over many. */
+export function figuresOfDocument({ schema, data }: Document<unknown>): FigureRow[] {
+  const known = Object.entries<Entry>(published).find(([name]) => schema.startsWith(`inferscope/${name}/`));
+  return known?.[1].figures?.(data as never) ?? [];
+}

@@ -18,6 +18,7 @@ import { tracePhaseSchema } from './trace-phases.js';
 import { traceDeviceSchema, traceSourceSchema } from './trace-source.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
 import { utilizationSchema } from './utilization.js';
+import type { FigureRow } from '../figure-rows.js';
 
 export type { Idle, Overlap } from './trace-idle.js';
 export type { PhaseKind } from './trace-phase.js';
@@ -90,3 +91,9 @@ export type TraceResult = z.infer<typeof traceResultSchema>;
 export type TraceAttribution = z.infer<typeof attributionSchema>;
 export type TraceTimeline = z.infer<typeof traceTimelineSchema>;
 export type TraceTelemetry = z.infer<typeof traceTelemetrySchema>;
+
+export const traceFigures = ({ phases }: TraceResult): FigureRow[] =>
+  phases.map(({ kind, wall, clean_ms, idle_share, kernels, launches }) => ({
+    label: kind,
+    values: { wall_ms: clean_ms.value ?? wall.mean_ns / 1e6, idle_share, kernels, launches },
+  }));
