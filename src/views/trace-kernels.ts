@@ -96,6 +96,7 @@ const phaseOrder: readonly (PhaseKind | null)[] = [
   'decode',
   'prefill',
   'mixed',
+  'training',
   'sampling',
   'load',
   'warmup',

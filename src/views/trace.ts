@@ -100,7 +100,16 @@ const nOf = (figure: Figure): number | undefined => (figure.value === null ? und
 
 /** One row: what a served model does first. */
 const cardsShown = 4;
-const cardOrder: readonly PhaseKind[] = ['decode', 'mixed', 'prefill', 'sampling', 'other', 'warmup', 'load'];
+const cardOrder: readonly PhaseKind[] = [
+  'decode',
+  'mixed',
+  'prefill',
+  'training',
+  'sampling',
+  'other',
+  'warmup',
+  'load',
+];
 
 const cards = ({ phases, source }: TraceResult): { label: string; value: Text; note: Text }[] =>
   phases

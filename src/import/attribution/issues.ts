@@ -3,6 +3,7 @@ import { said, quantity } from '../../vocabulary/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
+import type { Inference } from './infer-ranges.js';
 import type { ImpossibleCounts } from './impossible.js';
 import { noKernelsIssue } from '../importer.js';
 import type { OrphanCounts } from './orphans.js';
@@ -18,6 +19,7 @@ export interface AttributionCounts {
   stages: number;
   /** Calls that launch kernels, in a capture without kernels; null where it has kernels. */
   launches: number | null;
+  inference: Inference;
 }
 
 /** Kernels and copies, by how they were attributed. */
@@ -44,7 +46,8 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
 /** Everything attribution had to guess, cut or drop, counted. */
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
-  const { counts, orphans, shared, impossible, times, stages, launches } = found;
+  const { counts, orphans, shared, impossible, times, stages, launches, inference } = found;
+  const none = inference.why === null ? '' : ` No steps were inferred: ${inference.why}.`;
   const issues: (Issue & { count: number })[] = [
     issue(
       noKernelsIssue,
@@ -149,13 +152,28 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       (n) => said`${n} of ${activities} kernels and copies are outside all ranges.`,
     ),
     issue(
+      'steps_inferred',
+      'info',
+      inference.ranges.length,
+      (n) =>
+        said`${n} steps that the program does not mark were inferred from the repeating sequence of kernels: ${inferredKinds(inference)}.`,
+    ),
+    issue(
       'stages_missing',
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
-      (n) => said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.`,
+      (n) =>
+        said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${none}`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
+}
+
+/** "12 decode, 1 prefill". */
+function inferredKinds({ ranges }: Inference): string {
+  const counts = new Map<string, number>();
+  for (const { label } of ranges) counts.set(label.kind, (counts.get(label.kind) ?? 0) + 1);
+  return [...counts].map(([kind, n]) => `${n} ${kind === 'other' ? 'of unknown kind' : kind}`).join(', ');
 }
 
 function issue(
