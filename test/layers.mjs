@@ -38,6 +38,8 @@ const rooms = {
   'render/terminal': [...base, 'views', 'render'],
   'render/html': [...base, 'views', 'render', 'render/charts'],
   record: [...base, 'hardware', 'session', 'import'],
+  ui: [...facts, 'facts', 'advice', 'compare', 'views', 'render*'],
+  'ui/client': [...base, 'ui'],
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');

@@ -16,11 +16,11 @@ import {
   timeLines,
   waterfallChart,
 } from './explain-series.js';
-import { findingBlocks, type Shown } from './findings.js';
+import { barPlace, findingBlocks, type Places, type Shown } from './findings.js';
 
 /** Waterfall and findings, for a page of their own and for the top of any other. */
 export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Section[] {
-  const waterfall = waterfallBlocks(data, shown.allStages ?? false);
+  const waterfall = waterfallBlocks(data, shown);
   return [
     ...(waterfall.length > 0
       ? [{ id: 'waterfall', title: 'Where the time goes', untitled: true, blocks: waterfall }]
@@ -29,11 +29,11 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
   ];
 }
 
-function waterfallBlocks(data: ExplainResult, allStages: boolean): Block[] {
+function waterfallBlocks(data: ExplainResult, { allStages = false, places }: Shown): Block[] {
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
     ...full.flatMap((one, index): Block[] => [
-      barsOf(one, index === 0 ? 1 : 2),
+      barsOf(one, index === 0 ? 1 : 2, places),
       ...rankLine(one, index === 0 ? 1 : 2),
       { t: 'notes', level: 3, items: clockLines(one) },
       ...queriesOf(one),
@@ -83,7 +83,7 @@ const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
   notes: notesOf(bar, cpu),
 });
 
-function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
+function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { level: 1 | 2 } {
   return {
     t: 'bars',
     level,
@@ -103,7 +103,7 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
     ...(stage.roofline_ms.value === null
       ? { missing: `No roofline: ${stage.roofline_ms.reason.text}.` }
       : {}),
-    behind: barTable(stage),
+    behind: barTable(stage, places),
   };
 }
 
@@ -139,7 +139,7 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   ];
 }
 
-function barTable(stage: StageWaterfall): Block {
+function barTable(stage: StageWaterfall, places?: Places): Block {
   const { bars } = explainedBars(stage.bars);
   return {
     t: 'table',
@@ -155,7 +155,7 @@ function barTable(stage: StageWaterfall): Block {
     rows: [
       ...bars.map((bar): Row => ({
         cells: [
-          { code: bar.id },
+          places?.get(barPlace(stage.kind, bar.id)) ?? { code: bar.id },
           { n: bar.ms, unit: 'ms' },
           { n: bar.share, unit: 'ratio' },
           bar.count === null ? '' : { count: Math.round(bar.count) },

@@ -61,9 +61,7 @@ describe('explain in the terminal', () => {
         device: 0,
         measured_ms: 23.25 - rank / 100,
       }));
-      return /Bars of[^.]*?(?:\d\.\d[^.]*)*\.\n/
-        .exec(explainText(explain))![0]
-        .replaceAll(/\s+/g, ' ');
+      return /Bars of[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
     };
     expect(ranksOf(8)).toContain('rank 7 (GPU 0) 23.2 ms.');
     const many = ranksOf(922);
@@ -75,7 +73,9 @@ describe('explain in the terminal', () => {
   test('only one stage, only so many findings; nothing to find is said', () => {
     const one = explainText(testExplain(), { limit: 1 });
     expect(one).toContain('… and 1 more (--limit)');
-    expect(explainText(testExplain({ findings: [] }))).toContain('Nothing significant to change (1 rule applied).');
+    expect(explainText(testExplain({ findings: [] }))).toContain(
+      'Nothing significant to change (1 rule applied).',
+    );
   });
 });
 

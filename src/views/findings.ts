@@ -15,14 +15,19 @@ export interface Shown {
   verbose?: boolean;
   /** Of a summary that its own command's tables follow. */
   tables?: boolean;
+  places?: Places | undefined;
 }
+
+/** Where a finding, by its id, or a bar, by `barPlace`, is best seen on the pages around this one. */
+export type Places = ReadonlyMap<string, { link: string; text: string }>;
+export const barPlace = (stage: string, bar: string): string => `bar ${stage} ${bar}`;
 
 /** Findings of a summary. */
 const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false }: Shown,
+  { limit, verbose = false, tables = false, places }: Shown,
 ): Block[] {
   const { findings: found } = data;
   const queries = numberedQueries(data.findings);
@@ -37,7 +42,7 @@ export function findingBlocks(
       : {
           t: 'findings',
           brief: limit ?? briefFindings,
-          items: shown.map((one) => itemOf(one, { titles, queries, session })),
+          items: shown.map((one) => itemOf(one, { titles, queries, session, place: places?.get(one.id) })),
         },
     ...(found.length > 0 && found.every(isMinor)
       ? [{ t: 'text', text: nothingSignificant(data) } satisfies Block]
@@ -139,9 +144,10 @@ interface Around {
   titles: ReadonlyMap<string, string>;
   queries: readonly string[];
   session: string;
+  place: { link: string; text: string } | undefined;
 }
 
-function itemOf(finding: Finding, { titles, queries, session }: Around): FindingItem {
+function itemOf(finding: Finding, { titles, queries, session, place }: Around): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
     id: anchor(id),
@@ -158,6 +164,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
     example: change.example,
     minor: isMinor(finding),
     facts: [
+      ...(place ? [{ level: 3, name: 'timeline', text: place } satisfies Fact] : []),
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',
         text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],

@@ -141,6 +141,12 @@ export function formatTick(value: number, unit: string, most: number): string {
   return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
 }
 
+/** A time on an axis in steps of `stepNs`: with the digits that distinguish it from its neighbours, 31.8640 s. */
+export function formatTimeTick(ns: number, stepNs: number): string {
+  const { factor, unit } = rungOf(Math.max(Math.abs(ns), stepNs), 'ns');
+  return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
+}
+
 /** How many times as much: 26.0×, 1.85×, 0.990×. */
 export const formatFactor = (factor: number): string =>
   Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;

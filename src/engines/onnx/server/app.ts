@@ -6,7 +6,7 @@ import { messageOf } from '../../../model/errors.js';
 import type { TextTokenizer } from '../tokenizer.js';
 import type { Generated, GenerationQueue, GenerationRequest } from './generation-queue.js';
 import { prometheusText } from './prometheus.js';
-import { requestGuard } from './request-guard.js';
+import { requestGuard } from '../../../model/request-guard.js';
 import {
   chatPrompt,
   chatSchema,
