@@ -15,11 +15,11 @@ class Sequence:
         self.iteration, self.speculative = iteration, speculative
         self.steps = {"prefill": 0, "decode": 0}
         self.batch = self.tokens = 0
-        # Tokens put into a cache that does not say how long it is.
-        self.counted = 0
+        # Tokens put into a cache that does not say how long it is; None where its start was not seen.
+        self.counted: Optional[int] = 0
 
-    def took(self, batch: int, length: int, past: int) -> None:
-        self.batch, self.tokens, self.counted = batch, length, past + length
+    def took(self, batch: int, length: int, past: Optional[int]) -> None:
+        self.batch, self.tokens, self.counted = batch, length, None if past is None else past + length
 
 
 def place(
@@ -30,7 +30,7 @@ def place(
     `encoded`: a decoder behind an encoder that ran; `generating`: inside generate, which begins its sequence itself.
     """
     said = _length(cache)
-    counted = 0 if sequence is None or (encoded and sequence.steps["decode"] == 0) else sequence.counted
+    counted = 0 if sequence is None or (encoded and sequence.steps["decode"] == 0) else sequence.counted or 0
     past = counted if said is None else said
     fresh = sequence is None or sequence.steps["prefill"] == 0
     # The whole prefix again for one more token: a decode step of a loop without a cache.
@@ -46,6 +46,26 @@ def place(
         decodes = length == 1 or drafts
     begins = not decodes and not generating and not encoded and (past == 0 or said is None)
     return "decode" if decodes else "prefill", begins, (said or 0) if begins else past
+
+
+def place_plain(
+    sequence: Optional[Sequence], batch: int, length: int, position: Optional[int], causal: Optional[bool]
+) -> Tuple[str, bool, Optional[int]]:
+    """The same of a call that shows no cache. -> (kind, whether a sequence begins, tokens before it; None: unknown)
+
+    `position`: where the program says so; `causal`: whether the model makes tokens (None: not known yet).
+    """
+    if causal is False:
+        return "prefill", True, 0
+    if position is not None:
+        decodes = length == 1 and position > 0
+        return "decode" if decodes else "prefill", position == 0 or sequence is None, position
+    if length == 1:
+        known = sequence is not None and sequence.batch == batch
+        return "decode", False, sequence.counted if known else None  # type: ignore[union-attr]
+    # The whole prefix again for one more token.
+    again = sequence is not None and sequence.batch == batch and length == sequence.tokens + 1
+    return ("decode", False, 0) if again else ("prefill", True, 0)
 
 
 def _length(cache: Any) -> Optional[int]:

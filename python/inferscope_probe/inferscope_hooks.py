@@ -1,8 +1,9 @@
-"""Stages of programs on transformers that mark nothing: armed by sitecustomize.py under every evaluator of `inferscope run`.
+"""Stages of PyTorch programs that mark nothing: armed by sitecustomize.py under every evaluator of `inferscope run`.
 
 The outermost call of a model is a step: prefill or decode by the length of its query and what its cache holds, sizes from
-shapes alone. Nothing here waits for the device: device times are of CUDA events, read once they are complete. A step is an
-NVTX or record_function range where an evaluator listens, and a stage line of the record always.
+shapes alone. Models are those of transformers, and any module that takes token ids or the hidden states of an embedding.
+A compiled function around a model and the replay of a CUDA graph of one are steps, too. A step is an NVTX or
+record_function range where an evaluator listens, else a stage line of the record (inferscope_hook_times.py).
 """
 
 import atexit
@@ -11,56 +12,89 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import types
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import inferscope_record
 from inferscope_after_import import after_import, guarded, say
-from inferscope_hook_steps import Sequence, place
+from inferscope_hook_steps import Sequence, place, place_plain
+from inferscope_hook_times import Times
 from inferscope_ranges import Close, evaluated, range_opener
-from inferscope_torch_model import SeenModel
+from inferscope_torch_model import SeenModel, holds_embedding, tokens_of_vocabulary
 
 # First calls of a compiled model: compilation, recording of its CUDA graph, its first replay.
 _FIRST_COMPILED = 3
-_MOST_PENDING = 20_000
-_FLUSH_NS = 1_000_000_000
-# Engines that call models of transformers with batches of their own, and that are marked elsewhere.
+# Engines that call models with batches of their own, and that are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
+# Arguments of hand-written models that say how many tokens the cache holds.
+_POSITIONS = ("start_pos", "input_pos", "position", "pos", "offset", "past_length", "cache_len")
+# Modules between two embeddings are one model where one of them has this share of their parameters.
+_MAIN_SHARE = 0.8
+_HIDDEN = "hidden states"
+_EMPTY_CELL = types.CellType()
 
 
 class _Thread(threading.local):
-    def __init__(self) -> None:
-        self.busy = False  # inside a step or a load: what it calls belongs to it
-        self.generating = 0
-        self.sequence: Optional[Sequence] = None
+    busy = False  # inside a step or a load: what it calls belongs to it
+    generating = 0
+    generator: Any = None  # the model of the outermost generate
+    sequence: Optional[Sequence] = None
+    graph: Any = None  # the CUDA graph that is being captured
+    shape: Optional[Tuple[int, ...]] = None  # of the ids that an embedding outside of any step took
+    between: Optional[List[Any]] = None  # modules called since then
+
+
+class _Seen:
+    """What is asked of a model once."""
+
+    __slots__ = ("model", "plain", "causal", "encodes", "features", "devices", "calls", "replayed")
+
+    def __init__(self, model: Any) -> None:
+        config = getattr(model, "config", None)
+        self.model = weakref.ref(model)
+        self.plain = not hasattr(model, "get_input_embeddings") or config is None
+        # Whether it makes logits of its vocabulary: hidden states and classes are of a batch that nothing follows.
+        self.causal: Optional[bool] = None
+        generates = getattr(model, "can_generate", None)
+        self.encodes = not self.plain and generates is not None and not generates()
+        self.features = not self.plain and getattr(model, "main_input_name", "input_ids") not in ("input_ids", "inputs_embeds")
+        self.devices = len(set((getattr(model, "hf_device_map", None) or {}).values()))
+        self.calls: Dict[Tuple[Any, ...], int] = {}
+        self.replayed: Set[Tuple[Any, ...]] = set()
 
 
 _thread = _Thread()
 _torch: Any = None
 _model = SeenModel()
-_records = inferscope_record.Recorder()
-_pending: List[Any] = []
-_events: List[Any] = []
-_calls: Dict[Tuple[Any, ...], int] = {}
+_times = Times()
+_seen: Dict[int, _Seen] = {}
 _iterations = -1
 _loads = -1
-_flushed_ns = 0
 _broken = False
-_device_times = False
+_parts = False  # the program calls an embedding itself, and then a module that is watched
+_quiet = False  # an engine with marks of its own, or a workload that records itself
+_opens_ranges = False
+_undo: List[Callable[[], None]] = []
+_discovering: Callable[[], None] = lambda: None
+_discovered: Callable[[], None] = lambda: None
 
 
 def arm() -> None:
-    """Waits for the import of transformers; costs nothing to programs without it."""
-    global _device_times, _model
-    if os.environ.get("INFERSCOPE_HOOKS", "on") == "off":
+    """Waits for the import of torch; costs nothing to programs without it."""
+    global _model, _opens_ranges
+    if os.environ.get("INFERSCOPE_HOOKS", "on") == "off" or "INFERSCOPE_EXECUTION_ID" in os.environ:
         return
-    _device_times = os.environ.get("INFERSCOPE_EVALUATOR") == "none"
+    _opens_ranges = os.environ.get("INFERSCOPE_EVALUATOR") != "none"
     probe = sys.modules.get("inferscope_torch")
     callbacks: Dict[str, Callable[[Any], None]] = {
+        "torch": _on_torch,
         "transformers.modeling_utils": _on_modeling,
         "transformers.generation.utils": lambda module: _watch_generate(module.GenerationMixin),
         "torch._dynamo.eval_frame": lambda module: _watch_calls(module.OptimizedModule, "_orig_mod"),
-        "peft.peft_model": lambda module: _watch_calls(module.PeftModel, None),
+        "peft.peft_model": lambda module: _watch_calls(module.PeftModel),
     }
+    callbacks.update((name, _on_engine) for name in _ENGINES)
     if probe is not None:
         _model = probe._model
     else:
@@ -68,17 +102,27 @@ def arm() -> None:
     after_import(callbacks)
 
 
-def _records_itself() -> bool:
-    """Our engines and workloads, and programs that use inferscope_record: what they say is not said twice."""
-    return inferscope_record._recorder is not None or "INFERSCOPE_EXECUTION_ID" in os.environ
+def _on_engine(_: Any) -> None:
+    """Leaves torch as it was."""
+    global _quiet
+    _quiet = True
+    while _undo:
+        _undo.pop()()
+
+
+def _replace(owner: Any, name: str, value: Any) -> None:
+    original = vars(owner)[name]
+    setattr(owner, name, value)
+    _undo.append(lambda: setattr(owner, name, original))
 
 
 def _silent() -> bool:
-    return _broken or _records_itself() or any(name in sys.modules for name in _ENGINES)
+    """Our engines and workloads, and programs that use inferscope_record: their stages are not recorded twice."""
+    return _broken or _quiet or inferscope_record._recorder is not None
 
 
 def _opener() -> Optional[Callable[[str], Close]]:
-    return range_opener() if not _device_times and evaluated() else None
+    return range_opener() if evaluated() else None
 
 
 def _fails(what: str, error: BaseException) -> None:
@@ -88,27 +132,40 @@ def _fails(what: str, error: BaseException) -> None:
         say("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
 
 
+def _on_torch(torch: Any) -> None:
+    global _torch
+    _torch = torch
+    _times.torch = torch
+    _discover()
+    _watch_graphs(torch.cuda.CUDAGraph)
+    _watch_compiled_functions()
+    for name in ("to", "cuda", "load_state_dict"):
+        _watch_load(torch.nn.Module, name, holds_embedding)
+    os.register_at_fork(after_in_child=_times.forget)
+    atexit.register(lambda: guarded(_at_exit, "writing the stages"))
+
+
 def _on_modeling_alone(module: Any) -> None:
     _model.watch(module)
     _on_modeling(module)
 
 
 def _on_modeling(module: Any) -> None:
-    global _torch
-    _torch = sys.modules["torch"]
     model = module.PreTrainedModel
-    _watch_calls(model, None)
+    _watch_calls(model)
     for name in ("from_pretrained", "_from_config", "to", "cuda"):
         _watch_load(model, name)
+    _watch_construction(model)
     compiled_call = getattr(model, "get_compiled_call", None)
     if compiled_call is not None:
         model.get_compiled_call = _marked_compiled(compiled_call)
-    os.register_at_fork(after_in_child=_forget)
-    atexit.register(lambda: guarded(_at_exit, "writing the stages"))
 
 
-def _watch_calls(kind: Any, wrapped: Optional[str]) -> None:
-    """`wrapped`: the attribute with the model, of a wrapper around any module; only calls of models are steps."""
+# What is watched
+
+
+def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
+    """`wrapped`: the attribute with the model, of a wrapper around any module."""
     torch = sys.modules["torch"]
     own = vars(kind).get("__call__")
     is_compiling = torch.compiler.is_compiling
@@ -116,13 +173,13 @@ def _watch_calls(kind: Any, wrapped: Optional[str]) -> None:
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Looked up at each call, as Python does: torch.fx replaces it while it traces.
         call = torch.nn.Module.__call__ if own is None else own
-        if is_compiling():
+        if is_compiling() or _thread.busy:
             return call(self, *args, **kwargs)
-        model = self if wrapped is None else getattr(self, wrapped, None)
-        if wrapped is not None and not hasattr(model, "get_input_embeddings"):
-            return call(self, *args, **kwargs)
-        return _step(model, functools.partial(call, self), args, kwargs, wrapped is not None)
+        if wrapped is None:
+            return _step(self, call, (self, *args), kwargs, 1, False)
+        return _step(getattr(self, wrapped, None), call, (self, *args), kwargs, 1, True)
 
+    __call__.inferscope = True  # type: ignore[attr-defined]
     kind.__call__ = __call__
 
 
@@ -130,95 +187,161 @@ def _marked_compiled(get: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(get)
     def get_compiled_call(self: Any, *args: Any, **kwargs: Any) -> Any:
         compiled = get(self, *args, **kwargs)
-        return lambda *call_args, **call_kwargs: _step(self, compiled, call_args, call_kwargs, True)
+        return lambda *call_args, **call_kwargs: _step(self, compiled, call_args, call_kwargs, 0, True)
 
     return get_compiled_call
 
 
-def _step(model: Any, run: Callable[..., Any], args: Any, kwargs: Any, compiled: bool) -> Any:
-    if _thread.busy or _silent():
-        return run(*args, **kwargs)
-    close = None
-    try:
-        close = _open(model, args, kwargs, compiled)
-    except Exception as error:
-        _fails("reading a step", error)
-    if close is None:
-        return run(*args, **kwargs)
-    _thread.busy = True
-    try:
-        return run(*args, **kwargs)
-    finally:
-        _thread.busy = False
+def _discover() -> None:
+    """Watches the calls of all modules until one takes token ids; its class is watched from then on. An embedding that is called
+    outside of any step then says that there is another one."""
+    global _discovering, _discovered
+    module, embedding = _torch.nn.Module, _torch.nn.Embedding
+    original, look_up = module.__call__, embedding.forward
+    is_compiling = _torch.compiler.is_compiling
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or _thread.busy or module.__call__ is not __call__ or _silent():
+            return original(self, *args, **kwargs)
         try:
-            close()
+            found: Any = _takes(self, args, kwargs)
         except Exception as error:
-            _fails("recording a step", error)
+            found = False
+            _fails("looking for the model", error)
+        if not found:
+            return original(self, *args, **kwargs)
+        if found is _HIDDEN:  # what it calls is a part of it
+            _thread.busy = True
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                _thread.busy = False
+        _watch(type(self))
+        return _step(self, original, (self, *args), kwargs, 1, False)
+
+    def forward(self: Any, input: Any) -> Any:
+        if not is_compiling() and not _thread.busy:
+            _embeds(input)
+        return look_up(self, input)
+
+    def start() -> None:
+        if module.__call__ is original:
+            module.__call__ = __call__
+
+    def stop() -> None:
+        # Who traces replaces it in the meantime, and puts it back.
+        if module.__call__ is __call__:
+            module.__call__ = original
+
+    _discovering, _discovered = start, stop
+    _undo.append(stop)
+    _replace(embedding, "forward", forward)
+    # Compilers compare with it what a module's call is.
+    after_import({"torch._dynamo.utils": lambda utils: setattr(utils, "unpatched_nn_module_call", original)})
+    start()
 
 
-def _open(model: Any, args: Any, kwargs: Any, compiled: bool) -> Optional[Close]:
-    """Opens the step that this call is; None where it is none: drafts, training, capture of a CUDA graph, no tokens."""
-    if _thread.generating > 1 or (model.training and _torch.is_grad_enabled()):
-        return None
-    decoder = kwargs.get("decoder_input_ids", kwargs.get("decoder_inputs_embeds"))
-    ids = kwargs.get("input_ids")
-    ids = kwargs.get("inputs_embeds") if ids is None else ids
-    ids = args[0] if ids is None and args else ids
-    query = ids if decoder is None else decoder
-    shape = getattr(query, "shape", ())
-    if len(shape) < 2 or (len(shape) == 2 and query.is_floating_point()):
-        return None
-    on_gpu = query.is_cuda
-    if on_gpu and _torch.cuda.is_current_stream_capturing():
-        return None
-    batch, length = int(shape[0]), int(shape[1])
-    encoded = decoder is not None and kwargs.get("encoder_outputs") is not None
-    cache = kwargs.get("past_key_values")
-    kind, begins, past = place(_thread.sequence, batch, length, cache, encoded, _thread.generating > 0)
-    sequence = _begin(False) if begins or _thread.sequence is None else _thread.sequence
-    sequence.took(batch, length, past)
-    if decoder is not None and not encoded and getattr(ids, "shape", None) is not None:
-        length += int(ids.shape[1])  # encoder and decoder in one call
-    number = sequence.steps[kind]
-    sequence.steps[kind] = number + 1
-    key = (id(model), kind, batch, length)
-    seen = _calls.get(key, 0)
-    first = seen < (_FIRST_COMPILED if compiled or _is_compiled(model) else 1)
-    _calls[key] = seen + 1
-    if _model.ran(model):
-        _tell_model()
-    opener = _opener()
-    name = inferscope_record.hook_name(kind, sequence.iteration, number, first)
-    events = _open_events(model, query) if on_gpu and _device_times else None
-    new, context = batch * length, batch * (past + length)
-    close_range = opener(name) if opener else None
-    start_ns = time.monotonic_ns()
-
-    def close() -> None:
-        end_ns = time.monotonic_ns()
-        if close_range is not None:
-            close_range()
-        if events is not None:
-            events[1].record(events[2])
-        _pending.append((kind, start_ns, end_ns, sequence.iteration, number, batch, new, context, first, events))
-        if len(_pending) > _MOST_PENDING:
-            _flush()
-
-    return close
+def _watch(kind: Any) -> None:
+    if not getattr(kind.__call__, "inferscope", False):
+        _watch_calls(kind)
 
 
-def _is_compiled(model: Any) -> bool:
-    own = vars(model)
-    return own.get("_compiled_call_impl") is not None or hasattr(own.get("forward"), "_torchdynamo_orig_callable")
+def _takes(model: Any, args: Any, kwargs: Any) -> Any:
+    """-> whether it takes token ids; _HIDDEN where it takes what an embedding made of them."""
+    if isinstance(model, _torch.nn.Embedding):
+        return False
+    if _first(args, kwargs, 2) is not None and holds_embedding(model):
+        return True
+    hidden = None if _thread.shape is None else _first(args, kwargs, 3)
+    if hidden is not None and set(hidden.shape[:2]) == set(_thread.shape) and next(model.children(), None) is not None:
+        _thread.between = [*(_thread.between or []), model]
+        return _HIDDEN
+    return False
 
 
-def _begin(speculative: bool) -> Sequence:
-    global _iterations
-    _iterations += 1
-    _thread.sequence = Sequence(_iterations, speculative)
-    if time.monotonic_ns() - _flushed_ns > _FLUSH_NS:
-        _flush()
-    return _thread.sequence
+def _embeds(ids: Any) -> None:
+    """An embedding outside of any step: the program calls the parts of its model itself, or calls one that is not watched."""
+    global _parts
+    if ids.dim() != 2 or _silent():
+        return
+    between, _thread.between = _thread.between, None
+    if between:
+        sizes = [sum(p.numel() for p in one.parameters()) for one in between]
+        if max(sizes) >= _MAIN_SHARE * sum(sizes):
+            _watch(type(between[sizes.index(max(sizes))]))
+            _parts = True
+            _discovered()
+    elif _thread.shape is None and not _parts:
+        _discovering()
+    if _thread.shape is None or between or ids.shape[0] == _thread.shape[0]:
+        _thread.shape = tuple(ids.shape)
+
+
+def _watch_graphs(graph: Any) -> None:
+    """The replay of a graph does what the call of a model did that was captured in it."""
+    begin, end, replay = graph.capture_begin, graph.capture_end, graph.replay
+
+    @functools.wraps(begin)
+    def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _thread.graph = self
+        return begin(self, *args, **kwargs)
+
+    @functools.wraps(end)
+    def capture_end(self: Any) -> None:
+        _thread.graph = None
+        return end(self)
+
+    @functools.wraps(replay)
+    def replayed(self: Any) -> None:
+        captured = getattr(self, "inferscope_step", None)
+        if captured is None or _thread.busy or _silent():
+            return replay(self)
+        step = None
+        try:
+            step = _open(*captured, False)
+        except Exception as error:
+            _fails("reading a replay", error)
+        return _run(step, replay, (self,), {})
+
+    for name, value in (("capture_begin", capture_begin), ("capture_end", capture_end), ("replay", replayed)):
+        _replace(graph, name, value)
+
+
+def _watch_compiled_functions() -> None:
+    """A function that was compiled as a whole has no call of its model left."""
+    compile_it = _torch.compile
+    is_compiling = _torch.compiler.is_compiling
+
+    @functools.wraps(compile_it)
+    def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+        compiled = compile_it(model, *args, **kwargs)
+        if not callable(model) or isinstance(model, (type, _torch.nn.Module)):
+            return compiled
+
+        own: List[Any] = []
+
+        @functools.wraps(compiled)
+        def call(*call_args: Any, **call_kwargs: Any) -> Any:
+            if is_compiling() or _thread.busy or _silent():
+                return compiled(*call_args, **call_kwargs)
+            if not own:
+                own.append(next((one for one in _reached_by(model) if holds_embedding(one)), None))
+            modules = (one for one in (*call_args, *call_kwargs.values()) if isinstance(one, _torch.nn.Module))
+            return _step(next(modules, own[0]), compiled, call_args, call_kwargs, 0, True)
+
+        return call
+
+    _replace(_torch, "compile", compile)
+
+
+def _reached_by(function: Any) -> Iterator[Any]:
+    """Modules that a function is a method of, closes over, or names."""
+    code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != _EMPTY_CELL]
+    named = [names.get(name) for name in (code.co_names if code is not None else ())]
+    for one in (getattr(function, "__self__", None), *cells, *named):
+        if isinstance(one, _torch.nn.Module):
+            yield one
 
 
 def _watch_generate(mixin: Any) -> None:
@@ -232,21 +355,34 @@ def _watch_generate(mixin: Any) -> None:
         if _thread.generating == 0:
             try:
                 drafts = kwargs.get("assistant_model") is not None or kwargs.get("prompt_lookup_num_tokens") is not None
-                _begin(drafts)
+                _start_sequence(drafts)
+                _thread.generator = self
             except Exception as error:
-                _fails("beginning a generation", error)
+                _fails("starting a generation", error)
         _thread.generating += 1
         try:
             return original(self, *args, **kwargs)
         finally:
             _thread.generating -= 1
             if _thread.generating == 0:
-                _thread.sequence = None
+                _thread.sequence = _thread.generator = None
 
     mixin.generate = generate
 
 
-def _watch_load(kind: Any, name: str) -> None:
+def _watch_construction(kind: Any) -> None:
+    """`Model(config)`: every model class has a constructor of its own, which calls the one of its base class first."""
+    original = kind.__init_subclass__.__func__
+
+    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+        original(cls, **kwargs)
+        if "__init__" in vars(cls):
+            _watch_load(cls, "__init__")
+
+    kind.__init_subclass__ = classmethod(__init_subclass__)
+
+
+def _watch_load(kind: Any, name: str, concerns: Optional[Callable[[Any], bool]] = None) -> None:
     method = vars(kind).get(name)
     if method is None:
         return
@@ -255,11 +391,11 @@ def _watch_load(kind: Any, name: str) -> None:
 
     @functools.wraps(original)
     def load(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or _thread.busy or _silent():
+        if is_compiling() or _thread.busy or _silent() or not (concerns is None or concerns(args[0])):
             return original(*args, **kwargs)
         global _loads
         _loads += 1
-        number, opener = _loads, _opener()
+        number, opener = _loads, _opener() if _opens_ranges else None
         close = opener(inferscope_record.mark_name("load", number, 0)) if opener else None
         _thread.busy = True
         start_ns = time.monotonic_ns()
@@ -269,62 +405,213 @@ def _watch_load(kind: Any, name: str) -> None:
             _thread.busy = False
             if close is not None:
                 close()
-            _pending.append(("load", start_ns, time.monotonic_ns(), number, 0, None, None, None, False, None))
+            else:
+                _times.add(("load", start_ns, time.monotonic_ns(), number, 0, None, None, None, False, None, None))
 
     setattr(kind, name, classmethod(load) if isinstance(method, classmethod) else load)
 
 
-def _open_events(model: Any, query: Any) -> Optional[Tuple[Any, Any, Any]]:
-    """Around a step on one device; of a model on several, the first would not know when the last is done."""
-    if len(set((getattr(model, "hf_device_map", None) or {}).values())) > 1:
+# A step
+
+
+def _step(model: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: int, compiled: bool) -> Any:
+    """`first`: index of the first argument of the model in `args`."""
+    if _broken or _quiet or inferscope_record._recorder is not None or model is None:
+        return call(*args, **kwargs)
+    step = None
+    try:
+        step = _read(model, args, kwargs, first, compiled)
+    except Exception as error:
+        _fails("reading a step", error)
+    return _run(step, call, args, kwargs)
+
+
+def _run(step: Optional[Tuple[Any, ...]], call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    if step is None:
+        return call(*args, **kwargs)
+    result = None
+    _thread.busy = True
+    try:
+        result = call(*args, **kwargs)
+        return result
+    finally:
+        _thread.busy = False
+        try:
+            _close(step, result)
+        except Exception as error:
+            _fails("recording a step", error)
+
+
+def _first(args: Any, kwargs: Any, dimensions: int) -> Any:
+    """The first tensor with so many dimensions: token ids with two, hidden states with three."""
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, _torch.Tensor) and value.dim() == dimensions:
+            whole = not value.is_floating_point() and value.dtype is not _torch.bool
+            if whole == (dimensions == 2):
+                return value
+    return None
+
+
+def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Optional[Tuple[Any, ...]]:
+    """Opens the step that this call is; None where it is none: drafts, training, no tokens."""
+    if _thread.generating > 1 or (model.training and _torch.is_grad_enabled()):
         return None
-    stream = _torch.cuda.current_stream(query.device)
-    pair = [_events.pop() if _events else _torch.cuda.Event(enable_timing=True) for _ in range(2)]
-    pair[0].record(stream)
-    return pair[0], pair[1], stream
+    seen = _seen.get(id(model))
+    if seen is None or seen.model() is not model:
+        seen = _seen[id(model)] = _Seen(model)
+    position = None
+    decoder = None
+    if seen.plain:
+        ids = query = _first(args[first:], kwargs, 2)
+        if query is None:
+            ids = query = _first(args[first:], kwargs, 3) if _thread.shape is not None else None
+            if query is None:
+                return None
+            (batch, length), _thread.shape = _thread.shape, None  # type: ignore[misc]
+            if set(query.shape[:2]) != {batch, length}:
+                return None
+        else:
+            if not holds_embedding(model):
+                return None
+            batch, length = query.shape
+        position = next((one for one in args[first:] if type(one) is int), None)
+        if position is None:
+            position = next((kwargs[name] for name in _POSITIONS if type(kwargs.get(name)) is int), None)
+    else:
+        decoder = kwargs.get("decoder_input_ids")
+        if decoder is None:
+            decoder = kwargs.get("decoder_inputs_embeds")
+        ids = kwargs.get("input_ids")
+        if ids is None:
+            ids = kwargs.get("inputs_embeds")
+        if ids is None and len(args) > first:
+            ids = args[first]
+        if ids is None and seen.features:
+            ids = kwargs.get(model.main_input_name)
+        query = ids if decoder is None else decoder
+        shape = getattr(query, "shape", ())
+        if len(shape) < 2 or (len(shape) == 2 and query.is_floating_point()):
+            return None
+        batch, length = shape[0], shape[1]
+    if query.is_cuda and _torch._C._cuda_isCurrentStreamCapturing():
+        graph = _thread.graph
+        if graph is not None and not hasattr(graph, "inferscope_step"):
+            graph.inferscope_step = (model, seen, batch, length, None, None, None, query, None)
+        return None
+    return _open(model, seen, batch, length, position, ids, decoder, query, kwargs, compiled)
 
 
-def _flush(wait: bool = False) -> None:
-    """Writes, in order, the steps with complete events; with `wait` all steps."""
-    global _flushed_ns
-    if _records_itself():
-        _pending.clear()
-        return
-    done = 0
-    for kind, start_ns, end_ns, iteration, step, batch, new, context, first, events in list(_pending):
-        device_ns = None
-        if events is not None:
-            if wait:
-                events[1].synchronize()
-            elif not events[1].query():
-                break
-            device_ns = round(events[0].elapsed_time(events[1]) * 1e6)
-            _events.extend(events[:2])
-        _records.stage(
-            kind, start_ns, end_ns, iteration, step, batch, new, context, device_dur_ns=device_ns, first_of_shape=first, marked_by="hooks"
-        )
-        done += 1
-    del _pending[:done]
-    _flushed_ns = time.monotonic_ns()
-    _records.flush()
+def _open(
+    model: Any, seen: _Seen, batch: int, length: int, position: Optional[int], ids: Any, decoder: Any, query: Any, kwargs: Any,
+    compiled: bool,
+) -> Tuple[Any, ...]:
+    """`kwargs`: None of a graph that is replayed. -> what _close takes"""
+    if not seen.calls:
+        _discovered()
+    sequence = _thread.sequence
+    encoded = past = cache = None
+    if seen.plain or kwargs is None:
+        kind, starts, past = place_plain(sequence, batch, length, position, seen.causal)
+    else:
+        cache = kwargs.get("past_key_values")
+        encoded = decoder is not None and kwargs.get("encoder_outputs") is not None
+        if seen.encodes and cache is None:
+            kind, starts, past = "prefill", _thread.generating == 0, 0
+        else:
+            kind, starts, past = place(sequence, batch, length, cache, encoded, _thread.generating > 0)
+    if starts or sequence is None:
+        sequence = _start_sequence(False)
+    sequence.took(batch, length, past)
+    if decoder is not None and not encoded and getattr(ids, "shape", None) is not None and not seen.features:
+        length += ids.shape[1]  # encoder and decoder in one call
+    number = sequence.steps[kind]
+    sequence.steps[kind] = number + 1
+    key = (kind, batch, length)
+    calls = seen.calls.get(key, 0)
+    seen.calls[key] = calls + 1
+    if kwargs is None and key not in seen.replayed:
+        seen.replayed.add(key)
+        _times.warmed_up(kind, batch, batch * length)
+    first = calls < _FIRST_COMPILED and (calls == 0 or compiled or _is_compiled(model))
+    new: Optional[int] = batch * length
+    context = None if past is None else batch * (past + length)
+    if seen.features and decoder is None:
+        new = context = None  # frames, which the output has the number of
+    padding = None
+    if kind == "prefill" and kwargs is not None:
+        padding = _padding(kwargs.get("attention_mask"))
+    close_range = events = None
+    opener = _opener() if _opens_ranges else None
+    if opener is not None:
+        how = "first" if first else "hook" if kwargs is not None else "graph"
+        close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
+    elif query.is_cuda and seen.devices < 2:
+        events = _times.open(query.device)
+    learns = seen if not _model.known or (seen.plain and seen.causal is None) or new is None else None
+    return (
+        close_range, events, kind, time.monotonic_ns(), sequence.iteration, number, batch, new, context, first, padding, learns,
+        cache,
+    )
 
 
-def _forget() -> None:
-    _pending.clear()
-    _events.clear()
-    _records._lines = []
+def _close(step: Tuple[Any, ...], result: Any) -> None:
+    end_ns = time.monotonic_ns()
+    close_range, events, kind, start_ns, iteration, number, batch, new, context, first, padding, learns, cache = step
+    if close_range is not None:
+        close_range()
+    elif events is not None:
+        events[1].record(events[2])
+    if learns is not None and result is not None:
+        if new is None:
+            hidden = getattr(result, "last_hidden_state", None)
+            if hidden is not None:
+                new = context = batch * int(hidden.shape[1])
+        _learn(learns, result, cache)
+    if close_range is None:
+        _times.add((kind, start_ns, end_ns, iteration, number, batch, new, context, first, padding, events))
+
+
+def _learn(seen: _Seen, result: Any, cache: Any) -> None:
+    """What only the first result of a model shows."""
+    model = seen.model()
+    if seen.plain and seen.causal is None:
+        seen.causal = tokens_of_vocabulary(model, result)
+    if _model.ran(_thread.generator or model):
+        cache = getattr(result, "past_key_values", None) if cache is None else cache
+        _model.facts["cache"] = None if cache is None else type(cache).__name__
+        _record_model()
+
+
+def _padding(mask: Any) -> Optional[int]:
+    """Positions of a batch that are padding, where the host knows them."""
+    if not isinstance(mask, _torch.Tensor) or mask.dim() != 2 or mask.device.type != "cpu" or mask.dtype.is_floating_point:
+        return None
+    return int(mask.numel() - mask.count_nonzero().item())
+
+
+def _is_compiled(model: Any) -> bool:
+    own = vars(model)
+    return own.get("_compiled_call_impl") is not None or hasattr(own.get("forward"), "_torchdynamo_orig_callable")
+
+
+def _start_sequence(speculative: bool) -> Sequence:
+    global _iterations
+    _iterations += 1
+    _thread.sequence = Sequence(_iterations, speculative)
+    _times.flush_now_and_then()
+    return _thread.sequence
 
 
 def _at_exit() -> None:
-    if _records_itself():
+    if _silent() and not _broken:
         return
-    _tell_model()  # where no step of it was seen
-    _flush(wait=True)
-    _records.clock()
-    _records.flush()
+    _record_model()  # where no step of it was seen
+    _times.flush(wait=True)
+    _times.records.clock()
+    _times.records.flush()
 
 
-def _tell_model() -> None:
-    _records.clock()
+def _record_model() -> None:
+    _times.records.clock()
     if inferscope_record.rank() == 0:
-        guarded(lambda: _model.record(_records, _torch), "recording the model")
+        guarded(lambda: _model.record(_times.records, _torch), "recording the model")

@@ -32,7 +32,8 @@ class Recorder:
 
     def __init__(self, path: Optional[str] = None) -> None:
         self.path = path or os.environ.get("INFERSCOPE_RECORD")
-        self._lines: List[Dict[str, Any]] = []
+        # Lines to be written, or text of several that their writer made.
+        self._lines: List[Any] = []
         self._types: Optional[Sequence[str]] = None
 
     def only(self, types: Optional[Sequence[str]]) -> None:
@@ -70,8 +71,9 @@ class Recorder:
         engine_version: Optional[str] = None,
         threads: Optional[int] = None,
         tensor_parallel_size: int = 1,
+        **more: Any,
     ) -> None:
-        """`config` is the model's config.json; `weights` is random, trained or unknown."""
+        """`config` is the model's config.json; `weights` is random, trained or unknown; `more`: facts, tensors."""
         self._add(
             "model",
             None,
@@ -85,6 +87,7 @@ class Recorder:
             engine={"name": engine, "version": engine_version},
             device=device,
             threads=threads,
+            **more,
         )
 
     def stage(
@@ -99,11 +102,10 @@ class Recorder:
         context_tokens_sum: Optional[int] = None,
         warmup: bool = False,
         device_dur_ns: Optional[int] = None,
-        **more: Any,
     ) -> None:
         """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences.
 
-        `device_dur_ns`: between two events of the device around its work; `more`: marked_by, first_of_shape of hooks.
+        `device_dur_ns`: between two events of the device around its work.
         """
         self._add(
             "stage",
@@ -118,7 +120,6 @@ class Recorder:
             context_tokens_sum=context_tokens_sum,
             warmup=warmup,
             device_dur_ns=device_dur_ns,
-            **more,
         )
 
     def request(
@@ -244,11 +245,16 @@ class Recorder:
         """What went wrong, with a code of docs/reference/errors.md."""
         self._add("error", None, code=code, text=text)
 
+    def text(self, lines: str) -> None:
+        """Whole lines that the caller formatted."""
+        if self.path is not None and lines:
+            self._lines.append(lines)
+
     def flush(self) -> None:
         """Appends what was kept, one write for all lines, so that several processes may share the file."""
         if not self._lines or self.path is None:
             return
-        text = "".join(json.dumps(line, default=str) + "\n" for line in self._lines)
+        text = "".join(one if isinstance(one, str) else json.dumps(one, default=str) + "\n" for one in self._lines)
         self._lines = []
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -280,9 +286,13 @@ def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
     return "inferscope:%s:%d:%d" % (kind, iteration or 0, step or 0)
 
 
-def hook_name(kind: str, iteration: int, step: int, first: bool) -> str:
-    """Of a step that inferscope_hooks.py marks; `first`: of the first call of a shape, which may compile and plan."""
-    return "inferscope:%s:%d:%d:%s" % (kind, iteration, step, "first" if first else "hook")
+def hook_name(
+    kind: str, iteration: int, step: int, how: str, batch: int, new: Optional[int], context: Optional[int]
+) -> str:
+    """Of a step that inferscope_hooks.py marks, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
+    (replay of a CUDA graph) or hook."""
+    sizes = "".join(":%s%d" % one for one in (("b", batch), ("t", new), ("c", context)) if one[1] is not None)
+    return "inferscope:%s:%d:%d:%s%s" % (kind, iteration, step, how, sizes)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,35 @@
-"""Which model of transformers a watched program built, as the `model` line of its record."""
+"""Which model a watched program ran, as the `model` line of its record: config, facts, and the shapes of its weights."""
 
 import functools
+import re
 import sys
 import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from inferscope_after_import import guarded
 from inferscope_record import Recorder
+
+_embeddings: Dict[int, Tuple[Any, bool]] = {}
+
+
+def holds_embedding(module: Any) -> bool:
+    """Whether one of its parts is an embedding, by name: those of parallel engines are of classes of their own."""
+    known = _embeddings.get(id(module))
+    if known is None or known[0]() is not module:
+        holds = any("embed" in type(part).__name__.lower() for part in module.modules())
+        known = _embeddings[id(module)] = (weakref.ref(module), holds)
+    return known[1]
+
+
+def tokens_of_vocabulary(model: Any, result: Any) -> bool:
+    """Whether what a model returned is tokens, or logits of the vocabulary of one of its embeddings."""
+    out = getattr(result, "logits", result)
+    while isinstance(out, (tuple, list)) and out:
+        out = out[0]
+    shape = getattr(out, "shape", ())
+    if len(shape) < 2 or not out.is_floating_point():
+        return len(shape) > 0
+    return any(shape[-1] == getattr(part, "num_embeddings", None) for part in model.modules())
 
 
 class SeenModel:
@@ -16,8 +39,10 @@ class SeenModel:
     def __init__(self) -> None:
         self._model: Optional[Callable[[], Any]] = None
         self._config: Dict[str, Any] = {}
-        self._ran = False
+        self.known = False
         self._recorded = False
+        # Further facts of the model, by name.
+        self.facts: Dict[str, Any] = {}
 
     def watch(self, modeling: Any) -> None:
         """`modeling`: transformers.modeling_utils, just imported."""
@@ -33,33 +58,103 @@ class SeenModel:
 
     def _take(self, model: Any) -> None:
         self._model = weakref.ref(model)
-        self._config = model.config.to_dict()
+        to_dict = getattr(getattr(model, "config", None), "to_dict", None)
+        self._config = dict(to_dict()) if to_dict is not None else {}
 
     def ran(self, model: Any) -> bool:
         """-> whether it is the first that ran"""
-        if self._ran:
+        if self.known:
             return False
-        self._ran = True
+        self.known = True
         self._take(model)
         return True
 
     def record(self, records: Recorder, torch: Any) -> None:
         """Writes the line, once; nothing where no model was built."""
         model = self._model() if self._model is not None else None
-        if not self._config or self._recorded:
+        if self._recorded or self._model is None or (model is None and not self._config):
             return
         self._recorded = True
         parameters = list(model.parameters()) if model is not None else []
         config_dtype = self._config.get("dtype") or self._config.get("torch_dtype") or "unknown"
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
+        tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
+        if model is not None:
+            self.facts.update(facts(model))
         records.model(
-            name=str(self._config.get("_name_or_path") or self._config.get("model_type") or "unknown"),
+            name=str(self._config.get("_name_or_path") or self._config.get("model_type") or type(model).__name__),
             config=self._config,
             dtype=dtype,
             device=str(parameters[0].device) if parameters else "unknown",
-            weight_bytes=sum(p.numel() * p.element_size() for p in parameters) or None,
+            weight_bytes=sum(one["bytes"] * one["count"] for one in tensors) or None,
             quantization=None if quantization is None else str(quantization),
-            engine_version=getattr(sys.modules.get("transformers"), "__version__", None),
+            engine="transformers" if self._config else "torch",
+            engine_version=getattr(sys.modules.get("transformers" if self._config else "torch"), "__version__", None),
             threads=int(torch.get_num_threads()),
+            facts=self.facts,
+            tensors=tensors,
         )
+
+
+def facts(model: Any) -> Dict[str, Any]:
+    """What is neither in config.json nor in the weights; None where it does not apply."""
+    placed: Dict[str, int] = {}
+    for device in (getattr(model, "hf_device_map", None) or {}).values():
+        placed[str(device)] = placed.get(str(device), 0) + 1
+    layers = [part for part in model.modules() if hasattr(part, "lora_A") and hasattr(part, "merged")]
+    ranks = sorted({int(rank) for part in layers for rank in getattr(part, "r", {}).values()})
+    adapters = {"kind": "LoRA", "layers": len(layers), "ranks": ranks, "merged": sum(1 for part in layers if part.merged)}
+    return {
+        "class": type(model).__name__,
+        "attention": getattr(getattr(model, "config", None), "_attn_implementation", None),
+        "device_map": placed or None,
+        "adapters": adapters if layers else None,
+    }
+
+
+def weights(model: Any) -> List[Dict[str, Any]]:
+    """Weights of two dimensions and more, alike ones of numbered layers once with their count. `type`: of a tensor that is not
+    plain (torchao); `module`: the class, which shows quantised layers that hold no plain weight."""
+    groups: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
+    counted = set()
+    for path, module in model.named_modules():
+        own = [(name, one) for name, one in module._parameters.items() if one is not None]
+        sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
+        found: List[Tuple[str, Any, List[int], int]] = []
+        if all(type(size) is int for size in sizes):
+            held = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
+            fresh = [one for one in held if id(one) not in counted]
+            packed = 0 if held else sizes[0] * sizes[1]  # one byte a weight, in an object of C++
+            weight = getattr(module, "weight", None)
+            found.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
+            counted.update(map(id, held))
+        else:
+            for name, one in own:
+                if one.dim() > 1:
+                    size = 0 if id(one) in counted else _bytes(one)
+                    found.append((("%s.%s" % (path, name)).lstrip("."), one, list(one.shape), size))
+                    counted.add(id(one))
+        for where, tensor, shape, size in found:
+            pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", where)
+            plain = tensor is None or type(tensor).__name__ in ("Parameter", "Tensor")
+            line = {
+                "path": pattern,
+                "module": type(module).__name__,
+                "type": None if plain else type(tensor).__name__,
+                "shape": shape,
+                "dtype": "qint8" if tensor is None else str(tensor.dtype).replace("torch.", ""),
+                "bytes": size,
+            }
+            key = (pattern, line["module"], line["type"], tuple(shape), line["dtype"], size)
+            group = groups.setdefault(key, dict(line, count=0))
+            group["count"] += 1
+    return list(groups.values())
+
+
+def _bytes(tensor: Any) -> int:
+    """Of subclasses the tensors that they hold."""
+    flatten = getattr(tensor, "__tensor_flatten__", None)
+    if flatten is None:
+        return int(tensor.numel() * tensor.element_size())
+    return sum(_bytes(getattr(tensor, name)) for name in flatten()[0])

@@ -60,7 +60,7 @@ export function define(command: Command): void {
     )
     .option('--ncu-session <selector>', 'session to take hot kernels from')
     .addOption(new Option('--ncu-arg <arg>', 'argument for ncu').argParser(several).default([], 'none'))
-    .option('--no-hooks', 'do not mark the steps of transformers programs (also: INFERSCOPE_HOOKS=off)')
+    .option('--no-hooks', 'do not mark the steps of PyTorch programs (also: INFERSCOPE_HOOKS=off)')
     .option('--no-torch-shapes', 'torch: do not record operator shapes')
     .option('--torch-memory', 'torch: record allocations per operator')
     .option('--torch-stack', 'torch: record Python call stacks (slow)')

@@ -1,4 +1,3 @@
-import { monotonicClock } from '../model/clock.js';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
@@ -57,7 +56,7 @@ export const recordImporter = {
     context: ImportContext,
   ): Promise<RecordOutcome> {
     const outcome: RecordOutcome = {
-      clock: monotonicClock,
+      clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
       issues: [],
       model: null,
       callsByPid: new Map(),
@@ -71,6 +70,7 @@ export const recordImporter = {
       originNs: context.zero.monotonic_ns,
       left: { cutOff: 0, newer: 0, unknown: 0 },
       hooks: { steps: 0, usual: new Set(), firsts: [] },
+      prompts: { padding: 0, positions: 0 },
     };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
@@ -80,6 +80,12 @@ export const recordImporter = {
       pending = line;
     }
     if (pending !== null) take(pending, true);
+    const { padding, positions } = state.prompts;
+    if (outcome.model?.facts && positions > 0)
+      outcome.model = {
+        ...outcome.model,
+        facts: { ...outcome.model.facts, padding_share: padding / positions },
+      };
     for (const row of state.hooks.firsts)
       sink.append('stages', { ...row, warmup: state.hooks.usual.has(row.kind as StageKind) });
     if (state.hooks.steps > 0) outcome.issues.push(stagesOfHooks(state.hooks.steps));
@@ -130,6 +136,8 @@ interface LeftOut {
 }
 
 interface State {
+  /** Prompts with an attention mask on the host. */
+  prompts: { padding: number; positions: number };
   hooks: {
     steps: number;
     /** Kinds of which there is a step that is no first call. */
@@ -262,8 +270,14 @@ function put(
         new_tokens: line.new_tokens,
         context_tokens_sum: line.context_tokens_sum,
         warmup: line.warmup,
+        padding_tokens: line.padding_tokens,
+        device_start_ns: line.device_start_ns === null ? null : at(line.device_start_ns),
         device_dur_ns: line.device_dur_ns,
       };
+      if (line.padding_tokens !== null && line.new_tokens !== null) {
+        state.prompts.padding += line.padding_tokens;
+        state.prompts.positions += line.new_tokens;
+      }
       const { hooks } = state;
       if (line.marked_by === 'hooks' && line.kind !== 'load') hooks.steps++;
       if (line.first_of_shape) hooks.firsts.push(row);
@@ -332,7 +346,7 @@ function put(
 export const hooksIssue = 'stages_from_hooks';
 
 function stagesOfHooks(steps: number): Issue {
-  const text = `${steps} steps are not marked by the program: hooks in transformers saw them. First calls of a kind that others follow are warm-up. run --no-hooks leaves them out.`;
+  const text = `${steps} steps are not marked by the program: the hooks of run saw them. First calls of a kind that others follow are warm-up. run --no-hooks leaves them out.`;
   return { code: hooksIssue, severity: 'info', text, count: steps };
 }
 

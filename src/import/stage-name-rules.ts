@@ -18,7 +18,7 @@ export interface StageNameRule {
 export const stageNameRules: readonly StageNameRule[] = [
   {
     pattern:
-      /inferscope:(?<kind>prefill|decode|mixed|sampling|load|warmup|other)(?::(?<iteration>-?\d+))?(?::(?<step_index>\d+))?(?::(?<hook>hook|first))?/,
+      /inferscope:(?<kind>prefill|decode|mixed|sampling|load|warmup|other)(?::(?<iteration>-?\d+))?(?::(?<step_index>\d+))?(?::(?<hook>hook|first|graph))?(?::b(?<batch_size>\d+))?(?::t(?<new_tokens>\d+))?(?::c(?<context_tokens_sum>\d+))?/,
     kind: 'other',
     source: 'inferscope',
     sample: 'inferscope:decode:0:17',

@@ -82,3 +82,21 @@ test('first calls that hooks saw are warm-up where others of their kind are in t
   expect(texts.map((_, code) => read(code).warmup)).toEqual([false, true, false, false]);
   expect(read(2)).toMatchObject({ kind: 'decode', iteration: 0, step_index: 1 });
 });
+
+test('a hook names the sizes; calls before the first replay of a graph of their size are warm-up', () => {
+  const texts = [
+    'decode:0:0:first:b4:t4:c400',
+    'decode:0:1:hook:b4:t4:c404',
+    'decode:1:0:hook:b2:t2:c8',
+    'decode:1:1:graph:b4:t4:c408',
+    'decode:1:2:graph:b4:t4',
+    'decode:2:0:hook:b4:t4:c412',
+  ];
+  const read = readStageNames(
+    texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
+    [],
+  );
+  expect(texts.map((_, code) => read(code).warmup)).toEqual([true, true, false, false, false, false]);
+  expect(read(3)).toMatchObject({ batch_size: 4, new_tokens: 4, context_tokens_sum: 408 });
+  expect(read(4)).toMatchObject({ batch_size: 4, context_tokens_sum: null });
+});

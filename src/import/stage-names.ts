@@ -10,10 +10,8 @@ export interface StageName {
   new_tokens: number | null;
   context_tokens_sum: number | null;
   warmup: boolean;
-  /** Of the hooks of `inferscope run`: whether it is a first call of its sizes; null: somebody else's mark. */
-  hook: 'first' | 'hook' | null;
-  /** Of a step inferred from the sequence of kernels (0 to 1); null: a marked range. */
-  confidence: number | null;
+  /** Of the hooks of `inferscope run`: a first call of its sizes, the replay of a CUDA graph, any other; null: somebody else's mark. */
+  hook: 'first' | 'hook' | 'graph' | null;
 }
 
 export type StageNameReader = (name: string) => StageName;
@@ -46,12 +44,34 @@ export function readStageNames(
 ): (code: number) => StageName {
   const read = stageNameReader(own);
   const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
-  const usual = new Set([...labels.values()].flatMap(({ kind, hook }) => (hook === 'hook' ? [kind] : [])));
-  for (const label of labels.values())
-    if (label.hook === 'first' && usual.has(label.kind)) label.warmup = true;
+  const hooked = [...labels.values()].filter(({ hook }) => hook !== null);
+  const usual = new Set(hooked.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
+  const replayed = firstReplays(hooked);
+  for (const label of hooked) {
+    const replay = replayed.get(sizesKey(label));
+    const before = replay !== undefined && isBefore(label, replay);
+    if (before || (label.hook === 'first' && usual.has(label.kind))) label.warmup = true;
+  }
   const unnamed = read('');
   return (code) => labels.get(code) ?? unnamed;
 }
+
+const sizesKey = ({ kind, batch_size, new_tokens }: StageName): string =>
+  [kind, batch_size, new_tokens].join(' ');
+
+/** Of each size the first replay of a CUDA graph: calls of these sizes before it were to warm up its capture. */
+function firstReplays(hooked: readonly StageName[]): Map<string, StageName> {
+  const first = new Map<string, StageName>();
+  for (const label of hooked.filter(({ hook }) => hook === 'graph')) {
+    const known = first.get(sizesKey(label));
+    if (known === undefined || isBefore(label, known)) first.set(sizesKey(label), label);
+  }
+  return first;
+}
+
+const isBefore = (one: StageName, other: StageName): boolean =>
+  one.iteration! < other.iteration! ||
+  (one.iteration === other.iteration && one.step_index! < other.step_index!);
 
 function fields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
   const number = (key: string) => (groups[key] === undefined ? null : Number(groups[key]));
@@ -66,8 +86,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
     context_tokens_sum: number('context_tokens_sum'),
     // Our own workloads number the repeats before the measured ones −1, −2, …
     warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
-    hook: (groups['hook'] as 'first' | 'hook' | undefined) ?? null,
-    confidence: null,
+    hook: (groups['hook'] as 'first' | 'hook' | 'graph' | undefined) ?? null,
   };
   const context = number('context_requests');
   const generation = number('generation_requests');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { pointOutcomes } from './bench.js';
 import { caseOutcomes } from './kernels.js';
+import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 
 /**
  * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
@@ -15,16 +16,7 @@ const common = {
   t_ns: z.number(),
 };
 
-export const stageKinds = [
-  'prefill',
-  'decode',
-  'mixed',
-  'training',
-  'sampling',
-  'load',
-  'warmup',
-  'other',
-] as const;
+export const stageKinds = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup', 'other'] as const;
 export type StageKind = (typeof stageKinds)[number];
 
 export const modelLineSchema = z.object({
@@ -40,6 +32,11 @@ export const modelLineSchema = z.object({
   engine: z.object({ name: z.string(), version: z.string().nullable() }),
   device: z.string(),
   threads: z.number().int().nullable().default(null),
+  facts: modelFactsSchema.optional(),
+  tensors: z
+    .array(modelTensorSchema)
+    .optional()
+    .describe('Weights of two dimensions and more; alike ones of numbered layers once.'),
 });
 
 /** (monotonic, realtime) pair; one at the start and one at the end of each recorder. */
@@ -65,6 +62,19 @@ export const stageLineSchema = z.object({
     .boolean()
     .default(false)
     .describe('Hooks: a first call of its model, kind and sizes, which may compile, plan and allocate.'),
+  padding_tokens: z
+    .number()
+    .int()
+    .nullable()
+    .default(null)
+    .describe('Positions of a prompt batch that are padding, by an attention mask on the host.'),
+  device_start_ns: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'When the device began it, by events, on a scale that starts with the first step of the process; null where nothing measures it.',
+    ),
   device_dur_ns: z
     .number()
     .nullable()

@@ -9,8 +9,11 @@ import sys
 import tempfile
 
 import torch
+from torch import nn
 from transformers import (
     AutoModelForCausalLM,
+    BertConfig,
+    BertModel,
     LlamaConfig,
     LlamaForCausalLM,
     MixtralConfig,
@@ -18,6 +21,8 @@ from transformers import (
     StaticCache,
     T5Config,
     T5ForConditionalGeneration,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
 )
 
 SIZES = dict(vocab_size=128, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
@@ -133,6 +138,161 @@ def own_record():
     model = llama()
     with inferscope_record.mark("prefill", 0, 0, 1, 4, 4):
         show(model(prompt(1, 4)).logits.double())
+
+
+class Block(nn.Module):
+    """Attention over a cache that the module keeps, and a gated MLP."""
+
+    def __init__(self, width, most):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.gate, self.up = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False)
+        self.down = nn.Linear(2 * width, width, bias=False)
+        self.register_buffer("cache", torch.zeros(2, 2, most, width), persistent=False)
+
+    def forward(self, x, start):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        length = x.shape[1]
+        self.cache[0, : x.shape[0], start : start + length] = k
+        self.cache[1, : x.shape[0], start : start + length] = v
+        keys, values = self.cache[:, : x.shape[0], : start + length]
+        mixed = nn.functional.scaled_dot_product_attention(q, keys, values, is_causal=start == 0)
+        x = x + self.out(mixed)
+        return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, vocabulary=128, width=32, layers=2):
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(Block(width, 32) for _ in range(layers))
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, ids, start=0):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = layer(x, start)
+        return self.head(x)
+
+
+@torch.inference_mode()
+def own_module():
+    model = Decoder()
+    for _ in range(2):
+        token = model(prompt(2, 6), 0)[:, -1:].argmax(-1)
+        for step in range(3):
+            token = model(token, 6 + step)[:, -1:].argmax(-1)
+        show(token)
+
+
+@torch.inference_mode()
+def own_module_without_cache():
+    model, ids = Decoder(), prompt(1, 4)
+    for _ in range(3):
+        ids = torch.cat([ids, model(ids)[:, -1:].argmax(-1)], 1)
+    show(ids)
+
+
+@torch.inference_mode()
+def two_modules():
+    """The second is found by its embedding, which nothing around it takes for a step."""
+    for width in (32, 64):
+        kind = type("Decoder%d" % width, (Decoder,), {})
+        model = kind(width=width)
+        for _ in range(3):
+            show(model(prompt(1, 5)).double().sum())
+
+
+@torch.no_grad()
+def encoder_of_torch():
+    """The program calls the embedding itself."""
+    embed = nn.Embedding(128, 32)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    encoder, head = nn.TransformerEncoder(layer, 2).eval(), nn.Linear(32, 3)
+    for _ in range(3):
+        show(head(encoder(embed(prompt(2, 6)))[:, 0]).double())
+
+
+@torch.no_grad()
+def layers_one_by_one():
+    embed, layers = nn.Embedding(128, 32), [Block(32, 16) for _ in range(3)]
+    for _ in range(3):
+        x = embed(prompt(1, 6))
+        for layer in layers:
+            x = layer(x, 0)
+        show(x.double().sum())
+
+
+@torch.inference_mode()
+def compiled_function():
+    model = Decoder()
+
+    def decode(model, token):
+        return model(token, 4)[:, -1:].argmax(-1)
+
+    decode_compiled = torch.compile(decode, backend="eager", fullgraph=True)
+    token = model(prompt(1, 4), 0)[:, -1:].argmax(-1)
+    for _ in range(4):
+        token = decode_compiled(model, token)
+        show(token)
+
+
+@torch.inference_mode()
+def compiled_closure():
+    model = Decoder()
+
+    @torch.compile(backend="eager")
+    def decode(token, start):
+        return model(token, start)[:, -1:].argmax(-1)
+
+    token = model(prompt(1, 4), 0)[:, -1:].argmax(-1)
+    for step in range(4):
+        token = decode(token, 4)
+        show(token)
+
+
+def bert():
+    config = BertConfig(vocab_size=128, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4)
+    model = BertModel(config).eval()
+    mask = torch.ones(2, 7, dtype=torch.long)
+    mask[1, 4:] = 0
+    with torch.no_grad():
+        for length in (7, 8):
+            show(model(input_ids=prompt(2, length), attention_mask=mask if length == 7 else None).pooler_output.double())
+
+
+def whisper():
+    config = WhisperConfig(
+        vocab_size=128, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=64, decoder_ffn_dim=64, num_mel_bins=8, max_source_positions=20, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None,
+    )
+    model = WhisperForConditionalGeneration(config).eval()
+    model.generation_config.suppress_tokens = model.generation_config.begin_suppress_tokens = None
+    show(model.generate(torch.arange(2 * 8 * 40).reshape(2, 8, 40) / 640, max_new_tokens=4, min_new_tokens=4, do_sample=False))
+
+
+def lora():
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(3)
+    model = get_peft_model(llama(), LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)).eval()
+    show(model.generate(input_ids=prompt(2, 7), **GREEDY))
+    with torch.no_grad():
+        show(model(input_ids=prompt(1, 4)).logits.double())
+
+
+def dynamic_int8():
+    model = torch.ao.quantization.quantize_dynamic(llama(), {nn.Linear}, dtype=torch.qint8)
+    show(model.generate(prompt(1, 5), **GREEDY))
+
+
+def torchao_int8():
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    model = llama().to(torch.bfloat16)
+    quantize_(model, Int8WeightOnlyConfig())
+    show(model.generate(prompt(1, 5), **GREEDY))
 
 
 def fault():

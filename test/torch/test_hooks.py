@@ -1,4 +1,4 @@
-"""Hooks in programs on transformers that mark nothing: their stages, and that the programs do not notice."""
+"""Hooks in programs on PyTorch that mark nothing: their stages, and that the programs do not notice."""
 
 import json
 import os
@@ -14,7 +14,8 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 
 PROGRAMS = (
     "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
-    "training", "raises", "own_record", "fault",
+    "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
+    "layers_one_by_one", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -78,12 +79,15 @@ class HooksTest(unittest.TestCase):
     def test_dense(self):
         calls = generation(0, 2, 7) + generation(1, 2, 7) + generation(2, 1, 3)
         lines = self.same("dense", calls + [("prefill", 3, 0, 1, 4, 4)])
-        first = [line["first_of_shape"] for line in lines if line["type"] == "stage"]
+        first = [line["first_of_shape"] for line in lines if line["type"] == "stage" and line["kind"] != "load"]
         self.assertEqual(first, [True, True] + [False] * 8 + [True, True] + [False] * 3 + [True])
         self.assertEqual([line["type"] for line in lines if line["type"] != "stage"], ["clock", "model", "clock", "clock"])
         model = next(line for line in lines if line["type"] == "model")
         self.assertEqual((model["config"]["hidden_size"], model["dtype"], model["quantization"]), (32, "float32", None))
+        self.assertEqual((model["facts"]["attention"], model["facts"]["cache"]), ("sdpa", "DynamicCache"))
         stages = [line for line in lines if line["type"] == "stage"]
+        self.assertEqual([line["kind"] for line in stages].count("load"), 1)
+        self.assertEqual([line["padding_tokens"] for line in stages if line["kind"] == "prefill"], [0, 0, 0, None])
         self.assertTrue(all(a["end_ns"] <= b["t_ns"] for a, b in zip(stages, stages[1:])))
 
     def test_mixture_of_experts(self):
@@ -133,6 +137,65 @@ class HooksTest(unittest.TestCase):
         lines = self.same("load", generation(0, 1, 3))
         self.assertEqual(next(line for line in lines if line["type"] == "model")["dtype"], "bfloat16")
         self.assertEqual([line["kind"] for line in lines if line["type"] == "stage"][0], "load")
+
+    def model(self, what):
+        return next(line for line in self.of(what)[1] if line["type"] == "model")
+
+    def test_module_of_the_program(self):
+        self.same("own_module", generation(0, 2, 6, 3) + generation(1, 2, 6, 3))
+        model = self.model("own_module")
+        self.assertEqual((model["name"], model["config"], model["engine"]["name"]), ("Decoder", {}, "torch"))
+        shapes = {line["path"]: (line["shape"], line["count"]) for line in model["tensors"]}
+        self.assertEqual(shapes["embed.weight"], ([128, 32], 1))
+        self.assertEqual((shapes["layers.*.qkv"], shapes["layers.*.down"]), (([96, 32], 2), ([32, 64], 2)))
+        self.assertEqual(model["weight_bytes"], 4 * (2 * 128 * 32 + 2 * (4 * 32 * 32 + 3 * 64 * 32)))
+
+    def test_module_without_a_cache(self):
+        self.same("own_module_without_cache", [("prefill", 0, 0, 1, 4, 4)] + [("decode", 0, n, 1, 5 + n, 5 + n) for n in range(2)])
+
+    def test_a_second_module_is_found(self):
+        # All of the first; of the second, those after the call that showed it.
+        self.same("two_modules", [("prefill", n, 0, 1, 5, 5) for n in range(5)])
+
+    def test_parts_that_the_program_calls(self):
+        # The first time shows which of them is the model.
+        self.same("encoder_of_torch", [("prefill", n, 0, 2, 12, 12) for n in range(2)])
+        self.assertEqual(self.model("encoder_of_torch")["name"], "TransformerEncoder")
+
+    def test_layers_that_the_program_calls_are_no_steps(self):
+        self.same("layers_one_by_one", [])
+
+    def test_compiled_functions(self):
+        self.same("compiled_function", generation(0, 1, 4))
+        decodes = [("decode", 0, n, 1, 1, 5) for n in range(4)]
+        lines = self.same("compiled_closure", [("prefill", 0, 0, 1, 4, 4)] + decodes)
+        first = [line["first_of_shape"] for line in lines if line.get("kind") == "decode"]
+        self.assertEqual(first, [True, True, True, False])
+
+    def test_encoder(self):
+        lines = self.same("bert", [("prefill", 0, 0, 2, 14, 14), ("prefill", 1, 0, 2, 16, 16)])
+        self.assertEqual([line["padding_tokens"] for line in lines if line.get("kind") == "prefill"], [3, None])
+
+    def test_features_of_an_encoder(self):
+        (done, lines), (without, _) = self.of("whisper"), self.of("whisper", "off")
+        self.assertEqual((done["stdout"], done["code"]), (without["stdout"], 0), done["stderr"])
+        # 40 frames are 20 positions of the encoder.
+        expected = [("prefill", 0, 0, 2, 40, 40)] + [("decode", 0, n, 2, 2, 2 * (n + 1)) for n in range(4)]
+        self.assertEqual(steps(lines), expected)
+
+    def test_adapters(self):
+        self.same("lora", generation(0, 2, 7) + [("prefill", 1, 0, 1, 4, 4)])
+        self.assertEqual(self.model("lora")["facts"]["adapters"], {"kind": "LoRA", "layers": 4, "ranks": [4], "merged": 0})
+
+    def test_quantised(self):
+        for what, module, kind in (("dynamic_int8", "Linear", None), ("torchao_int8", "Linear", "Int8Tensor")):
+            (done, lines), (without, _) = self.of(what), self.of(what, "off")
+            self.assertEqual((done["stdout"], done["code"]), (without["stdout"], 0), done["stderr"])
+            self.assertEqual(steps(lines), generation(0, 1, 5))
+            query = next(line for line in self.model(what)["tensors"] if line["path"].endswith("q_proj"))
+            self.assertEqual((query["module"], query["type"], query["shape"]), (module, kind, [32, 32]))
+            # One byte a weight, and scales.
+            self.assertTrue(1024 <= query["bytes"] < 1400, query)
 
     def test_training_has_no_stages(self):
         self.same("training", [])

@@ -7,11 +7,9 @@ import { readStageNames } from '../../stage-names.js';
 import { isLaunch, nothingImpossible } from '../impossible.js';
 import { attributionIssues } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
-import { stageLabels } from '../infer-ranges.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
 import { correlate } from './correlate.js';
 import { sweepHeldHost } from './held-host.js';
-import { inferHeld, withInferred } from './held-inference.js';
 import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
 import type { HeldTrace } from './held-trace.js';
@@ -51,13 +49,10 @@ export async function attributeHeld(
   const waits = [...new Set(calls.shapes['name'])].filter(
     (code) => !Number.isNaN(code) && isSynchronizing(names[code]!),
   );
-  const marked = readStageNames(marks, context.stageNames);
-  const inference = await inferHeld(trace, names, marked, related.kernels);
-  const { ranges, labels: inferred } = withInferred(trace.ranges, inference.ranges, names);
   const { host, counts, stages, places } = sweepHeldHost(
-    ranges,
+    trace.ranges,
     calls,
-    stageLabels(marked, inference.training, inferred),
+    readStageNames(marks, context.stageNames),
     new Set(waits),
   );
   proceed(0.25);
@@ -96,7 +91,6 @@ export async function attributeHeld(
     device,
     stages: stages.rows,
     launches: kernels.events.rows > 0 ? null : launchCalls(calls, names),
-    inference,
   });
 }
 

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/** What a program shows of a model that is neither in its config nor in its weights. */
+export const modelFactsSchema = z.object({
+  class: z.string().nullable().default(null),
+  attention: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Attention implementation: sdpa, eager, flash_attention_2, …'),
+  cache: z.string().nullable().default(null).describe('Class of the KV cache.'),
+  device_map: z
+    .record(z.string(), z.number().int())
+    .nullable()
+    .default(null)
+    .describe('Modules by device, where they are on several or were placed by a map.'),
+  adapters: z
+    .object({
+      kind: z.string(),
+      layers: z.number().int(),
+      ranks: z.array(z.number().int()),
+      merged: z.number().int().describe('Layers with their adapter merged into the weight.'),
+    })
+    .nullable()
+    .default(null),
+  padding_share: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe('Of the prompt positions; computed at import from the stage lines.'),
+});
+
+export const modelTensorSchema = z.object({
+  path: z.string().describe('Of the module (of the parameter, where it is no linear layer); numbers are *.'),
+  module: z.string().describe('Its class.'),
+  type: z.string().nullable().describe('Class of a tensor that is not plain (quantised).'),
+  shape: z.array(z.number().int()).describe('Of linear layers: outputs, inputs.'),
+  dtype: z.string(),
+  bytes: z.number().describe('Of one; 0 where it is shared with another.'),
+  count: z.number().int(),
+});
+
+export type ModelTensor = z.infer<typeof modelTensorSchema>;
