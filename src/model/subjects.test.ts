@@ -33,6 +33,13 @@ test.each([
     null,
   ],
   [
+    'run without profiler, steps recorded',
+    content('run', ['stdout'], 'stages', 'telemetry'),
+    'steps telemetry',
+    'steps',
+  ],
+  ['run, nsys next to recorded steps', content('run', [], 'kernels', 'stages'), 'timeline', 'timeline'],
+  [
     'bench latency',
     content('bench', ['bench-plan', 'roofline-gpu'], 'iterations', 'telemetry'),
     'bench roofline telemetry',

@@ -10,6 +10,7 @@ export const subjects = [
   'load',
   'kernels',
   'timeline',
+  'steps',
   'counters',
   'gemms',
   'collectives',
@@ -38,6 +39,11 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   load: (content) => hasArtifact(content, 'load-plan'),
   kernels: (content) => hasArtifact(content, 'kernel-plan'),
   timeline: (content) => hasRows(content, 'kernels', 'ops'),
+  // Of a program that ran without a profiler; next to a timeline they are its clean times.
+  steps: (content) =>
+    ['run', 'import'].includes(content.kind) &&
+    hasRows(content, 'stages') &&
+    !hasRows(content, 'kernels', 'ops', 'counters', 'gemms'),
   counters: (content) => hasRows(content, 'counters'),
   gemms: (content) => hasRows(content, 'gemms'),
   collectives: (content) => hasRows(content, 'collectives'),

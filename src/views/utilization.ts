@@ -39,6 +39,12 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
   };
 }
 
+/** The same as the summary of a program that ran without a profiler. */
+export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>): Block[] => [
+  { t: 'issues', issues },
+  ...stageBlocks(data),
+];
+
 /** MFU and MBU of a timeline's stages; null where it has none. */
 export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
   if (!utilization) return null;

@@ -9,6 +9,7 @@ export const subjectWords: Readonly<Record<Subject, { label: string; command: st
   load: { label: 'a load test', command: 'inferscope bench serve' },
   kernels: { label: 'measured kernels', command: 'inferscope kernels' },
   timeline: { label: 'a timeline', command: 'inferscope run --evaluator nsys' },
+  steps: { label: 'steps of a program', command: 'inferscope run' },
   counters: { label: 'hardware counters', command: 'inferscope run --evaluator ncu' },
   gemms: { label: 'BLAS calls', command: 'inferscope run --gemm-log' },
   collectives: { label: 'recorded collectives', command: 'inferscope import' },

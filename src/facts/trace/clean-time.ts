@@ -16,12 +16,8 @@ export async function cleanTimeOf(
   batchSize: number | null = null,
 ): Promise<Figure> {
   const { timing } = scope.source;
-  if (group.clock === 'device' && timing) {
-    return missing(
-      'runs_ahead',
-      'the program runs ahead of the device, so host times of the clean execution are not meaningful',
-    );
-  }
+  const isStep = ['prefill', 'decode', 'mixed'].includes(group.kind);
+  if (group.clock === 'device' && timing && !isStep) return runsAhead;
   switch (group.kind) {
     case 'request':
       return timing
@@ -40,14 +36,20 @@ export async function cleanTimeOf(
         'loading and warm-up differ between runs: the second run has files and compiled code in caches',
       );
     default:
-      return timing ? cleanSteps(scope, timing.execution_id, group.kind, batchSize) : noClean;
+      return timing ? cleanSteps(scope, timing.execution_id, group, batchSize) : noClean;
   }
 }
 
+const runsAhead = missing(
+  'runs_ahead',
+  'the program runs ahead of the device, so host times of the clean execution are not meaningful',
+);
+
+/** By events of the device where the clean execution recorded them; else by the host, where that waits for the device. */
 async function cleanSteps(
   { database, source }: TraceScope,
   executionId: string,
-  kind: WaterfallKind,
+  { kind, clock }: { kind: WaterfallKind; clock: PhaseClock['clock'] },
   batchSize: number | null,
 ): Promise<Figure> {
   const steps = await recordedSteps(database, executionId, {
@@ -58,8 +60,11 @@ async function cleanSteps(
     (step) => step.kind === kind && (batchSize === null || step.batch_size === batchSize),
   );
   if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
+  const byDevice = rows.every(({ by_device }) => by_device);
+  if (clock === 'device' && !byDevice) return runsAhead;
   const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
-  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${executionId}`);
+  const what = byDevice ? 'device events around the stages' : 'stages';
+  return meanOverLaunches(repeats, 'ms', `${what} of the clean execution ${executionId}`);
 }
 
 const noClean = missing('no_clean_execution', 'the session has no execution without a profiler');

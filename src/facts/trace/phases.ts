@@ -38,7 +38,6 @@ export const phaseOrder: readonly PhaseKind[] = [
   'prefill',
   'decode',
   'mixed',
-  'training',
   'sampling',
   'other',
   'outside',

@@ -29,12 +29,16 @@ export interface RecordedStep extends Step {
   launch: number | null;
   /** Between device events around the step; null where the engine sets none. */
   device_ms: number | null;
+  /** Whether `wall_ns` is by the device: from the event at its start to the one at the start of the next. */
+  by_device: boolean;
 }
+
+const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
 
 const stepKinds: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
 
 /**
- * Timed steps of an execution in order, by host ranges: a decode or mixed step runs from its start to the start of the next one
+ * Timed steps of an execution in order, by events of the device where the program's hooks recorded them, else by host ranges: a decode or mixed step runs from its start to the start of the next one
  * of its thread and iteration, the last one to its own end, or with `toIterationEnd` to the end of the iteration, where
  * the table `iterations` has it (docs/concepts/stages-and-clocks.md, W). Stages of other `kinds` end with themselves.
  */
@@ -51,15 +55,16 @@ export async function recordedSteps(
   return database.query<RecordedStep>(
     `WITH own AS (
        SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
-              lead(iteration) OVER thread AS next_iteration
+              lead(iteration) OVER thread AS next_iteration, lead(device_start_ns) OVER thread AS next_device_ns,
+              device_start_ns IS NOT NULL AND device_dur_ns IS NOT NULL AS by_device
        FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
-     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms,
-            CASE WHEN s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
-                   AND next_iteration IS NOT DISTINCT FROM s.iteration THEN next_ns
-                 WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns)
-                 ELSE s.end_ns END - s.start_ns AS wall_ns
+     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms, by_device,
+            CASE WHEN by_device THEN CASE WHEN ${followed} THEN coalesce(next_device_ns - s.device_start_ns, s.device_dur_ns) ELSE s.device_dur_ns END
+                 WHEN ${followed} THEN next_ns - s.start_ns
+                 WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns) - s.start_ns
+                 ELSE s.end_ns - s.start_ns END AS wall_ns
      FROM own s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
      LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, any_value(launch) AS launch, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = $1 GROUP BY ALL) i ON i.pid = s.pid AND i.iteration = s.iteration

@@ -64,11 +64,34 @@ interface Found {
   executed: Map<number, Executed> | null;
 }
 
+/** Steps that executions without a profiler timed, by kind and batch size, with what they are measured by. */
+export async function recordedStages(
+  session: Session,
+  database: SessionDatabase,
+): Promise<
+  { groups: { executionId: string; steps: SizedStep[] }[] } & Pick<StageContext, 'roofs' | 'model'>
+> {
+  const { manifest } = session;
+  const found = await ofRecords(database, manifest, runSizes(manifest.workload));
+  const { roofs, model } = await facts(session, database, null);
+  const groups = found.flatMap(({ executionId, timed }) =>
+    stageGroups(timed).map((steps) => ({ executionId, steps })),
+  );
+  return { groups, roofs, model };
+}
+
 /**
  * MFU and MBU of every stage and step of a session that has stages and a model, whatever wrote them.
  * @throws E_USAGE when the session has no prefill and no decode step
  */
 export async function analyzeUtilization(session: Session): Promise<Document<UtilizationResult>> {
+  const found = await utilizationOfSteps(session);
+  if (found === null) throw noStages(session.id);
+  return found;
+}
+
+/** The same; null without such a step. */
+export async function utilizationOfSteps(session: Session): Promise<Document<UtilizationResult> | null> {
   const { manifest } = session;
   const database = await session.connect();
   try {
@@ -82,7 +105,7 @@ export async function analyzeUtilization(session: Session): Promise<Document<Uti
     } else {
       found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload))));
     }
-    if (found.every(({ timed }) => timed.length === 0)) throw noStages(session.id);
+    if (found.every(({ timed }) => timed.length === 0)) return null;
     const { about, roofs, model } = await facts(session, database, scope);
     const stages: UtilizationStage[] = [];
     const steps: UtilizationResult['steps'] = [];
@@ -182,7 +205,7 @@ async function ofTrace(
         toIterationEnd: recordsRepeats(source),
       })
     : [];
-  const clean = recorded.filter(({ kind }) => !ahead.has(kind)).map(sized);
+  const clean = recorded.filter(({ kind, by_device }) => by_device || !ahead.has(kind)).map(sized);
   const cleanKinds = new Set(clean.map(({ kind }) => kind));
   const found: Found[] = [
     {

@@ -7,6 +7,7 @@ import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
 import { type AwaitedRank, timelineScope, withRanks } from './ranks.js';
+import { recordedWaterfalls } from './recorded-waterfalls.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
@@ -26,9 +27,7 @@ export interface SessionWaterfalls {
  * in them, loading and warm-up happen once; where there is nothing else they are judged.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
-  const steps = stages.filter(({ kind }) =>
-    ['decode', 'mixed', 'prefill', 'training', 'outside', 'other'].includes(kind),
-  );
+  const steps = stages.filter(({ kind }) => ['decode', 'mixed', 'prefill', 'outside'].includes(kind));
   if (steps.length > 0) return steps;
   return stages.filter(({ kind }) => kind === 'load' || kind === 'warmup');
 }
@@ -44,7 +43,7 @@ export async function sessionWaterfalls(
 ): Promise<SessionWaterfalls> {
   const { manifest } = session;
   const { workload } = manifest;
-  const source = firstHeld(manifest, 'profile', 'bench', 'load', 'timeline', 'results');
+  const source = firstHeld(manifest, 'profile', 'bench', 'load', 'timeline', 'results', 'steps');
   const none = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
     stages: [],
     without: [{ stage: null, reason }],
@@ -74,6 +73,12 @@ export async function sessionWaterfalls(
     return stages.length > 0
       ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
       : none('the results file does not have both mean end-to-end latency and mean TTFT by our definitions');
+  }
+  if (source === 'steps') {
+    const stages = await recordedWaterfalls(session, database);
+    return stages.length > 0
+      ? { stages, without: [], scope: null }
+      : none('the program recorded no step that counts: all of them were first calls');
   }
   if (source === null) {
     return none('the session has no kernel timeline and no benchmark stages');

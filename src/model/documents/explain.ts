@@ -54,9 +54,9 @@ export const stageWaterfallSchema = z.object({
     .nullable()
     .describe("Of a range of the program's own, numbers in it as #; null for every other kind."),
   source: z
-    .enum(['trace', 'operators', 'profile', 'bench', 'serving'])
+    .enum(['trace', 'operators', 'profile', 'bench', 'serving', 'record'])
     .describe(
-      "trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them.",
+      "trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them. record: steps of a program without a profiler.",
     ),
   execution_id: z.string(),
   point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),

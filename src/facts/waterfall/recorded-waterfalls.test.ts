@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { explainSession } from '../../advice/explain/explain.js';
+import type { RecordLineInput } from '../../model/record.js';
+import { testHome } from '../../session/test-folder.js';
+import { analyzeCaptures } from '../captures.js';
+import { tinyWorkload } from '../test-session.js';
+import { imported } from '../trace/test-import.js';
+
+const keys = { v: 1 as const, execution_id: 'run', rank: 0, pid: 1 };
+const million = 1e6;
+
+/**
+ * The host is done with a step after 0.1 ms and runs ahead; the device takes 2 ms and 0.5 ms until the next one.
+ */
+function step(
+  number: number,
+  more: Partial<Extract<RecordLineInput, { type: 'stage' }>> = {},
+): RecordLineInput {
+  const t_ns = 1e9 + number * 0.2 * million;
+  return {
+    ...keys,
+    type: 'stage',
+    t_ns,
+    kind: 'decode',
+    name: `inferscope:decode:0:${number}`,
+    end_ns: t_ns + 0.1 * million,
+    iteration: 0,
+    step: number,
+    batch_size: 1,
+    new_tokens: 1,
+    context_tokens_sum: 10 + number,
+    warmup: false,
+    marked_by: 'hooks',
+    device_start_ns: 1e9 + number * 2.5 * million,
+    device_dur_ns: 2 * million,
+    ...more,
+  };
+}
+
+function recorded(lines: RecordLineInput[]) {
+  const home = testHome();
+  const path = join(home.root, 'record.jsonl');
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  return imported(home, 'inferscope-record', path, { workload: tinyWorkload({ device: 'cuda' }) });
+}
+
+test('steps of a program without a profiler are its summary and its waterfall, by the device', async () => {
+  const session = await recorded([step(0, { first_of_shape: true }), step(1), step(2), step(3)]);
+  expect(session.manifest.subjects).toContain('steps');
+  const { steps } = await analyzeCaptures(session);
+  const [decode] = steps!.data.stages;
+  // 2.5 ms from start to start, twice; the last one lasts 2 ms.
+  expect(decode!.time_ms).toMatchObject({ value: (2.5 + 2.5 + 2) / 3, n: 3 });
+  const { data } = await explainSession(session);
+  const [stage] = data.stages;
+  expect(stage).toMatchObject({ kind: 'decode', source: 'record', clock: 'device', instances: 3 });
+  expect(stage!.measured_ms.value).toBe(decode!.time_ms.value);
+  expect(stage!.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(7 / 3, 6);
+});
+
+test('without device events the host times the steps; only first calls are no summary', async () => {
+  const onHost = { device_start_ns: null, device_dur_ns: null };
+  const session = await recorded([step(0, onHost), step(1, onHost)]);
+  const { data } = await explainSession(session);
+  expect(data.stages[0]).toMatchObject({ clock: 'host' });
+  // Start to start 0.2 ms, then the call of 0.1 ms.
+  expect(data.stages[0]!.measured_ms.value).toBeCloseTo(0.15, 6);
+  const none = await recorded([step(0, { warmup: true })]);
+  expect((await analyzeCaptures(none)).steps).toBeNull();
+  expect((await explainSession(none)).data.without_waterfall[0]!.reason).toContain('first calls');
+});

@@ -1,0 +1,110 @@
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { percentile } from '../../model/statistics.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { meanOverLaunches } from '../statistics.js';
+import { shapeOf } from '../utilization/groups.js';
+import type { SizedStep } from '../utilization/sizes.js';
+import type { StageContext } from '../utilization/stage-context.js';
+import { recordedStages } from '../utilization/utilization.js';
+import { peaksAt } from './bench-waterfalls.js';
+import { loadStage } from './composed-stages.js';
+import { statedNeed } from './group-needs.js';
+import { meanNecessary, peakLines } from './necessary.js';
+import { describeBar } from './words.js';
+
+const rowsShown = 64;
+
+/**
+ * Waterfalls of steps that a program without a profiler recorded (hooks of `run`): the roofline, and the time above it, which
+ * only a timeline splits. Steps of different batch sizes are apart.
+ */
+export async function recordedWaterfalls(
+  session: Session,
+  database: SessionDatabase,
+): Promise<StageWaterfall[]> {
+  const { groups, ...of } = await recordedStages(session, database);
+  const stages = groups.map(({ executionId, steps }) => waterfallOf(executionId, steps, of));
+  for (const executionId of new Set(groups.map((group) => group.executionId))) {
+    const load = await loadStage(database, executionId, 'record');
+    if (load) stages.push(load);
+  }
+  return stages.map((stage) => ({
+    ...stage,
+    point: stages.filter(({ kind }) => kind === stage.kind).length > 1 ? stage.point : null,
+  }));
+}
+
+function waterfallOf(
+  executionId: string,
+  steps: readonly SizedStep[],
+  { model, roofs }: Pick<StageContext, 'roofs' | 'model'>,
+): StageWaterfall {
+  const first = steps[0]!;
+  const byDevice = steps.every((step) => 'by_device' in step && step.by_device === true);
+  const times = steps.map(({ wall_ns }) => wall_ns / 1e6);
+  const source = byDevice ? 'device events around the steps' : 'stages of the record';
+  const time = meanOverLaunches(
+    steps.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 })),
+    'ms',
+    source,
+  );
+  const measured = time.value ?? 0;
+  const shape = shapeOf(first);
+  const known = 'model' in model && 'phase' in shape ? { model: model.model, shape } : null;
+  const peaks = known && peaksAt(roofs, known.model, known.shape);
+  const necessary =
+    known && peaks
+      ? meanNecessary(steps, known.model, peaks)
+      : 'reason' in model
+        ? model
+        : 'reason' in shape
+          ? shape
+          : meanNecessary([], model.model, peaks!);
+  const rooflineMs = 'reason' in necessary ? 0 : necessary.rooflineMs;
+  const sorted = times.toSorted((a, b) => a - b);
+  const split = (ms: number) => [
+    ...('reason' in necessary ? [] : [{ id: 'roofline', ms: rooflineMs }]),
+    { id: 'unattributed', ms: ms - rooflineMs },
+  ];
+  return {
+    kind: first.kind,
+    name: null,
+    source: 'record',
+    execution_id: executionId,
+    point: first.batch_size === null ? null : `batch ${first.batch_size}`,
+    instances: steps.length,
+    measured_ms: time,
+    median_ms: percentile(sorted, 0.5),
+    p10_ms: percentile(sorted, 0.1),
+    clock: byDevice ? 'device' : 'host',
+    clock_why: byDevice
+      ? 'events of the device, recorded by the hooks without waiting for it'
+      : 'time stamps of the host around the step',
+    clean_ms: time,
+    ...statedNeed(necessary),
+    roofs: 'reason' in necessary || !known || !peaks ? [] : peakLines(known.model, known.shape, peaks),
+    bars: split(measured).map(({ id, ms }) => ({
+      id,
+      ms,
+      share: measured > 0 ? ms / measured : 0,
+      count: null,
+      ...describeBar(id, { peaksMeasured: true, kind: first.kind }),
+      sharpen: id === 'unattributed' ? 'inferscope run --evaluator nsys -- <command>' : null,
+      sql: null,
+      note:
+        id === 'roofline'
+          ? 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage'
+          : 'time above the roofline; its causes are in a timeline',
+      parts: [],
+    })),
+    sum_error_share: 0,
+    rows: steps.slice(0, rowsShown).map(({ stage_id, kind, step_index, wall_ns }) => ({
+      stage_id,
+      label: step_index === null ? kind : `${kind} ${step_index}`,
+      measured_ms: wall_ns / 1e6,
+      bars: split(wall_ns / 1e6),
+    })),
+    ranks: [{ rank: null, device: null, measured_ms: measured }],
+  };
+}
