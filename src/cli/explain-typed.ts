@@ -3,7 +3,6 @@ export const stageKinds = [
   'prefill',
   'decode',
   'mixed',
-  'training',
   'request',
   'sampling',
   'load',

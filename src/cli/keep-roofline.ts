@@ -7,9 +7,10 @@ import type { SessionFiles } from '../session/session-files.js';
 export async function keepRoofline(
   session: SessionFiles,
   { roofline }: CachedRoofline,
+  host: string,
   imported: { executions: Execution[]; captures: Capture[] },
 ): Promise<void> {
-  const keys = { execution_id: 'roofline', capture_id: 'roofline', host: 'localhost' };
+  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
   imported.executions.push({
     execution_id: 'roofline',
     purpose: 'microbenchmark',

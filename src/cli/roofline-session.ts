@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
 import { type Fact } from '../hardware/environment.js';
+import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { keepRecord, sampledCapture } from '../record/keep-record.js';
-import { type Recorded, type Recording, recordSession, type SavedSession } from '../record/record-session.js';
+import { toolVersion } from '../model/version.js';
+import { type OpenRecording, openRecording } from '../record/record-session.js';
+import { monotonicClock } from '../model/clock.js';
 
 export interface RooflineCommandOptions {
   device?: 'cuda' | 'cpu';
@@ -18,25 +20,22 @@ export interface RooflineCommandOptions {
   quiet?: boolean;
 }
 
-/** Records a session of `measure`: every case as a row of `microbenchmarks`, sensor samples, record files and the roofline. */
-export const recordRoofline = (
-  { name, tag }: Pick<RooflineCommandOptions, 'name' | 'tag'>,
-  measure: (recording: Recording) => Promise<{ gpu: MeasuredGpuRoofline; stopped: boolean }>,
-): Promise<SavedSession & { gpu: MeasuredGpuRoofline }> =>
-  recordSession(
-    { label: 'gpus', kind: 'roofline', name: name ?? null, tags: tag, doing: 'save the roofline' },
-    async (recording) => {
-      const { gpu, stopped } = await measure(recording);
-      return { ...(await rooflineRecorded(recording, gpu, stopped)), found: { gpu } };
-    },
-  );
+export const openRooflineSession = ({ name, tag }: RooflineCommandOptions): Promise<OpenRecording> =>
+  openRecording({
+    label: 'gpus',
+    kind: 'roofline',
+    name: name ?? null,
+    tags: tag,
+    doing: 'save the roofline',
+  });
 
-async function rooflineRecorded(
-  recording: Recording,
+/** Saves every case as a row of `microbenchmarks`, sensor samples, record files and the roofline. @returns the session's id */
+export async function keepRooflineSession(
+  recording: OpenRecording,
   { roofline, recording: measured }: MeasuredGpuRoofline,
   stopped: boolean,
-): Promise<Recorded> {
-  const { originNs } = recording;
+): Promise<string> {
+  const { files, originNs } = recording;
   const executions: Execution[] = [];
   const captures: Capture[] = [];
   const issues: Issue[] = [...roofline.issues];
@@ -50,17 +49,32 @@ async function rooflineRecorded(
       start_ns: capture.start_ns - originNs,
       end_ns: capture.end_ns - originNs,
     });
-    captures.push(...capture.sampled.map((id) => sampledCapture(id, execution_id)));
+    const of = (capture_id: string, tool: string, importer: string): Capture => ({
+      capture_id,
+      execution_id,
+      tool: { name: tool, version: toolVersion },
+      importer,
+      clock: monotonicClock,
+    });
+    for (const id of capture.sampled) captures.push(of(id, 'inferscope GPU sampler', 'device-sampler'));
     if (!existsSync(capture.recordPath)) continue;
-    const kept = await keepRecord(recording, execution_id, capture.recordPath);
-    captures.push(kept.capture);
-    issues.push(...kept.record.issues);
+    const capture_id = `${execution_id}-record`;
+    const zero = { realtime_ns: null, monotonic_ns: originNs };
+    const context = { execution_id, capture_id, host: 'localhost', zero };
+    const record = await recordImporter.load(capture.recordPath, files, context);
+    captures.push(of(capture_id, 'inferscope', recordImporter.name));
+    issues.push(...record.issues);
+    await files.addArtifact(capture.recordPath, {
+      kind: 'record',
+      captureId: capture_id,
+      name: `${execution_id}.jsonl`,
+    });
   }
   if (measured) recording.append(measured);
   await recording.keepJson('roofline-gpu', roofline);
   const names = roofline.gpus.map(({ name }) => name);
   const title = `roofline · ${[...new Set(names)].join(', ')}${names.length > 1 ? ` × ${names.length}` : ''} · ${roofline.framework}`;
-  return {
+  const { id } = await recording.finish({
     title,
     status: stopped ? 'interrupted' : 'complete',
     hardware: gpuFacts(roofline.gpus),
@@ -68,7 +82,8 @@ async function rooflineRecorded(
     executions,
     captures,
     issues,
-  };
+  });
+  return id;
 }
 
 /** gpu_name and others for the first GPU; gpu1_name for further GPUs that differ. */

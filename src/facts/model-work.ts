@@ -1,8 +1,10 @@
 import type { Architecture } from '../llm/architecture.js';
 import { knownEngine } from '../llm/memory-request.js';
-import { readArchitecture } from '../llm/read-architecture.js';
+import { configOfWeights } from '../llm/config-of-weights.js';
+import { isKnownFamily, readArchitecture } from '../llm/read-architecture.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
+import { quantizedTensors } from '../model/quantized-tensors.js';
 import { kvDTypeNamed, schemeNamed, storageOf } from '../llm/memory-storage.js';
 import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
@@ -12,18 +14,30 @@ import { bytesPerElement, type DType, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { missing, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
-import { formatSetting } from '../vocabulary/format.js';
+import { formatNumber } from '../vocabulary/format.js';
 
 export interface WorkloadModel {
   architecture: Architecture;
   storage: Storage;
 }
 
+/** The config that the arithmetic of a model is from: its own, or one by the shapes of its weights where that names no known family. */
+export function arithmeticConfig({
+  config,
+  tensors = [],
+}: Pick<NonNullable<Workload['model']>, 'config' | 'tensors'>): {
+  config: Record<string, unknown>;
+  fromShapes: boolean;
+} {
+  const inferred = isKnownFamily(config) ? null : configOfWeights(tensors);
+  return { config: inferred ?? config, fromShapes: inferred !== null };
+}
+
 /** Dimensions of the session's model; missing, with the reason, when the family is not known. */
 export function workloadArchitecture({ model }: Workload): Architecture | MissingFigure {
   if (!model) return missing('no_model', 'the workload does not record its model');
   try {
-    return readArchitecture(model.config);
+    return readArchitecture(arithmeticConfig(model).config);
   } catch (error) {
     if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
     throw error;
@@ -49,9 +63,11 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
  * the scheme that the engine was asked to quantise to, else the dtype that ran. The KV cache as `kv_cache_dtype` has it.
  */
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
-  const { config, quantization } = model!;
+  const { quantization } = model!;
+  const { config } = arithmeticConfig(model!);
   const ran = dtypes.find((one) => one === model!.dtype) ?? declaredDType(config);
   if (ran === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
+  const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
   const cache = engine.options['kv_cache_dtype'];
   const unknown = (what: string) =>
     missing('unknown_storage', `it is not known how this engine stores and computes ${what}`);
@@ -64,7 +80,10 @@ function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
       quantization: declares || quantization === null ? null : schemeNamed(quantization),
       kvCacheDtype: typeof cache === 'string' ? kvDTypeNamed(cache) : null,
     });
-    return declares && quantized !== null ? { ...storage, weights: quantized } : storage;
+    if (declares) return quantized !== null ? { ...storage, weights: quantized } : storage;
+    if (inMemory === null) return storage;
+    const linear = { bytesPerWeight: inMemory.bytesPerWeight, scale: null };
+    return { ...storage, weights: { ...storage.weights, name: inMemory.name, linear } };
   } catch (error) {
     if (error instanceof InferscopeError) return unknown(quantization ?? String(cache));
     throw error;
@@ -94,7 +113,7 @@ export function embeddedStorage(
   return {
     ...float32,
     weights: {
-      name: `${model.dtype} (${formatSetting(bytesPerWeight, 'bytes')} per weight, from the file)`,
+      name: `${model.dtype} (${formatNumber(bytesPerWeight)} bytes per weight, from the file)`,
       linear: format,
       lmHead: format,
       embedding: format,

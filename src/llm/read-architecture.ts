@@ -58,6 +58,12 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
   return { ...architecture, unreadKeys: fields.unread(familyKeys(family)) };
 }
 
+/** Whether the arithmetic of this model_type is known. */
+export function isKnownFamily(config: Record<string, unknown>): boolean {
+  const { model_type } = textConfig(config).text;
+  return typeof model_type === 'string' && Object.hasOwn(families, model_type);
+}
+
 /** Keys that a family knows, though some of its models leave them without effect: widths of layers they do not have. */
 function familyKeys(family: Family): string[] {
   return [

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { figure, mapFigure, missing } from './figure.js';
-import { halfInterval } from './half-interval.js';
+import { figure, halfInterval, mapFigure, missing } from './figure.js';
 
 const rate = (ms: number): number => 1000 / ms;
 

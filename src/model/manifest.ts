@@ -1,6 +1,7 @@
 import { contextSchema, givenParts } from './context.js';
 import { z } from 'zod';
 import { documentSchema } from './document.js';
+import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 import { subjects } from './subjects.js';
 
 /** sha256 and size of a kept file; `path` is relative to the session folder, with forward slashes. */
@@ -65,6 +66,8 @@ export const workloadSchema = z.object({
       weights: z.enum(['random', 'trained', 'unknown']),
       num_parameters: z.number().nullable(),
       weight_bytes: z.number().nullable(),
+      facts: modelFactsSchema.optional().describe('What the program showed of it while it ran.'),
+      tensors: z.array(modelTensorSchema).optional(),
     })
     .nullable(),
   engine: z.object({

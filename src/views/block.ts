@@ -44,11 +44,12 @@ export interface Table {
   reasons?: boolean;
 }
 
-/** `notes`: what stands behind the bar, the most important first; a narrow line leaves out the last ones. */
+/** `wholeNote`: never cut to the line. */
 export interface Bar {
   name: string;
   ms: number;
-  notes?: readonly Text[];
+  note?: Text;
+  wholeNote?: boolean;
 }
 
 /** A chart with the words that name it for those who do not see it. */

@@ -2,7 +2,6 @@ import type { EstimateLayers, EstimateSizes } from '../model/documents/estimate.
 import type { Block, Section, Value } from './block.js';
 import { rangesText } from './ranges.js';
 import { type ColumnOf, tableOf } from './table-of.js';
-import { plural } from '../vocabulary/format.js';
 
 const bytes = (n: number): Value => ({ n, unit: 'B' });
 const number = { numeric: true } as const;
@@ -42,7 +41,8 @@ export function layersSection(layers: EstimateLayers): Section {
         t: 'text',
         text: [
           `${phase}, batch ${batch}, `,
-          `${plural(tokens, 'new token')} per sequence, `,
+          { count: tokens },
+          ` new token${tokens === 1 ? '' : 's'} per sequence, `,
           { count: context },
           ' in the KV cache before',
         ],

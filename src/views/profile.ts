@@ -1,7 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
-import { missing, type Figure } from '../model/figure.js';
-import { halfInterval } from '../model/half-interval.js';
+import { halfInterval, missing, type Figure } from '../model/figure.js';
 import { thinned } from '../model/thinned.js';
 import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';

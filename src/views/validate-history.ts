@@ -3,7 +3,6 @@ import type { ValidationHistory } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Column, Text, View } from './block.js';
 import { signedShare } from './validate.js';
-import { plural } from '../vocabulary/format.js';
 
 /** The components with the most changes of their estimate. */
 const components = ['kv_cache', 'activations'] as const;
@@ -24,7 +23,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
       : 'A trend needs two sessions: run inferscope validate again after a change.';
   return {
     command: 'validate',
-    title: `${plural(sessions.length, 'session')}, oldest first`,
+    title: `${sessions.length} session${sessions.length === 1 ? '' : 's'}, oldest first`,
     document,
     session: { id: null, started_at: sessions.at(-1)?.started_at ?? '' },
     lead: [

@@ -12,8 +12,6 @@ import { cannotBench, cannotOffline } from './cannot.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
 import { needVersion, withOtherWays } from './vllm-version.js';
-import { plural } from '../../vocabulary/format.js';
-import { lengthWords } from '../../vocabulary/workload.js';
 
 const ways = ['offline', ...Object.keys(benchVerbs)] as const;
 
@@ -46,7 +44,7 @@ export const vllmEngine: Engine = {
       maxContext,
       refuses: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
         maxContext !== null && input_len + output_len > maxContext
-          ? `${lengthWords(input_len, output_len)} exceed its context (${plural(maxContext, 'token')})`
+          ? `${input_len} + ${output_len} tokens are more than the ${maxContext} of its context`
           : null,
     };
     if (via === 'offline') {

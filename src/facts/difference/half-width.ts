@@ -1,5 +1,4 @@
-import type { Figure } from '../../model/figure.js';
-import { halfInterval } from '../../model/half-interval.js';
+import { type Figure, halfInterval } from '../../model/figure.js';
 
 /** Half of the 95 % interval over the value; from sd and n where the figure has no interval; null without either. */
 export function halfWidth(figure: Figure): number | null {

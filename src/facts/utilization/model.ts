@@ -5,7 +5,7 @@ import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { gemmOperators, operatorType } from '../gemms/shape.js';
-import { workloadModel, type WorkloadModel } from '../model-work.js';
+import { arithmeticConfig, workloadModel, type WorkloadModel } from '../model-work.js';
 
 export interface SessionModel {
   name: string;
@@ -39,7 +39,8 @@ export async function sessionModel(
   // Exports of the embedded engine have dtypes of their own, which say how their file stores weights.
   const embedded = knownEngine(workload.engine.name) === 'onnx' && given.size === 0;
   const model = workloadModel(embedded ? workload : { ...workload, model: { ...own, dtype } });
-  const from = given.has('model') ? 'given by you' : "the workload's record";
+  const shapes = arithmeticConfig(own).fromShapes ? ', by the shapes of its weights' : '';
+  const from = given.has('model') ? 'given by you' : `the workload's record${shapes}`;
   return 'reason' in model ? model : { name: own.name, dtype, from: `${from}; dtype by ${source}`, model };
 }
 

@@ -1,0 +1,117 @@
+import type { ModelTensor } from '../model/model-facts.js';
+
+/**
+ * A config for a decoder or encoder that brings none, from the shapes of its weights: one stack of layers, each with one attention and
+ * one MLP of linear layers. Heads are not in the shapes; work and cache depend on the widths alone.
+ * @returns null where the shapes do not allow one answer (experts, two stacks, other layers)
+ */
+export function configOfWeights(tensors: readonly ModelTensor[]): Record<string, unknown> | null {
+  const own = tensors.filter(({ path, shape }) => shape.length === 2 && !path.includes('lora_')).map(upright);
+  const embeddings = own.filter(({ module }) => /embed/i.test(module));
+  const linears = own.filter(({ module }) => !/embed/i.test(module));
+  const inLayers = linears.filter(({ path }) => /(^|\.)\*(\.|$)/.test(path));
+  const layers = inLayers[0]?.count ?? 0;
+  const stack = prefixOf(inLayers[0]?.path ?? '');
+  if (layers === 0 || inLayers.some(({ path, count }) => count !== layers || prefixOf(path) !== stack))
+    return null;
+  const [vocabulary] = embeddings.toSorted((a, b) => b.shape[0] * b.shape[1] - a.shape[0] * a.shape[1]);
+  const attention = attentionOf(inLayers, vocabulary?.shape[1] ?? null);
+  if (attention === null) return null;
+  const { hidden, query, keys } = attention;
+  const mlp = mlpOf(
+    inLayers.filter((one) => !attention.used.includes(one)),
+    hidden,
+  );
+  if (mlp === null) return null;
+  const headDim = [128, 64, 32, 16].find((size) => query % size === 0 && keys % size === 0) ?? keys;
+  const vocabSize = vocabulary?.shape[0] ?? 1;
+  const untied = linears.some(
+    ({ path, shape: [rows, columns] }) =>
+      !path.includes('*') && rows === vocabSize && columns === hidden && vocabSize > 1,
+  );
+  return {
+    // Families that differ in what a width cannot say: gated with RMSNorm, or not.
+    model_type: mlp.gated ? 'llama' : 'phi',
+    vocab_size: vocabSize,
+    hidden_size: hidden,
+    intermediate_size: mlp.size,
+    num_hidden_layers: layers,
+    num_attention_heads: query / headDim,
+    num_key_value_heads: keys / headDim,
+    head_dim: headDim,
+    tie_word_embeddings: !untied,
+  };
+}
+
+type Matrix = ModelTensor & { shape: [rows: number, columns: number] };
+
+/** Outputs first: GPT-2's Conv1D holds inputs first. */
+function upright(tensor: ModelTensor): Matrix {
+  const [first, second] = tensor.shape as [number, number];
+  return { ...tensor, shape: tensor.module === 'Conv1D' ? [second, first] : [first, second] };
+}
+
+/** Up to the number of the layer; a second number is that of an expert. */
+const prefixOf = (path: string): string =>
+  path.split('*').length > 2 ? path : path.slice(0, path.indexOf('*'));
+
+interface Attention {
+  hidden: number;
+  query: number;
+  keys: number;
+  used: Matrix[];
+}
+
+const last = (path: string): string =>
+  path
+    .replace(/\.(weight|\*)$/, '')
+    .split('.')
+    .at(-1)!;
+const named = {
+  query: /^(q|wq|query|to_q|q_proj|q_lin|q_proj_weight)$/i,
+  key: /^(k|wk|key|to_k|k_proj|k_lin)$/i,
+  value: /^(v|wv|value|to_v|v_proj|v_lin)$/i,
+  fused: /^(w?qkv|qkv_proj|in_proj|in_proj_weight|c_attn|query_key_value)$/i,
+};
+
+/** Projections by name, the output projection by its shape. */
+function attentionOf(linears: readonly Matrix[], width: number | null): Attention | null {
+  const all = (pattern: RegExp) => linears.filter(({ path }) => pattern.test(last(path)));
+  const [fused, queries, keys, values] = [
+    all(named.fused),
+    all(named.query),
+    all(named.key),
+    all(named.value),
+  ];
+  const [first] = [...fused, ...queries];
+  if (!first || fused.length + queries.length !== 1 || keys.length !== values.length) return null;
+  const hidden = first.shape[1];
+  if (width !== null && width !== hidden) return null;
+  if (fused.length === 0 && keys.length !== 1) return null;
+  const used = [...fused, ...queries, ...keys, ...values];
+  const rest = linears.filter((one) => !used.includes(one) && one.shape[0] === hidden);
+  const queryRows = queries[0]?.shape[0] ?? null;
+  const near = (path: string) => path.split('.').slice(0, -1).join('.');
+  const outputs = rest.filter(({ shape }) => queryRows === null || shape[1] === queryRows);
+  // Next to the others of its module, or the only one of this shape.
+  const own = outputs.filter(({ path }) => near(path).startsWith(near(first.path).replace(/\.weight$/, '')));
+  const square = outputs.filter(({ shape }) => shape[1] <= hidden);
+  const output = own.length === 1 ? own[0]! : square.length === 1 ? square[0]! : null;
+  if (output === null) return null;
+  const query = output.shape[1];
+  const kv = fused[0] ? (fused[0].shape[0] - query) / 2 : keys[0]!.shape[0];
+  if (!Number.isInteger(kv) || kv < 1 || kv > query) return null;
+  return { hidden, query, keys: kv, used: [...used, output] };
+}
+
+/** One projection down, and one or two up to it; a gated one may hold both in one. */
+function mlpOf(linears: readonly Matrix[], hidden: number): { size: number; gated: boolean } | null {
+  const down = linears.filter(({ shape }) => shape[0] === hidden);
+  const up = linears.filter((one) => !down.includes(one) && one.shape[1] === hidden);
+  if (down.length !== 1 || down.length + up.length !== linears.length) return null;
+  const size = down[0]!.shape[1];
+  const rows = up.map(({ shape }) => shape[0]);
+  if (rows.length === 1 && rows[0] === size) return { size, gated: false };
+  if (rows.length === 1 && rows[0] === 2 * size) return { size, gated: true };
+  return rows.length === 2 && rows.every((one) => one === size) ? { size, gated: true } : null;
+}

@@ -1,0 +1,19 @@
+import type { ExplainResult, Finding, StageWaterfall } from './documents/explain.js';
+
+/** Where no rule found anything: how many had something to judge by, and what is not claimed. */
+export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 'withheld'>): string {
+  const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
+  if (looked > 0)
+    return `Nothing significant: ${looked} rule${looked === 1 ? '' : 's'} looked, none found anything to change.`;
+  return withheld.length > 0
+    ? 'Nothing is claimed: all that the rules found is withheld.'
+    : 'No rule could look at this session: it holds nothing that they judge by.';
+}
+
+/** A change with all that is said of it. */
+export const changeText = ({ text, more }: Finding['change']): string =>
+  more === undefined ? text : `${text} ${more}`;
+
+/** Whether the bars are of the slowest rank, or of one that takes about as long and that the others wait for. */
+export const slowestFirst = ({ ranks }: Pick<StageWaterfall, 'ranks'>): boolean =>
+  ranks.every(({ measured_ms }) => measured_ms <= ranks[0]!.measured_ms);

@@ -1,0 +1,42 @@
+import { quantizedTensors } from '../model/quantized-tensors.js';
+import type { Workload } from '../model/manifest.js';
+import { plural } from '../vocabulary/workload.js';
+import type { Text } from './block.js';
+
+/** What a program showed of its model; empty where nothing did. */
+export function modelFacts(workload: Workload | null): { name: string; text: Text }[] {
+  const model = workload?.model;
+  if (!model?.facts) return [];
+  const { facts, tensors = [] } = model;
+  const quantized = quantizedTensors(tensors, model.dtype);
+  const { adapters, device_map: placed } = facts;
+  const items: [string, Text | null][] = [
+    ['model', `${facts.class ?? model.name}, ${model.dtype}`],
+    ['weights', model.weight_bytes === null ? null : { n: model.weight_bytes, unit: 'B' }],
+    [
+      'quantised',
+      quantized && [`${quantized.name}, `, { n: quantized.bytesPerWeight, unit: '' }, ' bytes per weight'],
+    ],
+    ['attention', facts.attention],
+    ['KV cache', facts.cache],
+    [
+      'adapters',
+      adapters &&
+        `${adapters.kind} in ${plural(adapters.layers, 'layer')}, rank ${adapters.ranks.join(', ')}, ${adapters.merged === adapters.layers ? 'merged' : adapters.merged === 0 ? 'not merged' : `${adapters.merged} merged`}`,
+    ],
+    [
+      'placed on',
+      placed &&
+        Object.entries(placed)
+          .map(([device, modules]) => `${device} (${plural(modules, 'module')})`)
+          .join(', '),
+    ],
+    [
+      'padding',
+      facts.padding_share === null
+        ? null
+        : [{ n: 100 * facts.padding_share, unit: '%' }, ' of the prompt positions'],
+    ],
+  ];
+  return items.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
+}
