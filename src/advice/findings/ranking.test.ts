@@ -8,6 +8,7 @@ const decode: StageTime = {
   kind: 'decode',
   instances: 100,
   time_ms: 10,
+  low_ms: 10,
   bars: new Map([
     ['inefficiency.gemm', 3],
     ['nonessential.copy', 1],
@@ -21,6 +22,7 @@ const prefill: StageTime = {
   kind: 'prefill',
   instances: 1,
   time_ms: 50,
+  low_ms: 50,
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
@@ -154,4 +156,23 @@ test('a gain of a token follows every finding that shortens the step by a share 
     [decode],
   );
   expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
+});
+
+test('severity and order follow the lower end of the interval of the stage', () => {
+  const both = [
+    found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
+    found('step', 4, ['launch_overhead'], { stage: 'decode' }),
+  ];
+  const steps = { ...decode, instances: 5 };
+  expect(ids(ranked(both, [steps, prefill]))).toEqual(['prompt:prefill', 'step:decode']);
+  // Two prefills of 50 ms ± 300.
+  const uncertain = ranked(both, [steps, { ...prefill, instances: 2, low_ms: 0 }]);
+  expect(uncertain.map(({ id, severity, confidence }) => [id, severity, confidence])).toEqual([
+    ['step:decode', 'high', 'high'],
+    ['prompt:prefill', 'low', 'low'],
+  ]);
+  expect(ranked(both, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
+    severity: 'medium',
+    at_stake_share: 0.8,
+  });
 });

@@ -8,7 +8,7 @@ export interface Found {
   draft: FoundDraft;
 }
 
-/** Shares of a stage's time from which severity is high and medium. */
+/** Shares of a stage's time, as far as it is certain, from which severity is high and medium. */
 export const highShare = 0.2;
 export const mediumShare = 0.05;
 /** Share of a finding's gain that must remain in its bars; below it, a larger finding hides it. */
@@ -16,15 +16,20 @@ const ownShare = 0.5;
 /** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */
 const hostBound = 0.3;
 
+/** Lower end of a stage's interval over its mean, below which no cause in it is more than a suspicion. */
+const leastCertainty = 0.5;
+
 interface Ranked {
   finding: Finding;
   removes: 'idle' | 'busy';
   covers: readonly string[];
-  run_ms: number;
+  /** Ms at stake over the whole run that are certain. */
+  certain_ms: number;
 }
 
 /**
- * Findings of all rules, largest ms at stake over the whole run first. A gain that no what-if computes is limited to the bars
+ * Findings of all rules, largest certain ms at stake over the whole run first: severity and order follow the lower end of the
+ * stage's interval, so a stage of two instances that differ widely does not lead. A gain that no what-if computes is limited to the bars
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
  * remains. So the sum of such visible gains never exceeds the stage's time.
  */
@@ -32,7 +37,8 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
   const all = found
     .map((one) => rankedOne(one, stages))
     .toSorted(
-      (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
+      (a, b) =>
+        b.certain_ms - a.certain_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
     );
   unique(all.map(({ finding }) => finding));
   // A benchmark has a stage of each kind per point: findings and their limits use the first point.
@@ -73,15 +79,17 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       : stage
         ? at_stake_ms / stage.time_ms
         : (share ?? runShare(statedMs ?? at_stake_ms, stages));
+  const certainty = stage && stage.time_ms > 0 ? stage.low_ms / stage.time_ms : 1;
   return {
     removes,
     covers,
-    run_ms: statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1),
+    certain_ms: certainty * (statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1)),
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
       rule: rule.id,
-      severity: severityOf(at_stake_share),
+      severity: severityOf(at_stake_share === null ? null : certainty * at_stake_share),
       ...rest,
+      confidence: certainty < leastCertainty ? 'low' : rest.confidence,
       cause: capital(rest.cause),
       bars,
       at_stake_ms,

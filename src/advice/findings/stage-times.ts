@@ -8,6 +8,8 @@ export interface StageTime {
   instances: number;
   /** Per mean instance; without the profiler if a clean execution exists. */
   time_ms: number;
+  /** Lower end of its 95 % interval; the time itself where it has none. */
+  low_ms: number;
   /** Bars by id; empty without a waterfall. */
   bars: ReadonlyMap<string, number>;
 }
@@ -32,11 +34,21 @@ export const withHeadlineTime = <W extends Window>(
 export async function stageTimes({ waterfalls, scope, operators }: FindingContext): Promise<StageTime[]> {
   const found = waterfalls.flatMap((waterfall): StageTime[] => {
     const { kind, instances, bars } = waterfall;
-    const { value: time_ms } = headlineTime(waterfall);
+    const time = headlineTime(waterfall);
+    const time_ms = time.value;
+    const low_ms = ('ci95' in time ? time.ci95?.[0] : null) ?? time_ms;
     // A request consists of stages that are already listed.
-    return time_ms === null || kind === 'request'
+    return time_ms === null || low_ms === null || kind === 'request'
       ? []
-      : [{ kind, instances, time_ms, bars: new Map(bars.map(({ id, ms }) => [id, ms])) }];
+      : [
+          {
+            kind,
+            instances,
+            time_ms,
+            low_ms: Math.min(time_ms, Math.max(0, low_ms)),
+            bars: new Map(bars.map(({ id, ms }) => [id, ms])),
+          },
+        ];
   });
   const timeline = scope ?? operators;
   if (found.length > 0 || !timeline) return found;
@@ -44,5 +56,5 @@ export async function stageTimes({ waterfalls, scope, operators }: FindingContex
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS time_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,
   );
-  return rows.map((row) => ({ ...row, bars: new Map() }));
+  return rows.map((row) => ({ ...row, low_ms: row.time_ms, bars: new Map() }));
 }

@@ -127,7 +127,7 @@ export const findingSchema = z.object({
   severity: z
     .enum(['high', 'medium', 'low', 'info'])
     .describe(
-      'By the share of the stage at stake: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
+      'By the share of the stage at stake, times the lower end of the 95 % interval of its time over the time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
     ),
   stage: waterfallKindSchema.nullable(),
   title: z
