@@ -41,9 +41,12 @@ export default defineConfig([
   },
   // What the HTML report inlines: everything bundled, nothing fetched; pages without charts have the second only.
   ...[
-    // Last, since both write one list of licences and this one holds echarts.
     { 'report-reading': 'src/render/client/reading.ts' },
     { 'report-client': 'src/render/client/main.ts' },
+    // Of the pages of `ui`.
+    { 'ui-sessions': 'src/ui/client/sessions.ts' },
+    { 'ui-timeline': 'src/ui/client/timeline.ts' },
+    { 'ui-sql': 'src/ui/client/sql.ts' },
   ].map((entry) => ({
     entry,
     format: 'iife' as const,

@@ -7,36 +7,39 @@ import { join } from 'node:path';
 import process from 'node:process';
 import ts from 'typescript';
 
-const facts = ['model', 'vocabulary', 'llm', 'hardware', 'session'];
-const format = ['model', 'import', 'import/attribution'];
+const base = ['model', 'vocabulary'];
+const facts = [...base, 'llm', 'hardware', 'session'];
+const format = [...base, 'import', 'import/attribution'];
 /** A file belongs to the longest path here that it lies in, imports freely there, and from the rooms listed; `*` is all below. */
 const rooms = {
   model: [],
-  llm: ['model'],
-  hardware: ['model'],
-  load: ['model', 'vocabulary'],
-  session: ['model'],
-  import: ['model'],
-  'import/attribution': ['model', 'import'],
-  'import/index.ts': ['model', 'import*'],
-  'import/identify.ts': ['model', 'import*'],
-  engines: ['model', 'llm'],
-  'engines/model-files': ['model', 'llm', 'engines*'],
-  'engines/openai': ['model', 'llm', 'engines', 'load'],
-  capture: ['model', 'vocabulary', 'llm', 'hardware', 'engines*'],
+  vocabulary: ['model'],
+  llm: base,
+  hardware: base,
+  load: base,
+  session: base,
+  import: base,
+  'import/attribution': [...base, 'import'],
+  'import/index.ts': [...base, 'import*'],
+  'import/identify.ts': [...base, 'import*'],
+  engines: [...base, 'llm'],
+  'engines/model-files': [...base, 'llm', 'engines*'],
+  'engines/openai': [...base, 'llm', 'engines', 'load'],
+  capture: [...base, 'llm', 'hardware', 'engines*'],
   facts,
   advice: [...facts, 'facts'],
   compare: [...facts, 'facts'],
   ask: [...facts, 'facts', 'advice', 'compare'],
-  export: ['model', 'session'],
-  vocabulary: ['model'],
-  views: ['model', 'vocabulary'],
-  render: ['model', 'vocabulary', 'views'],
-  'render/charts': ['model', 'vocabulary', 'views', 'render'],
+  export: [...base, 'session'],
+  views: base,
+  render: [...base, 'views'],
+  'render/charts': [...base, 'views', 'render'],
   'render/client': ['views', 'render', 'render/charts'],
-  'render/terminal': ['model', 'vocabulary', 'views', 'render'],
-  'render/html': ['model', 'vocabulary', 'views', 'render', 'render/charts'],
-  record: ['model', 'hardware', 'session'],
+  'render/terminal': [...base, 'views', 'render'],
+  'render/html': [...base, 'views', 'render', 'render/charts'],
+  record: [...base, 'hardware', 'session', 'import'],
+  ui: [...facts, 'facts', 'advice', 'compare', 'views', 'render*'],
+  'ui/client': [...base, 'ui'],
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');

@@ -3,6 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import ts from 'typescript';
 
 const prose = '(?:why|reasons?|title|label|says|notes?|sentences?|caption|cause|evidence|hint|fix|source)';
 const reads = '(?:includes|startsWith|endsWith|indexOf|lastIndexOf|match|matchAll|search|split)';
@@ -66,42 +67,41 @@ const planned = /kind === '(?:bench|load|memory|kernel)-plan'|hasArtifact\(|arti
 const guesses = lines.filter(({ path, text }) => path !== 'model/subjects.ts' && planned.test(text));
 for (const { path, line, text } of guesses)
   process.stderr.write(`src/${path}:${line} guesses what a session holds (model/subjects.ts): ${text}\n`);
-// A number becomes text in vocabulary/format.ts alone: one quantity has the same digits everywhere. The list may only shrink.
-const rounds = /\.(?:toFixed|toPrecision|toExponential|toLocaleString)\(/;
-/** Rounded values of JSON and search steps, axes of charts, and messages that are still to be moved. */
-const rounding = [
-  'capture/bench/copied-cache.ts',
-  'capture/doctor/judge-machine.ts',
-  'capture/doctor/row.ts',
-  'capture/host-recording.ts', // Arguments of `said`.
-  'capture/run/device-sampler.ts', // Arguments of `said`.
-  'capture/run/memory-cleared.ts',
-  'engines/onnx/microbenchmark-case.ts',
-  'engines/onnx/model-cache.ts',
-  'export/speedscope.ts',
-  'facts/bench/flags.ts', // Arguments of `said`.
-  'import/benchmark-results/guidellm.ts',
-  'import/benchmark-results/recompute.ts',
-  'llm/kernel-model.ts',
-  'load/sweep.ts', // A search step.
-  'session/storage-failure.ts',
-  'views/analyze.ts',
-  'views/monitor-live.ts',
-];
-const rounded = new Set(
-  lines
-    .filter(({ path, text }) => rounds.test(text) && path !== 'vocabulary/format.ts')
-    .map(({ path }) => path)
-    .filter((path) => !path.startsWith('render/client/')),
+// A number becomes text in vocabulary/format.ts alone: one quantity has the same digits everywhere. Number(…) of it is none.
+const rounds =
+  /(?<!Number\(.*)\.(?:toFixed|toPrecision|toExponential|toLocaleString)\(|\bIntl\.NumberFormat\b/;
+const writes = lines.filter(
+  ({ path, text }) =>
+    rounds.test(text) && path !== 'vocabulary/format.ts' && !path.startsWith('render/client/'),
 );
-const newly = [...rounded].filter((path) => !rounding.includes(path));
-const gone = rounding.filter((path) => !rounded.has(path));
-for (const path of newly) process.stderr.write(`src/${path} writes a number itself (vocabulary/format.ts)\n`);
-for (const path of gone) process.stderr.write(`test/prose.mjs lists what is gone: ${path}\n`);
+for (const { path, line, text } of writes)
+  process.stderr.write(`src/${path}:${line} writes a number itself (vocabulary/format.ts): ${text}\n`);
+// A template literal has no number next to a unit, no rounded number and no plural of its own: the formatter writes value and unit.
+const units =
+  '[nµum]?s|sec|min|h|[kKMGT]i?B(?:\\/s)?|B(?:\\/s)?|[kMG]?Hz|W|J|°C|[MGTP]?FLOPS?(?:\\/s)?|tok\\/s|req(?:uests)?\\/s|tokens(?:\\/s)?|bytes?|seconds|minutes|hours|days';
+const unitNext = new RegExp(`^(?:%|[ \\u00a0-](?:%|(?:${units})(?![\\w/])))`);
+const roundedPart = /^(?:Math\.(?:round|floor|ceil|trunc)|Number)\(/;
+const pluralPart = /=== 1 \? ['"](?:\w*)['"] : ['"](?:\w*s)['"]$/;
+const bare = [];
+for (const path of new Set(lines.map((one) => one.path))) {
+  const text = readFileSync(join(src, path), 'utf8');
+  if (!text.includes('${') || path === 'vocabulary/format.ts') continue;
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const visit = (node) => {
+    if (ts.isTemplateSpan(node)) {
+      const part = node.expression.getText();
+      if (unitNext.test(node.literal.text) || roundedPart.test(part) || pluralPart.test(part))
+        bare.push(`${path}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1} \${${part}}`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+}
+for (const one of bare) process.stderr.write(`src/${one} writes a number itself (vocabulary/format.ts)\n`);
 // The same session gives the same rows in the same order in every locale.
 const localized = lines.filter(
   ({ text }) => /localeCompare\(/.test(text) && !/localeCompare\(.*, 'en'/.test(text),
 );
 for (const { path, line } of localized)
   process.stderr.write(`src/${path}:${line} orders by the machine's locale (localeCompare(other, 'en'))\n`);
-if ([read, unused, guesses, newly, gone, localized].some((list) => list.length > 0)) process.exitCode = 1;
+if ([read, unused, guesses, writes, bare, localized].some((list) => list.length > 0)) process.exitCode = 1;

@@ -1,5 +1,6 @@
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import type { AskBudget } from './budget.js';
+import { formatSetting } from '../vocabulary/format.js';
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -50,7 +51,7 @@ function counted(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
 
 const tooLong = (bytes: number): InferscopeError =>
   new InferscopeError('E_SERVER_RESPONSE', {
-    what: `a reply of the model's server is longer than ${bytes / 2 ** 20} MiB`,
+    what: `a reply of the model's server is longer than ${formatSetting(bytes / 2 ** 20, 'MiB')}`,
     why: 'This is longer than any answer, so the rest was not read.',
     fix: 'Check the URL and the model (INFERSCOPE_AI_URL, ai: base_url); --model none answers from the session alone.',
   });

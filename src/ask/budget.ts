@@ -1,3 +1,4 @@
+import { formatSetting, plural } from '../vocabulary/format.js';
 /** Limits of one question to a language model, independent of the server's replies. */
 export interface AskLimits {
   /** Maximum tool calls per reply. */
@@ -37,9 +38,9 @@ export class AskBudget {
   /** The used-up budget in words; null while all have some left. */
   usedUp(tokens: number): string | null {
     const { seconds, tokens: mostTokens, bytes } = this.limits;
-    if (performance.now() - this.#started >= seconds * 1000) return `${seconds} s`;
-    if (tokens >= mostTokens) return `${mostTokens} tokens`;
-    return this.bytes >= bytes ? `${bytes / 2 ** 20} MiB` : null;
+    if (performance.now() - this.#started >= seconds * 1000) return formatSetting(seconds, 's');
+    if (tokens >= mostTokens) return plural(mostTokens, 'token');
+    return this.bytes >= bytes ? formatSetting(bytes / 2 ** 20, 'MiB') : null;
   }
 }
 

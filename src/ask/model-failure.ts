@@ -1,6 +1,7 @@
 import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
 import { redactText } from '../model/redaction.js';
 import { defaultTimeoutMs, type ModelSettings } from './model-settings.js';
+import { formatSetting } from '../vocabulary/format.js';
 
 const without = '--model none answers from the session alone.';
 
@@ -30,7 +31,7 @@ export async function modelFailure(
   }
   if (isTimeout(last)) {
     return new InferscopeError('E_TIMEOUT', {
-      what: `${model} at ${host} did not answer within ${timeoutMs / 1000} s`,
+      what: `${model} at ${host} did not answer within ${formatSetting(timeoutMs / 1000, 's')}`,
       why: 'That is the time limit of one reply.',
       fix: `Raise it in inferscope.yaml, ai: {timeout: ${Math.max(2 * timeoutMs, defaultTimeoutMs) / 1000}s}; ${without}`,
     });

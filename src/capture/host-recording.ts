@@ -1,5 +1,5 @@
 import type { Issue } from '../model/document.js';
-import { said } from '../model/said.js';
+import { said, quantity } from '../vocabulary/said.js';
 import type { Row } from '../model/tables.js';
 import type { HostReading } from './host.js';
 import { nsPerTick } from './proc-text.js';
@@ -165,8 +165,6 @@ export interface Circumstances {
   samples?: number;
 }
 
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
-
 /** Reasons to doubt the figures of this recording. */
 export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
   const issues: Issue[] = [];
@@ -177,7 +175,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...said`The machine was not idle: other processes used ${rounded(mean, 2)} of ${cores} cores (peak ${rounded(max!, 2)}).`,
+      ...said`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${max!}).`,
     });
   }
   const first = samples[0];
@@ -187,7 +185,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'cpu_steal',
       severity: 'warning',
-      ...said`The hypervisor gave ${rounded(steal, 1)} % of this machine's CPU time to other machines.`,
+      ...said`The hypervisor gave ${quantity(steal, '%')} of this machine's CPU time to other machines.`,
     });
   }
   if (about.missedSamples > 0) {
@@ -195,7 +193,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      ...said`${about.missedSamples} host samples (${rounded(100 * share, 1)} %) were missed: the sampling process was busy.`,
+      ...said`${about.missedSamples} host samples (${quantity(share, 'ratio')}) were missed: the sampling process was busy.`,
       count: about.missedSamples,
     });
   }
@@ -203,14 +201,14 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'sampling_cost',
       severity: 'warning',
-      ...said`A host sample takes ${rounded(about.costUs.mean, 0)} µs, more than 5 % of the sampling period of one core.`,
+      ...said`A host sample takes ${quantity(about.costUs.mean, 'us')}, more than 5 % of the sampling period of one core.`,
     });
   }
   if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {
     issues.push({
       code: 'process_unreadable',
       severity: 'warning',
-      ...said`Process ${about.pid} could not be read.`,
+      ...said`Process ${String(about.pid)} could not be read.`,
     });
   }
   return issues;

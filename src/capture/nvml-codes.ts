@@ -48,8 +48,3 @@ export function isPermanent(code: number): boolean {
   // not supported, no permission, function not found, struct version refused, deprecated
   return code === 3 || code === 4 || code === 13 || code === 25 || code === 26;
 }
-
-/** CUDA versions are 1000·major + 10·minor: 13000 → "13.0", 12040 → "12.4". */
-export function cudaVersionText(version: number): string {
-  return `${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`;
-}

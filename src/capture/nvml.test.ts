@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { limitingBits, throttleReasonNames } from '../model/throttle-reasons.js';
-import { cudaVersionText, nvmlReturnName } from './nvml-codes.js';
+import { cudaVersion } from '../model/cuda-version.js';
+import { nvmlReturnName } from './nvml-codes.js';
 import { openNvml } from './nvml.js';
 
 test('no NVML library is a reason, not a crash', async () => {
@@ -21,8 +22,8 @@ test('codes as nvml.h has them', () => {
   expect(nvmlReturnName(9)).toBe('NVML_ERROR_DRIVER_NOT_LOADED');
   expect(nvmlReturnName(18)).toBe('NVML_ERROR_LIB_RM_VERSION_MISMATCH');
   expect(nvmlReturnName(77)).toBe('NVML_ERROR_77');
-  expect(cudaVersionText(12040)).toBe('12.4');
-  expect(cudaVersionText(13000)).toBe('13.0');
+  expect(cudaVersion(12040)).toBe('12.4');
+  expect(cudaVersion(13000)).toBe('13.0');
 });
 
 test('idling is named and is no throttling', () => {

@@ -1,7 +1,8 @@
 import type { LibraryHandle } from 'koffi';
 import { messageOf } from '../model/errors.js';
 import { bind, bindDeviceCalls, Words } from './nvml-calls.js';
-import { cudaVersionText, nvmlNoPermission, nvmlReturnName, nvmlSuccess } from './nvml-codes.js';
+import { nvmlNoPermission, nvmlReturnName, nvmlSuccess } from './nvml-codes.js';
+import { cudaVersion } from '../model/cuda-version.js';
 import { migHandles, openDevice } from './nvml-device.js';
 import type { GpuDevice, GpuSample } from './telemetry-gpu.js';
 
@@ -99,7 +100,7 @@ function initialize(library: LibraryHandle, name: string): NvmlOpened {
   return {
     nvml: {
       driverVersion: getDriver?.(word.bytes, word.bytes.length) === nvmlSuccess ? word.text(0) : null,
-      cudaVersion: getCuda?.(word.bytes) === nvmlSuccess ? cudaVersionText(word.u32(0)) : null,
+      cudaVersion: getCuda?.(word.bytes) === nvmlSuccess ? cudaVersion(word.u32(0)) : null,
       devices,
       close: () => void bind(library, ['nvmlShutdown'], [])?.(),
     },

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { engineNames, type Engine, type EngineName } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
+import { formatPart } from '../vocabulary/format.js';
 
 export interface EngineContext {
   /** Cache folder: its content can be recreated. */
@@ -27,7 +28,7 @@ const entries: Record<EngineName, Entry> = {
         cacheDir: join(cacheDir, 'models'),
         seed,
         onProgress: ({ doneBytes, totalBytes }) =>
-          onProgress('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+          onProgress('writing the model', formatPart(doneBytes, totalBytes)),
       });
     },
   },

@@ -1,12 +1,11 @@
 import type { BenchCapture, BenchExecution } from '../capture/bench/run-bench.js';
-import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
-import { redactCommand, redactText } from '../model/redaction.js';
-import { toolVersion } from '../model/version.js';
-import type { SessionFiles } from '../session/session-files.js';
+import { redactCommand } from '../model/redaction.js';
+import { keepRecord, mergedIssues, sampledCapture } from '../record/keep-record.js';
+import type { Recording } from '../record/record-session.js';
 
 export interface ImportedBench {
   executions: Execution[];
@@ -16,65 +15,41 @@ export interface ImportedBench {
   model: ModelLine | null;
 }
 
-export interface BenchImportContext {
-  host: string;
-  originMonotonicNs: number;
-  secrets: readonly string[];
-}
-
-const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
-
 /** Imports the results of a benchmark into the session's tables and saves records and logs as artifacts. */
-export async function importBench(
-  session: SessionFiles,
-  capture: BenchCapture,
-  context: BenchImportContext,
-): Promise<ImportedBench> {
+export async function importBench(recording: Recording, capture: BenchCapture): Promise<ImportedBench> {
   const imported: ImportedBench = { executions: [], captures: [], issues: [...capture.issues], model: null };
-  for (const execution of capture.executions) await importExecution(session, execution, context, imported);
+  for (const execution of capture.executions) await importExecution(recording, execution, imported);
   if (capture.stopped) {
     const text = 'The benchmark was stopped by Ctrl-C: fewer repeats than requested.';
     imported.issues.push({ code: 'interrupted', severity: 'warning', text });
   }
-  imported.issues = merged(imported.issues);
+  imported.issues = mergedIssues(imported.issues);
   return imported;
 }
 
 async function importExecution(
-  session: SessionFiles,
+  recording: Recording,
   execution: BenchExecution,
-  context: BenchImportContext,
   imported: ImportedBench,
 ): Promise<void> {
   const { variant, recordPath, launches } = execution;
   const { execution_id } = variant;
-  const origin = context.originMonotonicNs;
+  const { originNs: origin, secrets, redact } = recording;
   imported.executions.push({
     execution_id,
     purpose: 'clean',
     command: redactCommand(
       [variant.prepared.name, ...Object.entries(variant.engine_args).map((pair) => pair.join('='))],
-      context.secrets,
+      secrets,
     ),
     exit_code: launches.some(({ failure }) => failure !== null) ? null : 0,
     start_ns: execution.start_ns - origin,
     end_ns: execution.end_ns - origin,
   });
-  const capture_id = `${execution_id}-record`;
-  const record = await recordImporter.load(recordPath, session, {
-    execution_id,
-    capture_id,
-    host: context.host,
-    zero: { realtime_ns: null, monotonic_ns: origin },
-  });
+  const { record, capture } = await keepRecord(recording, execution_id, recordPath);
   imported.model ??= record.model;
   imported.issues.push(...record.issues);
-  imported.captures.push(capture(capture_id, execution_id, 'inferscope', recordImporter.name, record.clock));
-  await session.addArtifact(recordPath, {
-    kind: 'record',
-    captureId: capture_id,
-    name: `${execution_id}.jsonl`,
-  });
+  imported.captures.push(capture);
 
   const samplers = new Set<string>();
   for (const { launch, sampled, issues, log, failure } of launches) {
@@ -82,22 +57,17 @@ async function importExecution(
     imported.issues.push(...issues);
     const where = `launch ${launch + 1} of ${variant.label}`;
     if (failure !== null && !isInterruption(failure)) {
-      const text = redactText(`${where} stopped early: ${failureWords(failure)}`, context.secrets);
+      const text = redact(`${where} stopped early: ${failureWords(failure)}`);
       imported.issues.push({ code: 'launch_failed', severity: 'error', text });
     }
     if (log !== null && log !== '')
-      await session.addArtifact(Buffer.from(redactText(log, context.secrets)), {
+      await recording.files.addArtifact(Buffer.from(redact(log)), {
         kind: 'log',
-        captureId: capture_id,
+        captureId: capture.capture_id,
         name: `${execution_id}-launch-${launch + 1}.log`,
       });
   }
-  for (const id of samplers) {
-    const [tool, importer] = id.endsWith('-host')
-      ? ['inferscope host sampler', 'host-sampler']
-      : ['inferscope GPU sampler', 'device-sampler'];
-    imported.captures.push(capture(id, execution_id, tool!, importer!, monotonic));
-  }
+  imported.captures.push(...[...samplers].map((id) => sampledCapture(id, execution_id)));
 }
 
 export function isInterruption(failure: unknown): boolean {
@@ -108,26 +78,4 @@ function failureWords(failure: unknown): string {
   return failure instanceof InferscopeError
     ? `${failure.parts.what}. ${failure.parts.why}`
     : messageOf(failure);
-}
-
-function capture(
-  capture_id: string,
-  execution_id: string,
-  tool: string,
-  importer: string,
-  clock: Capture['clock'],
-): Capture {
-  return { capture_id, execution_id, tool: { name: tool, version: toolVersion }, importer, clock };
-}
-
-/** Several launches may report the same issue: report it once with its count. */
-function merged(issues: readonly Issue[]): Issue[] {
-  const byText = new Map<string, Issue>();
-  for (const issue of issues) {
-    const key = `${issue.code} ${issue.text}`;
-    const known = byText.get(key);
-    if (known) known.count = (known.count ?? 1) + (issue.count ?? 1);
-    else byText.set(key, { ...issue });
-  }
-  return [...byText.values()];
 }

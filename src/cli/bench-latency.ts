@@ -9,7 +9,7 @@ export function defineLatency(command: Command): void {
     inputLen: { list: false, usual: '128' },
     outputLen: { list: false, usual: '64' },
     examples: [
-      ['inferscope bench latency', 'measure a 24 M parameter Llama on this CPU, 128 → 64 tokens'],
+      ['inferscope bench latency', 'measure a 24 M parameter Llama on this CPU, 128 in + 64 out tokens'],
       [
         'inferscope bench latency --engine transformers --engine-arg attn=sdpa,eager',
         'compare two attention implementations of PyTorch',

@@ -4,6 +4,8 @@ import type { Workload } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import type { PreparedBench } from './bench-prepare.js';
 import type { BenchTyped } from './bench-typed.js';
+import { formatPercent } from '../vocabulary/format.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 const greedy = 'greedy, end token ignored: every sequence has its full length';
 
@@ -13,7 +15,7 @@ export function planOf(
   { launches, runs, seed }: Pick<BenchTyped, 'launches' | 'runs' | 'seed'>,
 ): BenchPlan {
   const { min, max, within } = benchWarmup;
-  const watched = `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`;
+  const watched = `each point, until two repeats in a row are within ${formatPercent(within)} of each other; ${min} to ${max} repeats`;
   const each = <T>(of: (prepared: VariantPlan['prepared']) => T): T[] => [
     ...new Set(variants.map(({ prepared }) => of(prepared))),
   ];
@@ -93,5 +95,5 @@ export function titleOf(prepared: PreparedBench, reported: ModelLine | null): st
 }
 
 function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {
-  return `batch ${batch_size}, ${input_len} → ${output_len} tokens`;
+  return `batch ${batch_size}, ${lengthWords(input_len, output_len)}`;
 }

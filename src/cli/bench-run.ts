@@ -16,7 +16,7 @@ import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import type { BenchTyped } from './bench-typed.js';
-import { formatMs } from '../vocabulary/format.js';
+import { formatMs, plural } from '../vocabulary/format.js';
 
 export interface KeptBench {
   id: string;
@@ -87,10 +87,10 @@ interface Measured {
 }
 
 async function benchRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
-  const { files, originNs, secrets, redact } = recording;
+  const { files, redact } = recording;
   const { prepared, typed, capture, roofline } = measured;
-  const imported = await importBench(files, capture, { host, originMonotonicNs: originNs, secrets });
-  if (roofline) await keepRoofline(files, roofline, host, imported);
+  const imported = await importBench(recording, capture);
+  if (roofline) await keepRoofline(files, roofline, imported);
   await recording.keepJson('bench-plan', redactJson(planOf(prepared, typed), redact));
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = capture.facts;
@@ -123,13 +123,13 @@ function plannedWords(prepared: PreparedBench, typed: BenchTyped): string {
   const { variants } = prepared;
   const { launches, repeats } = planOf(prepared, typed).protocol;
   const of = variants.length > 1 ? `${variants.length} variants × ` : '';
-  return `${of}${launches} launch${launches === 1 ? '' : 'es'} × ${repeats} repeat${repeats === 1 ? '' : 's'}`;
+  return `${of}${plural(launches, 'launch', 'launches')} × ${plural(repeats, 'repeat')}`;
 }
 
 function measuredWords({ executions }: BenchCapture): string {
   const timed = executions.reduce((sum, { recorded }) => sum + recorded.timed, 0);
   const launches = executions.reduce((sum, one) => sum + one.launches.length, 0);
-  return `${timed} timed repeats in ${launches} launch${launches === 1 ? '' : 'es'}`;
+  return `${plural(timed, 'timed repeat')} in ${plural(launches, 'launch', 'launches')}`;
 }
 
 async function rooflineFor(

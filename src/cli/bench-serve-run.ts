@@ -1,8 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { analyzeServing } from '../facts/serving/serving.js';
-import { durationWords } from '../capture/bench/eta.js';
-import { levelWords } from '../facts/serving/answers.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
 import { startLoadEta } from '../load/load-eta.js';
 import type { PromptTokenizer } from '../load/prompts.js';
@@ -28,7 +26,8 @@ import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import { startProgress, type Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
-import { formatQuantity } from '../vocabulary/format.js';
+import { formatQuantity, plural, formatDuration } from '../vocabulary/format.js';
+import { loadLabel } from '../vocabulary/loads.js';
 
 export interface ServingCommandOptions extends TargetOptions, LoadOptions {
   inputLen: number;
@@ -130,12 +129,12 @@ async function measure(
   const left = () => {
     const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
     // Comes first because a narrow terminal cuts off the end of the line.
-    return seconds === null ? '' : `about ${durationWords(seconds)} left · `;
+    return seconds === null ? '' : `about ${formatDuration(seconds)} left · `;
   };
   let threads = context.threads;
   for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
-    const words = () => `${load!.shape.kind} ${levelWords({ load: asLoad(load!) })}`;
+    const words = () => loadLabel(asLoad(load!));
     eta.begun(loadSize(load));
     const run = await runServingPoint(
       recording.files,
@@ -186,7 +185,7 @@ async function loadRecorded(
   await recording.keepJson('load-plan', plan);
   const { target, prompts } = plan;
   return {
-    title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plan.points.length} load${plan.points.length === 1 ? '' : 's'}`,
+    title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plural(plan.points.length, 'load')}`,
     status: interrupted ? 'interrupted' : 'complete',
     workload: {
       model: null,

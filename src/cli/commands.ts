@@ -126,6 +126,12 @@ export const commands: CommandEntry[] = [
     load: () => import('./validate.js'),
   },
   {
+    name: 'ui',
+    group: 'Look',
+    summary: 'open sessions in the browser: overview, timeline, SQL',
+    load: () => import('./ui.js'),
+  },
+  {
     name: 'report',
     group: 'Look',
     summary: 'write the HTML report of a session',

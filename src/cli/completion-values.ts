@@ -3,7 +3,7 @@ import { doctorIds } from '../capture/doctor/judge.js';
 import { evaluators } from '../capture/run/run-options.js';
 import { memoryEngines } from '../llm/memory-request.js';
 import { kernelNames } from '../model/kernels.js';
-import { publishedDocuments } from '../model/published.js';
+import { publishedNames } from '../model/published.js';
 import { stageKinds } from '../model/record.js';
 import * as explain from './explain-typed.js';
 
@@ -44,5 +44,5 @@ export const optionWords: Readonly<Record<string, OfferedWords>> = {
 
 export const argumentWords: Readonly<Record<string, OfferedWords>> = {
   'kernels names': { words: kernelNames },
-  'schema document': { words: Object.keys(publishedDocuments) },
+  'schema document': { words: publishedNames },
 };

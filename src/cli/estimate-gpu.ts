@@ -6,6 +6,7 @@ import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { talk } from './output.js';
 import type { GpuSheet } from '../hardware/gpu-sheet.js';
+import { formatSetting, formatPercent } from '../vocabulary/format.js';
 
 const gib = 2 ** 30;
 
@@ -35,13 +36,13 @@ function roomOf(sheet: GpuSheet, name: string): KnownGpu {
     totalBytes: Math.round(known === undefined ? sheet.memoryGb * gib * allocatableShare : known * gib),
     source:
       known === undefined
-        ? `${allocatableShare * 100} % of the ${sheet.memoryGb} GB in its data sheet`
+        ? `${formatPercent(allocatableShare)} of the ${formatSetting(sheet.memoryGb, 'GB')} in its data sheet`
         : 'capacity reported by torch',
   };
 }
 
 function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeError {
-  const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${memoryGb} GB)`);
+  const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${formatSetting(memoryGb, 'GB')})`);
   return new InferscopeError('E_USAGE', {
     what: `--gpu ${typed} matches several GPUs`,
     why: `Candidates: ${names.join(', ')}.`,

@@ -3,6 +3,7 @@ export const stageKinds = [
   'prefill',
   'decode',
   'mixed',
+  'training',
   'request',
   'sampling',
   'load',

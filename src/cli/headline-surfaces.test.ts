@@ -146,7 +146,6 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
       summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
       card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
-      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and idle/],
       compare: [terminalView(compareView(compared), { width: 80, level: 2 }), /^ +Decode step: ([\d.]+) ms/m],
       analyze: [answer.answer, /takes ([\d.]+) ms/],
     } satisfies Record<string, [string, RegExp]>;
@@ -170,7 +169,6 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const answer = await storedAnswer(session, 'Is the GPU idle?');
     const texts = {
       finding: [explain.data.findings[0]!.title, /is idle for (\d+) %/],
-      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /idle for (\d+) %/],
       card: [page, /class="cards".*?idle (\d+)(?:\.\d)? %/s],
       compare: [terminalView(compareView(compared), { width: 80 }), /idle (\d+) % →/],
       analyze: [answer.answer, /idle for (\d+) %/],

@@ -217,7 +217,7 @@ function clockIssues({ file, facts }: Known): Issue[] {
   const zero = facts.realtime_zero_ns;
   if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
   facts.realtime_zero_ns = null;
-  const text = `The wall clock of ${basename(file.path)} is not a valid date (${zero} ns since 1970) and is ignored.`;
+  const text = `The wall clock of ${basename(file.path)} is not a valid date (realtime_zero_ns is ${zero}) and is ignored.`;
   return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 

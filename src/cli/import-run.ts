@@ -1,11 +1,5 @@
-import process from 'node:process';
 import { basename } from 'node:path';
 import type { Workload } from '../model/manifest.js';
-import { redactText, secretsOfEnvironment } from '../model/redaction.js';
-import { addCapture } from '../session/capture.js';
-import { homeFolders } from '../session/home.js';
-import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import { attachGpuRoofline, attachRooflineFile, readRooflineFile } from './attach-roofline.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
@@ -17,7 +11,8 @@ import {
 } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
-import { type Recorded, recordSession } from '../record/record-session.js';
+import { addToSession, type Recorded, recordSession, type SavedSession } from '../record/record-session.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 export interface ImportRunOptions {
   session?: string;
@@ -42,24 +37,22 @@ export async function runImport(
   const model = options.model === undefined ? null : await findModel(options.model);
   const roofline = options.roofline === undefined ? null : await rooflineOf(options.roofline);
   const stageNames = await configuredStageNames();
-  const secrets = secretsOfEnvironment(process.env);
   const settings: ImportOptions = {
     stageNames,
-    redact: (text) => redactText(text, secrets),
     keepRaw: options.raw,
     signal,
-    onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+    onProgress: (file, share) => progress.update(`reading ${file}`, formatPercent(share)),
   };
   const files = paths.map((path) => ({ path }));
   try {
-    const id =
+    const { id } =
       options.session === undefined
         ? await intoNew(files, settings, options, { model, roofline })
-        : await intoKept(options.session, files, settings);
+        : await addToSession(options.session, ({ files: session, ...addition }) =>
+            importCaptures(session, files, { ...settings, ...addition }),
+          );
     progress.done('session saved', id);
     return id;
-  } catch (error) {
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'save the session', home: true });
   } finally {
     progress.end();
   }
@@ -74,7 +67,7 @@ async function intoNew(
   settings: ImportOptions,
   options: ImportRunOptions,
   { model, roofline }: { model: NamedModel | null; roofline: Awaited<ReturnType<typeof rooflineOf>> | null },
-): Promise<string> {
+): Promise<SavedSession> {
   const plan = {
     label: options.name ?? stemOf(files[0]!.path),
     kind: 'import',
@@ -82,29 +75,14 @@ async function intoNew(
     tags: options.tag,
     doing: 'save the session',
   };
-  const { id } = await recordSession(plan, async ({ files: session }) => {
-    const imported = await importCaptures(session, files, settings);
+  return recordSession(plan, async ({ files: session, redact }) => {
+    const imported = await importCaptures(session, files, { ...settings, redact });
     const roofIssues = roofline
       ? await attachRooflineFile(session, imported.hardware, roofline)
       : await attachGpuRoofline(session, imported.hardware);
     const issues = [...imported.issues, ...roofIssues];
     return { ...recordedBy(imported, files, model), issues, found: {} };
   });
-  return id;
-}
-
-async function intoKept(selector: string, files: CaptureFile[], settings: ImportOptions): Promise<string> {
-  const session = await openSession(selector);
-  const writer = await addCapture(session);
-  try {
-    const taken = session.manifest.captures.map((capture) => capture.capture_id);
-    const realtime_ns = BigInt(Date.parse(session.manifest.started_at)) * 1_000_000n;
-    const zero = { realtime_ns, monotonic_ns: null };
-    return (await writer.finish(await importCaptures(writer, files, { ...settings, taken, zero }))).id;
-  } catch (error) {
-    await writer.abandon();
-    throw error;
-  }
 }
 
 function stemOf(path: string): string {

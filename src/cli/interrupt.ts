@@ -69,3 +69,16 @@ export async function abortable<T>(
 /** The same for work that saves partial results. */
 export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   abortable(work, () => talk('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));
+
+/** Ctrl-C is the normal way to stop a server, not a failure. */
+export function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => {
+      process.off('SIGINT', stop);
+      process.off('SIGTERM', stop);
+      resolve();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+  });
+}

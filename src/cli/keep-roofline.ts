@@ -7,10 +7,9 @@ import type { SessionFiles } from '../session/session-files.js';
 export async function keepRoofline(
   session: SessionFiles,
   { roofline }: CachedRoofline,
-  host: string,
   imported: { executions: Execution[]; captures: Capture[] },
 ): Promise<void> {
-  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
+  const keys = { execution_id: 'roofline', capture_id: 'roofline', host: 'localhost' };
   imported.executions.push({
     execution_id: 'roofline',
     purpose: 'microbenchmark',

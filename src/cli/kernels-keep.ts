@@ -1,44 +1,37 @@
 import { cachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { type Fact } from '../hardware/environment.js';
-import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import { type KernelPlan } from '../model/documents/kernels.js';
 import { messageOf } from '../model/errors.js';
-import type { Capture, Workload } from '../model/manifest.js';
-import { toolVersion } from '../model/version.js';
+import type { Workload } from '../model/manifest.js';
+import { keepRecord, sampledCapture } from '../record/keep-record.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
-import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
+import { executionId, orderOf, type MeasuredKernels } from './kernels-order.js';
 import { keepTraces } from './kernels-traces.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 
-const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
-
 /** Saves record, logs, samples, plan and cached roofs as the session. */
 export async function kernelsRecorded(
-  { files: session, originNs, command, redact, keepJson }: Recording,
+  recording: Recording,
   measured: MeasuredKernels,
   title: string,
 ): Promise<Recorded> {
+  const { files: session, originNs, command, redact, keepJson } = recording;
   const { capture, chosen, device } = measured;
   // PyTorch chooses its number of threads and reports it with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
-  const captureId = `${executionId}-record`;
-  const record = await recordImporter.load(capture.recordPath, session, {
-    execution_id: executionId,
-    capture_id: captureId,
-    host,
-    zero: { realtime_ns: null, monotonic_ns: originNs },
-  });
-  const keepFile = (content: string | Buffer, kind: string, name: string) =>
-    session.addArtifact(content, { kind, captureId, name });
-  await keepFile(capture.recordPath, 'record', `${executionId}.jsonl`);
+  const kept = await keepRecord(recording, executionId, capture.recordPath);
   for (const { launch, log } of capture.launches)
     if (log !== null)
-      await keepFile(Buffer.from(redact(log)), 'log', `${executionId}-launch-${launch + 1}.log`);
+      await session.addArtifact(Buffer.from(redact(log)), {
+        kind: 'log',
+        captureId: kept.capture.capture_id,
+        name: `${executionId}-launch-${launch + 1}.log`,
+      });
   const traced = await keepTraces(session, { command, redact });
   const plan: KernelPlan = { ...planOf(measured, threads), traces: traced.traces };
   await keepJson('kernel-plan', plan);
@@ -72,13 +65,17 @@ export async function kernelsRecorded(
       },
       ...traced.executions,
     ],
-    captures: [...capturesOf(captureId, capture.sampled, record.clock), ...traced.captures],
+    captures: [
+      kept.capture,
+      ...capture.sampled.map((id) => sampledCapture(id, executionId)),
+      ...traced.captures,
+    ],
     issues: [
       ...chosen.issues,
       ...device.issues,
       ...capture.issues,
       ...launchIssues(measured),
-      ...record.issues,
+      ...kept.record.issues,
       ...traced.issues,
       ...roofIssues,
     ],
@@ -132,24 +129,6 @@ function gpuFacts({ device, capture }: MeasuredKernels): Record<string, Fact> {
     gpu_memory_bytes: capture.device?.memory_bytes ?? null,
     gpu_compute_capability: capture.device?.compute_capability ?? null,
   };
-}
-
-function capturesOf(captureId: string, sampled: readonly string[], clock: Capture['clock']): Capture[] {
-  const of = (capture_id: string, tool: string, importer: string, at: Capture['clock']): Capture => ({
-    capture_id,
-    execution_id: executionId,
-    tool: { name: tool, version: toolVersion },
-    importer,
-    clock: at,
-  });
-  return [
-    of(captureId, 'inferscope', recordImporter.name, clock),
-    ...sampled.map((id) =>
-      id.endsWith('-host')
-        ? of(id, 'inferscope host sampler', 'host-sampler', monotonic)
-        : of(id, 'inferscope GPU sampler', 'device-sampler', monotonic),
-    ),
-  ];
 }
 
 function launchIssues({ capture }: MeasuredKernels): Issue[] {

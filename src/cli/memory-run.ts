@@ -21,6 +21,7 @@ import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { formatMs } from '../vocabulary/format.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 export interface KeptMemory {
   id: string;
@@ -143,9 +144,9 @@ interface Measured {
 }
 
 async function memoryRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
-  const { files, originNs, secrets, redact } = recording;
+  const { redact } = recording;
   const { typed, request, point, target, run, issues } = measured;
-  const imported = await importMemory(files, run, target, { host, originMonotonicNs: originNs, secrets });
+  const imported = await importMemory(recording, run, target);
   const prepared = {
     request,
     parts: ['latency' as const],
@@ -195,7 +196,7 @@ function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['
   const { model, engine, device } = prepared.workload;
   const where = containerName === null ? '' : ` in ${containerName}`;
   const what = model ? `${model.name} (${model.weights} weights, ${model.dtype})` : config.model;
-  const shape = `batch ${config.batch_size}, ${config.input_len} → ${config.output_len} tokens`;
+  const shape = `batch ${config.batch_size}, ${lengthWords(config.input_len, config.output_len)}`;
   return `${what} · ${engine.name} ${device}${where} · ${shape}`;
 }
 

@@ -2,13 +2,11 @@ import { basename } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { importCaptures } from './import-captures.js';
 import { interruptible } from './interrupt.js';
-import { openMonitorSession, type MonitorCommandOptions } from './monitor-session.js';
+import { recordMonitor, type MonitorCommandOptions } from './monitor-session.js';
 
 /** Summarizes nvidia-smi recordings. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
 export async function monitorFiles(paths: string[], options: MonitorCommandOptions): Promise<void> {
-  const session = await openMonitorSession(options.name ?? 'nvidia-smi', options);
-  const { files, redact } = session.recording;
-  try {
+  await recordMonitor(options.name ?? 'nvidia-smi', options, async ({ files, redact }) => {
     const imported = await interruptible((signal) =>
       importCaptures(
         files,
@@ -20,7 +18,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
     if (other >= 0) throw noRecording(paths[other]!, imported.captures[other]!.importer);
     const began = imported.zeroRealtimeNs;
     const name = imported.hardware['gpu_name'];
-    await session.conclude({
+    return {
       title: `${paths.map((path) => basename(path)).join(', ')}${typeof name === 'string' ? ` · ${name}` : ''}`,
       status: 'complete',
       elsewhere: { startedAt: began === null ? new Date() : new Date(Number(began / 1_000_000n)) },
@@ -29,11 +27,9 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
       executions: imported.executions,
       captures: imported.captures,
       issues: imported.issues,
-    });
-  } catch (error) {
-    await session.abandon();
-    throw error;
-  }
+      found: {},
+    };
+  });
 }
 
 function noRecording(path: string, importer: string): InferscopeError {

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { recogniseFailure } from '../capture/run/failures.js';
 import { runProgram, shellExitCode, type ProgramEnd } from '../capture/run/run-program.js';
 import { exitCodeOf, type InferscopeError } from '../model/errors.js';
-import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
-import { startRecording, type Recording } from './monitor-recording.js';
+import { redactCommand, redactText } from '../model/redaction.js';
+import type { Recording } from '../record/record-session.js';
+import { type Machine, recordMachine } from './monitor-recording.js';
 import { talk, warn } from './output.js';
 import { interruptibleTwice } from './run-interrupt.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
@@ -15,54 +16,37 @@ const beforeMs = 250;
 
 /** `inferscope monitor --while -- command…`. Output, signals and exit code as in `inferscope run`. */
 export async function monitorProgram(command: string[], options: MonitorCommandOptions): Promise<void> {
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
-  let recording: Recording | null = null;
-  let end: ProgramEnd;
-  let stopped = false;
-  try {
-    const watched = await interruptibleTwice(async (signal, kill) => {
-      recording = await startRecording(options.name ?? 'monitor', options, false);
+  const { end, stopped, failure } = await interruptibleTwice((signal, kill) =>
+    recordMachine(options.name ?? 'monitor', options, false, async (machine) => {
       await sleep(beforeMs);
-      const ended = run(recording, command, options, secrets, signal, kill);
-      await recording.untilEnd(ended);
-      stopped = signal.aborted;
-      return { recording, end: await ended };
-    });
-    end = watched.end;
-    await keepLogs(watched.recording, secrets);
-    const failed = end.exit_code !== 0 || end.startError !== null;
-    await watched.recording.conclude({
-      title: redactCommand(command, secrets).join(' '),
-      status: stopped ? 'interrupted' : failed ? 'failed' : 'complete',
-      program: {
-        command: redactCommand(command, secrets),
-        exit_code: end.exit_code,
-        signal: end.signal,
-        start_ns: end.start_ns,
-        end_ns: end.end_ns,
-      },
-    });
-  } catch (error) {
-    await abandon(recording);
-    throw error;
-  }
-  conclude(end, stopped, failureOf(command, end, secrets), options);
-}
-
-/** Assigned in a closure, which the type checker does not track. */
-async function abandon(recording: Recording | null): Promise<void> {
-  await recording?.abandon();
+      const ended = run(machine, command, options, signal, kill);
+      await machine.untilEnd(ended);
+      const { aborted } = signal;
+      const end = await ended;
+      await keepLogs(machine.recording);
+      const secrets = [...machine.recording.secrets];
+      const shown = redactCommand(command, secrets);
+      const failed = end.exit_code !== 0 || end.startError !== null;
+      const { exit_code, signal: killed, start_ns, end_ns } = end;
+      return {
+        title: shown.join(' '),
+        status: aborted ? 'interrupted' : failed ? 'failed' : 'complete',
+        program: { command: shown, exit_code, signal: killed, start_ns, end_ns },
+        found: { end, stopped: aborted, failure: failureOf(shown, end, secrets) },
+      };
+    }),
+  );
+  conclude(end, stopped, failure, options);
 }
 
 function run(
-  recording: Recording,
+  { recording, watch }: Machine,
   [file, ...args]: string[],
   options: MonitorCommandOptions,
-  secrets: string[],
   signal: AbortSignal,
   kill: AbortSignal,
 ): Promise<ProgramEnd> {
-  const { scratch } = recording.session.recording;
+  const { scratch, secrets } = recording;
   return runProgram({
     file: file!,
     args,
@@ -71,31 +55,25 @@ function run(
     stderrPath: join(scratch, 'stderr.log'),
     stdout: options.json ? process.stderr : process.stdout,
     stderr: process.stderr,
-    secrets,
+    secrets: [...secrets],
     tool: null,
     timeoutMs: options.duration ?? null,
     graceMs: 5_000,
     signal,
     kill,
-    onStart: (pid) => recording.append(recording.watch.follow(pid)),
+    onStart: (pid) => recording.append(watch.follow(pid)),
   });
 }
 
-async function keepLogs({ session }: Recording, secrets: string[]): Promise<void> {
-  for (const kind of ['stdout', 'stderr']) {
-    const path = join(session.recording.scratch, `${kind}.log`);
-    await session.recording.files.addArtifact(path, {
-      kind,
-      captureId: null,
-      name: redactText(`${kind}.log`, secrets),
-    });
-  }
+async function keepLogs({ files, scratch }: Recording): Promise<void> {
+  for (const kind of ['stdout', 'stderr'])
+    await files.addArtifact(join(scratch, `${kind}.log`), { kind, captureId: null, name: `${kind}.log` });
 }
 
-function failureOf(command: string[], end: ProgramEnd, secrets: string[]): InferscopeError | null {
+function failureOf(command: string[], end: ProgramEnd, secrets: readonly string[]): InferscopeError | null {
   return recogniseFailure({
     execution_id: 'monitor',
-    command: redactCommand(command, secrets),
+    command,
     exit_code: end.exit_code,
     signal: end.signal,
     startError: end.startError,

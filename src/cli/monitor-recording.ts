@@ -1,26 +1,23 @@
-import { monotonicClock, monotonicNs } from '../model/clock.js';
+import { monotonicNs } from '../model/clock.js';
 import type { DeviceRows } from '../capture/run/device-sampler.js';
 import { startWatch, type Watch, type WatchEnd } from '../capture/monitor/watch.js';
 import { gpuFacts, openGpus, type Gpus, type GpusOpened } from '../capture/telemetry-gpus.js';
-import type { Document, Issue } from '../model/document.js';
-import type { MonitorPlan, MonitorResult } from '../model/documents/monitor.js';
+import type { Issue } from '../model/document.js';
+import type { MonitorPlan } from '../model/documents/monitor.js';
 import { InferscopeError } from '../model/errors.js';
-import { redactCommand } from '../model/redaction.js';
-import { toolVersion } from '../model/version.js';
+import { ownCapture } from '../record/keep-record.js';
+import type { Recorded, Recording } from '../record/record-session.js';
 import { openDisplay, type Display } from './monitor-display.js';
-import { openMonitorSession, type MonitorSession, type MonitorCommandOptions } from './monitor-session.js';
+import { recordMonitor, type MonitorCommandOptions } from './monitor-session.js';
 import { warn } from './output.js';
+import { formatSetting, plural } from '../vocabulary/format.js';
 
-export interface Recording {
+/** A machine while it is sampled. */
+export interface Machine {
   watch: Watch;
-  session: MonitorSession;
-  /** Rows that arrive outside the per-second samples. */
-  append(rows: DeviceRows): void;
+  recording: Recording;
   /** Runs until `ended` resolves, showing each second. */
   untilEnd(ended: Promise<unknown>): Promise<void>;
-  /** Summarizes. */
-  conclude(end: RecordingEnd): Promise<Document<MonitorResult>>;
-  abandon(): Promise<void>;
 }
 
 export interface RecordingEnd {
@@ -30,18 +27,19 @@ export interface RecordingEnd {
 }
 
 /** Execution of the samples. */
-export const executionId = 'monitor';
+const executionId = 'monitor';
 
 /**
- * Opens GPUs, session and samplers.
+ * Samples GPUs and host while `work` runs.
  * @param shown false: no live view, because the program uses the terminal
  * @throws E_TOOL_MISSING, E_PERMISSION with --require-gpu where no GPU can be read
  */
-export async function startRecording(
+export async function recordMachine<T extends object>(
   label: string,
   options: MonitorCommandOptions,
   shown: boolean,
-): Promise<Recording> {
+  work: (machine: Machine) => Promise<RecordingEnd & { found: T }>,
+): Promise<T> {
   const { gpus, reason } = await openGpus();
   if (!gpus) {
     const why = noGpuParts(reason);
@@ -50,67 +48,59 @@ export async function startRecording(
     }
     warn(`${why.what}: only the host is sampled. ${why.why} ${why.fix}`);
   }
-  const session = await openMonitorSession(label, options).catch((error: unknown) => {
+  const quiet = options.quiet === true || options.json === true || !shown;
+  try {
+    return await recordMonitor(label, options, async (recording) => {
+      const keys = { execution_id: executionId, host: 'localhost' };
+      const watch = startWatch({ gpus, hz: options.hz, keys, pid: options.pid ?? null });
+      const { append, originNs } = recording;
+      let last: WatchEnd | null = null;
+      try {
+        const display = openDisplay(titleOf(gpus, options.hz), quiet);
+        const untilEnd = (ended: Promise<unknown>) => eachSecond(watch, append, display, originNs, ended);
+        const end = await work({ watch, recording, untilEnd });
+        last = watch.stop();
+        append(last);
+        await recording.keepJson('monitor', planOf(gpus, reason, last, options, end.program, originNs));
+        return { ...recordedOf(recording, gpus, reason, last, end), found: end.found };
+      } finally {
+        if (last === null) watch.stop();
+      }
+    });
+  } finally {
     gpus?.close();
-    throw error;
-  });
-  const { recording } = session;
-  const { originNs, secrets } = recording;
-  const keys = { execution_id: executionId, host: 'localhost' };
-  const watch = startWatch({ gpus, hz: options.hz, keys, pid: options.pid ?? null });
-  const display = openDisplay(
-    titleOf(gpus, options.hz),
-    options.quiet === true || options.json === true || !shown,
-  );
+  }
+}
 
+function recordedOf(
+  { originNs }: Recording,
+  gpus: Gpus | null,
+  reason: GpusOpened['reason'],
+  { issues }: WatchEnd,
+  { title, status, program }: RecordingEnd,
+): Recorded {
+  const none: Issue[] = reason
+    ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was sampled. ${reason.text}` }]
+    : [];
   return {
-    watch,
-    session,
-    append: recording.append,
-    untilEnd: (ended) => eachSecond(watch, recording.append, display, originNs, ended),
-    async conclude({ title, status, program }) {
-      const end = watch.stop();
-      gpus?.close();
-      recording.append(end);
-      const plan = planOf(gpus, reason, end, options, program, originNs);
-      await recording.keepJson('monitor', plan);
-      const facts = gpuFacts(gpus);
-      const capture = (capture_id: string, name: string) => ({
-        capture_id,
+    title,
+    status,
+    ...gpuFacts(gpus),
+    executions: [
+      {
         execution_id: executionId,
-        tool: { name, version: toolVersion },
-        importer: 'sampler',
-        clock: monotonicClock,
-      });
-      const none: Issue[] = reason
-        ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was sampled. ${reason.text}` }]
-        : [];
-      return session.conclude({
-        title,
-        status,
-        ...facts,
-        executions: [
-          {
-            execution_id: executionId,
-            purpose: 'clean',
-            command: redactCommand(program?.command ?? [], [...secrets]),
-            exit_code: program?.exit_code ?? null,
-            start_ns: program ? program.start_ns - originNs : 0,
-            end_ns: (program?.end_ns ?? monotonicNs()) - originNs,
-          },
-        ],
-        captures: [
-          ...(gpus ? [capture('gpus', `inferscope sampler (${gpus.source})`)] : []),
-          capture('host', 'inferscope host sampler'),
-        ],
-        issues: [...none, ...end.issues],
-      });
-    },
-    async abandon() {
-      watch.stop();
-      gpus?.close();
-      await session.abandon();
-    },
+        purpose: 'clean',
+        command: program?.command ?? [],
+        exit_code: program?.exit_code ?? null,
+        start_ns: program ? program.start_ns - originNs : 0,
+        end_ns: (program?.end_ns ?? monotonicNs()) - originNs,
+      },
+    ],
+    captures: [
+      ...(gpus ? [ownCapture('gpus', executionId, `inferscope sampler (${gpus.source})`, 'sampler')] : []),
+      ownCapture('host', executionId, 'inferscope host sampler', 'sampler'),
+    ],
+    issues: [...none, ...issues],
   };
 }
 
@@ -148,7 +138,7 @@ function titleOf(gpus: Gpus | null, hz: number): string {
   if (!gpus) return 'inferscope monitor · no GPU';
   const count = gpus.devices.length;
   const driver = gpus.driverVersion === null ? '' : ` (driver ${gpus.driverVersion})`;
-  return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} from ${gpus.source}${driver} · ${hz} Hz`;
+  return `inferscope monitor · ${plural(count, 'GPU')} from ${gpus.source}${driver} · ${formatSetting(hz, 'Hz')}`;
 }
 
 function planOf(

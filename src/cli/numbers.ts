@@ -25,3 +25,16 @@ export function threadCount(text: string): number {
     fix: `Type for example: --threads ${Math.max(1, most / 4 - 1)}`,
   });
 }
+
+/** Reads --port. @param example shown where it is not one */
+export const listeningPort =
+  (example: number) =>
+  (text: string): number => {
+    const value = wholeNumber('--port', 0, example)(text);
+    if (value < 2 ** 16) return value;
+    throw new InferscopeError('E_USAGE', {
+      what: `invalid --port ${text}`,
+      why: 'Ports are 0 to 65535.',
+      fix: 'Type for example: --port 8000, or --port 0 for a free port.',
+    });
+  };

@@ -77,10 +77,11 @@ async function imported(trace: string) {
   };
   const home = testHome();
   const session = await createSession({ home, label: 'x', kind: 'profile' });
-  const found = await importProfile(session, capture, {
-    originMonotonicNs: runs[0]!.start_ns,
-    roofline: { roofline: handRoofline(), cached: true, ageS: 0 },
-  });
+  const found = await importProfile(
+    { files: session, originNs: runs[0]!.start_ns, append: () => {} },
+    capture,
+    { roofline: handRoofline(), cached: true, ageS: 0 },
+  );
   const { id } = await session.finish(
     { ...summary, executions: found.executions, captures: found.captures },
     found.issues,

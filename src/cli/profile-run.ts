@@ -15,7 +15,7 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
-import { engineWords, modelWords, plural, shapeWords } from '../vocabulary/workload.js';
+import { engineWords, lengthWords, modelWords, shapeWords } from '../vocabulary/workload.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -25,8 +25,8 @@ import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalysed } from './session-summary.js';
-import { type SavedSession, recordSession } from '../record/record-session.js';
-import { formatMs } from '../vocabulary/format.js';
+import { type SavedSession, recordSession, writesHome } from '../record/record-session.js';
+import { formatMs, formatPart, plural } from '../vocabulary/format.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -61,14 +61,9 @@ export async function runProfile(
   signal: AbortSignal,
 ): Promise<ProfileOutcome> {
   const progress = startProgress(options.quiet === true);
-  try {
-    return await profile(options, signal, progress);
-  } catch (error) {
-    // Report a full disk as such in every step.
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'save the profile', home: true });
-  } finally {
-    progress.end();
-  }
+  return writesHome('save the profile', undefined, () => profile(options, signal, progress)).finally(
+    progress.end,
+  );
 }
 
 async function profile(
@@ -91,7 +86,7 @@ async function profile(
     },
     onProgress: ({ doneBytes, totalBytes }) => {
       if (signal.aborted) throw nothingMeasured();
-      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`);
+      progress.update('writing the model', formatPart(doneBytes, totalBytes));
     },
   });
   const threads = options.threads ?? defaultThreads(detectCpu().usableCores);
@@ -161,10 +156,7 @@ async function measureAndKeep(
     if (capture.clean.timedRepeats === 0) throw capture.failure ?? nothingMeasured();
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
-    const imported = await importProfile(recording.files, capture, {
-      originMonotonicNs: recording.originNs,
-      roofline,
-    });
+    const imported = await importProfile(recording, capture, roofline);
     return {
       title: `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`,
       status: capture.failure !== null ? 'failed' : capture.stopped ? 'interrupted' : 'complete',
@@ -181,8 +173,8 @@ function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandO
   const contextLen = inputLen + outputLen;
   if (model.maxContext === null || contextLen <= model.maxContext) return;
   throw new InferscopeError('E_LENGTHS', {
-    what: `${inputLen} + ${outputLen} tokens exceed the context of ${model.name}`,
-    why: `Its maximum context is ${model.maxContext} tokens, prompt and output together.`,
+    what: `${lengthWords(inputLen, outputLen)} exceed the context of ${model.name}`,
+    why: `Its maximum context is ${plural(model.maxContext, 'token')}, prompt and output together.`,
     fix: `Reduce --input-len or --output-len to a sum of at most ${model.maxContext}.`,
   });
 }

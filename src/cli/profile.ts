@@ -4,7 +4,8 @@ import { exitCodeOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import { print, printDocument, talk, warn } from './output.js';
+import { openInBrowser } from './open-in-browser.js';
+import { print, printDocument, warn } from './output.js';
 import { runProfile, type ProfileCommandOptions } from './profile-run.js';
 
 interface Typed extends ProfileCommandOptions {
@@ -64,14 +65,4 @@ export function define(command: Command): void {
         process.exitCode = exitCodeOf.E_INTERRUPTED;
       }
     });
-}
-
-/** Opens the report only on a terminal with a desktop. Elsewhere only the path is printed. */
-async function openInBrowser(path: string): Promise<void> {
-  const desktop = process.platform !== 'linux' || process.env['DISPLAY'] || process.env['WAYLAND_DISPLAY'];
-  if (!process.stdout.isTTY || !desktop) return;
-  const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
-  const { execa } = await import('execa');
-  const { failed } = await execa(opener, [path], { reject: false, stdio: 'ignore', timeout: 10_000 });
-  if (failed) talk(`(${opener} could not open the report; open the path above)`);
 }

@@ -10,7 +10,6 @@ import { type RooflineData, rooflineVersion } from '../model/documents/roofline.
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { terminalView } from '../render/terminal/view.js';
 import { ensureWritable, type Home } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import { openSession } from '../session/open.js';
 import { rooflineView } from '../views/roofline.js';
 import { interruptible } from './interrupt.js';
@@ -18,8 +17,8 @@ import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
 import { machineRoofs } from './machine-roofs.js';
 import { countProgress, type Progress, startProgress } from './progress.js';
-import { keepRooflineSession, openRooflineSession, type RooflineCommandOptions } from './roofline-session.js';
-import type { OpenRecording } from '../record/record-session.js';
+import { recordRoofline, type RooflineCommandOptions } from './roofline-session.js';
+import { writesHome } from '../record/record-session.js';
 import { formatQuantity } from '../vocabulary/format.js';
 
 /** Measures the requested roofline or reads it from the cache, and prints it. */
@@ -29,14 +28,12 @@ export async function runRoofline(options: RooflineCommandOptions): Promise<void
   const progress = startProgress(options.quiet === true);
   let stopped = false;
   const made = await interruptible(async (signal) => {
-    const done = await measure(options, home, progress, signal);
+    const done = await writesHome('measure the roofline', home, () =>
+      measure(options, home, progress, signal),
+    );
     stopped = signal.aborted;
     return done;
-  })
-    .catch((error: unknown) => {
-      throw asStorageFailure(error, { path: home.root, doing: 'measure the roofline', home: true });
-    })
-    .finally(progress.end);
+  }).finally(progress.end);
   if (options.json) printDocument(made);
   else print(terminalView(rooflineView(made), { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
@@ -110,33 +107,31 @@ async function measureGpus(
       return { gpu: null, issue: plain ? null : notMeasured(reason.text) };
     }
   }
-  let session: OpenRecording | null = null;
-  try {
-    session = recorded ? await openRooflineSession(options) : null;
+  const measureIn = async (scratch: string | null) => {
     const gpu = await gpuRoofline({
       python: options.python ?? null,
       cacheDir: home.cache,
       fresh: options.fresh === true || recorded,
-      scratch: session?.scratch ?? null,
+      scratch,
       signal,
       onProgress: countProgress(progress, 'measuring the GPUs'),
     });
     if (!gpu.cached) progress.done('measured the GPUs', formatQuantity(gpu.roofline.seconds, 's'));
-    if (session) await keepAndReport(session, gpu, signal.aborted);
+    return { gpu, stopped: signal.aborted };
+  };
+  try {
+    if (!recorded) return { ...(await measureIn(null)), issue: null };
+    const { id, gpu } = await recordRoofline(options, ({ scratch }) => measureIn(scratch));
+    await report(id);
     return { gpu, issue: null };
   } catch (error) {
-    await session?.abandon();
     if (asked || !(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
     return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
 }
 
-async function keepAndReport(
-  session: OpenRecording,
-  gpu: MeasuredGpuRoofline,
-  stopped: boolean,
-): Promise<void> {
-  const kept = await openSession(await keepRooflineSession(session, gpu, stopped));
+async function report(id: string): Promise<void> {
+  const kept = await openSession(id);
   const { analyzeSession } = await import('../facts/session-document.js');
   const { writeAnalysed } = await import('./session-summary.js');
   const path = reportPath(kept.folder);

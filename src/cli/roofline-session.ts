@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import type { MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
 import { type Fact } from '../hardware/environment.js';
-import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { toolVersion } from '../model/version.js';
-import { type OpenRecording, openRecording } from '../record/record-session.js';
-import { monotonicClock } from '../model/clock.js';
+import { keepRecord, sampledCapture } from '../record/keep-record.js';
+import { type Recorded, type Recording, recordSession, type SavedSession } from '../record/record-session.js';
 
 export interface RooflineCommandOptions {
   device?: 'cuda' | 'cpu';
@@ -20,22 +18,25 @@ export interface RooflineCommandOptions {
   quiet?: boolean;
 }
 
-export const openRooflineSession = ({ name, tag }: RooflineCommandOptions): Promise<OpenRecording> =>
-  openRecording({
-    label: 'gpus',
-    kind: 'roofline',
-    name: name ?? null,
-    tags: tag,
-    doing: 'save the roofline',
-  });
+/** Records a session of `measure`: every case as a row of `microbenchmarks`, sensor samples, record files and the roofline. */
+export const recordRoofline = (
+  { name, tag }: Pick<RooflineCommandOptions, 'name' | 'tag'>,
+  measure: (recording: Recording) => Promise<{ gpu: MeasuredGpuRoofline; stopped: boolean }>,
+): Promise<SavedSession & { gpu: MeasuredGpuRoofline }> =>
+  recordSession(
+    { label: 'gpus', kind: 'roofline', name: name ?? null, tags: tag, doing: 'save the roofline' },
+    async (recording) => {
+      const { gpu, stopped } = await measure(recording);
+      return { ...(await rooflineRecorded(recording, gpu, stopped)), found: { gpu } };
+    },
+  );
 
-/** Saves every case as a row of `microbenchmarks`, sensor samples, record files and the roofline. @returns the session's id */
-export async function keepRooflineSession(
-  recording: OpenRecording,
+async function rooflineRecorded(
+  recording: Recording,
   { roofline, recording: measured }: MeasuredGpuRoofline,
   stopped: boolean,
-): Promise<string> {
-  const { files, originNs } = recording;
+): Promise<Recorded> {
+  const { originNs } = recording;
   const executions: Execution[] = [];
   const captures: Capture[] = [];
   const issues: Issue[] = [...roofline.issues];
@@ -49,32 +50,17 @@ export async function keepRooflineSession(
       start_ns: capture.start_ns - originNs,
       end_ns: capture.end_ns - originNs,
     });
-    const of = (capture_id: string, tool: string, importer: string): Capture => ({
-      capture_id,
-      execution_id,
-      tool: { name: tool, version: toolVersion },
-      importer,
-      clock: monotonicClock,
-    });
-    for (const id of capture.sampled) captures.push(of(id, 'inferscope GPU sampler', 'device-sampler'));
+    captures.push(...capture.sampled.map((id) => sampledCapture(id, execution_id)));
     if (!existsSync(capture.recordPath)) continue;
-    const capture_id = `${execution_id}-record`;
-    const zero = { realtime_ns: null, monotonic_ns: originNs };
-    const context = { execution_id, capture_id, host: 'localhost', zero };
-    const record = await recordImporter.load(capture.recordPath, files, context);
-    captures.push(of(capture_id, 'inferscope', recordImporter.name));
-    issues.push(...record.issues);
-    await files.addArtifact(capture.recordPath, {
-      kind: 'record',
-      captureId: capture_id,
-      name: `${execution_id}.jsonl`,
-    });
+    const kept = await keepRecord(recording, execution_id, capture.recordPath);
+    captures.push(kept.capture);
+    issues.push(...kept.record.issues);
   }
   if (measured) recording.append(measured);
   await recording.keepJson('roofline-gpu', roofline);
   const names = roofline.gpus.map(({ name }) => name);
   const title = `roofline · ${[...new Set(names)].join(', ')}${names.length > 1 ? ` × ${names.length}` : ''} · ${roofline.framework}`;
-  const { id } = await recording.finish({
+  return {
     title,
     status: stopped ? 'interrupted' : 'complete',
     hardware: gpuFacts(roofline.gpus),
@@ -82,8 +68,7 @@ export async function keepRooflineSession(
     executions,
     captures,
     issues,
-  });
-  return id;
+  };
 }
 
 /** gpu_name and others for the first GPU; gpu1_name for further GPUs that differ. */

@@ -2,12 +2,12 @@ import type { RunCapture, RunExecution } from '../capture/run/run-options.js';
 import { unseenKernels } from '../capture/run/unseen-kernels.js';
 import { noKernelsIssue } from '../import/importer.js';
 import type { Execution } from '../model/manifest.js';
-import { toolVersion } from '../model/version.js';
 import { importCaptures, type ImportedCaptures } from './import-captures.js';
 import type { Progress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
+import { sampledCapture } from '../record/keep-record.js';
 import type { Recording } from '../record/record-session.js';
-import { monotonicClock } from '../model/clock.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 /**
  * Saves the executions' output in the session: logs as artifacts, captures through their importers, telemetry as rows.
@@ -43,7 +43,7 @@ export async function keepRun(
       keepRaw: true,
       tolerant: true,
       signal: unread,
-      onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+      onProgress: (file, share) => progress.update(`reading ${file}`, formatPercent(share)),
     },
   );
   imported.executions = executions;
@@ -74,16 +74,7 @@ function keepTelemetry(
 ): void {
   append({ telemetry, memory });
   const captureIds = new Set([...telemetry, ...memory].map((row) => row.capture_id!));
-  for (const capture_id of captureIds) {
-    const ofGpus = capture_id.endsWith('-gpus');
-    imported.captures.push({
-      capture_id,
-      execution_id,
-      tool: { name: `inferscope ${ofGpus ? 'GPU' : 'host'} sampler`, version: toolVersion },
-      importer: ofGpus ? 'device-sampler' : 'host-sampler',
-      clock: monotonicClock,
-    });
-  }
+  imported.captures.push(...[...captureIds].map((id) => sampledCapture(id, execution_id)));
   imported.issues.push(...issues);
   if (failure) {
     const how = timedOut ? 'timed out' : signal ? `killed by ${signal}` : 'failed';

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
-import { jsonSchema, publishedDocuments } from '../model/published.js';
+import { jsonSchema, publishedNames } from '../model/published.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
@@ -11,7 +11,7 @@ import { print } from './output.js';
 
 export function define(command: Command): void {
   command
-    .argument('[document]', `one of ${Object.keys(publishedDocuments).join(', ')}`)
+    .argument('[document]', `one of ${publishedNames.join(', ')}`)
     .option('--write <folder>', 'write all schemas to this folder')
     .addHelpText(
       'after',
@@ -26,25 +26,26 @@ export function define(command: Command): void {
         return;
       }
       if (name === undefined) {
-        print(Object.keys(publishedDocuments).join('\n'));
+        print(publishedNames.join('\n'));
         return;
       }
-      if (!Object.hasOwn(publishedDocuments, name)) {
-        const meant = nearest(name, Object.keys(publishedDocuments));
+      const known = publishedNames.find((one) => one === name);
+      if (known === undefined) {
+        const meant = nearest(name, publishedNames);
         throw new InferscopeError('E_USAGE', {
           what: `unknown document "${name}"`,
-          why: `inferscope writes: ${Object.keys(publishedDocuments).join(', ')}.`,
+          why: `inferscope writes: ${publishedNames.join(', ')}.`,
           fix: meant === null ? 'inferscope schema lists them.' : `Did you mean: inferscope schema ${meant}`,
         });
       }
-      print(jsonSchema(name));
+      print(jsonSchema(known));
     });
 }
 
 async function writeAll(folder: string): Promise<void> {
   try {
     makeFolder(resolve(folder));
-    for (const document of Object.keys(publishedDocuments))
+    for (const document of publishedNames)
       await writeFile(join(folder, `${document}.schema.json`), jsonSchema(document));
   } catch (error) {
     throw asStorageFailure(error, { path: resolve(folder), doing: 'write the schemas' });

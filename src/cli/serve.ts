@@ -7,13 +7,14 @@ import { resolveModel } from '../engines/onnx/model-source.js';
 import { serveModel } from '../engines/onnx/server/serve-model.js';
 import { detectCpu } from '../hardware/cpu.js';
 import { parseDType } from '../model/dtype.js';
-import { InferscopeError } from '../model/errors.js';
 import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { stopped } from './interrupt.js';
+import { listeningPort, threadCount, wholeNumber } from './numbers.js';
 import { print, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
+import { plural, formatPart } from '../vocabulary/format.js';
 
 interface ServeCommandOptions {
   model: string;
@@ -40,7 +41,7 @@ export function define(command: Command): void {
       'address to listen on; 0.0.0.0 accepts IP addresses and this host name',
       '127.0.0.1',
     )
-    .option('--port <n>', 'port; 0 chooses a free port', port, 8000)
+    .option('--port <n>', 'port; 0 chooses a free port', listeningPort(8000), 8000)
     .option(
       '--context-len <n>',
       'max tokens per request, prompt and output',
@@ -62,16 +63,6 @@ export function define(command: Command): void {
     .action(serveCommand);
 }
 
-function port(text: string): number {
-  const value = wholeNumber('--port', 0, 8000)(text);
-  if (value < 2 ** 16) return value;
-  throw new InferscopeError('E_USAGE', {
-    what: `invalid --port ${text}`,
-    why: 'Ports are 0 to 65535.',
-    fix: 'Type for example: --port 8000, or --port 0 for a free port.',
-  });
-}
-
 /** Prints the URL on stdout when the server listens, and returns after Ctrl-C has drained it. */
 async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const home = ensureWritable();
@@ -88,7 +79,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
         '--context-len',
       ),
     onProgress: ({ doneBytes, totalBytes }) =>
-      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+      progress.update('writing the model', formatPart(doneBytes, totalBytes)),
   })
     .catch((error: unknown) => {
       throw asStorageFailure(error, { path: home.root, doing: 'write the model', home: true });
@@ -105,10 +96,10 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     const words =
       server.tokenizer === 'words' ? 'random weights, one token per word' : "with the model's own tokenizer";
     talk(
-      `${model.name} (${words}), ${threads} thread${threads === 1 ? '' : 's'}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
+      `${model.name} (${words}), ${plural(threads, 'thread')}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
     );
   }
-  await interrupted();
+  await stopped();
   const pending = server.pending();
   if (!quiet) {
     const count = pending === 1 ? 'one request' : `${pending} requests`;
@@ -118,17 +109,4 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   process.once('SIGINT', leave);
   await server.drain();
   process.off('SIGINT', leave);
-}
-
-/** Ctrl-C is the normal way to stop a server, not a failure. */
-function interrupted(): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = () => {
-      process.off('SIGINT', stop);
-      process.off('SIGTERM', stop);
-      resolve();
-    };
-    process.on('SIGINT', stop);
-    process.on('SIGTERM', stop);
-  });
 }

@@ -275,7 +275,7 @@ function defineExport(command: Command): void {
       ) => {
         const { selectSession } = await import('../session/select.js');
         const { exportSession } = await import('../session/archive-export.js');
-        const { formatBytes } = await import('../session/storage-failure.js');
+        const { formatBytes } = await import('../vocabulary/format.js');
         const session = selectSession(selector);
         const { json, ...how } = options;
         const archive = await exportSession(session, how);

@@ -3,6 +3,7 @@ import { colour } from '../render/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { DescribedTable } from '../session/table-schema.js';
 import { hanging, inert } from '../render/terminal/text.js';
+import { plural } from '../vocabulary/format.js';
 
 /** Cut with an ellipsis, without control characters. */
 function fit(text: string, width: number): string {
@@ -67,7 +68,7 @@ function expandedText(columns: SqlResult['columns'], cells: string[][]): string 
 }
 
 function rowCount(rows: number): string {
-  return `(${rows} ${rows === 1 ? 'row' : 'rows'})`;
+  return `(${plural(rows, 'row')})`;
 }
 
 /** Every table with its columns, the meanings wrapped to the width. */

@@ -1,5 +1,4 @@
 import process from 'node:process';
-import { durationWords } from '../capture/bench/eta.js';
 import { secondsLeft } from '../capture/sweep/expected.js';
 import { isLeft } from '../capture/sweep/journal.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
@@ -10,6 +9,7 @@ import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js'
 import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
 import { talk } from './output.js';
 import { startProgress } from './progress.js';
+import { formatDuration } from '../vocabulary/format.js';
 
 export interface SweepProgress {
   onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
@@ -28,9 +28,9 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
     const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
-    const about = `about ${durationWords(left)} left`;
+    const about = `about ${formatDuration(left)} left`;
     // Without a terminal each step is one line, written once.
-    if (process.stderr.isTTY) progress.update(title(run), `${durationWords(since)} · ${about}`);
+    if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${about}`);
     else progress.update(`${title(run)} · ${about}`);
   };
   return {

@@ -18,6 +18,7 @@ import { configurationOf, type ConfigurationTyped } from './profile-configuratio
 import { writePage } from './report-file.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 export interface ReportFiles {
   summary: string;
@@ -68,7 +69,7 @@ async function keep(
   const { id, startedAt } = await recordSession(plan, async (recording) => {
     await recording.keepJson('validation', data);
     const { compared, within, rejected } = data.counts;
-    const title = `validate · ${within} of ${compared} within ${tolerance * 100} %${rejected > 0 ? `, ${rejected} rejected` : ''}`;
+    const title = `validate · ${within} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
     return { title, status: 'complete', issues, found: { startedAt: recording.startedAt } };
   });
   return { id, started_at: startedAt.toISOString() };

@@ -114,7 +114,8 @@ const flowTable = `CREATE OR REPLACE TEMP TABLE ${flows} AS
 /** ns -> µs with three decimals, digit by digit: a division would round beyond 2^53 / 1000 µs. */
 export function microseconds(ns: number): string {
   const size = Math.abs(ns);
-  const text = `${Math.floor(size / 1000)}.${String(size % 1000).padStart(3, '0')}`;
+  const rest = size % 1000;
+  const text = `${(size - rest) / 1000}.${String(rest).padStart(3, '0')}`;
   return ns < 0 ? `-${text}` : text;
 }
 

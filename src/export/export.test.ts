@@ -184,7 +184,9 @@ describe('speedscope', () => {
       decode: 49_001,
     });
     // On the stream: 5, 7 and 3 ns of three kernels, in their own frame and in their phase's.
-    expect(notes).toEqual([expect.stringContaining('7 events were cut by 1.030 µs')]);
+    expect(notes).toEqual([
+      expect.stringContaining('7 events overlapped the next one and were shortened by 1.03 µs'),
+    ]);
   });
 });
 

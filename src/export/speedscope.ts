@@ -1,5 +1,6 @@
 import type { TextExport } from './exporter.js';
 import { rowsOf } from './pages.js';
+import { plural, formatNs } from '../vocabulary/format.js';
 
 /**
  * Two kinds of profiles. Host threads: stages and operators in time; operators are clipped to their stage, because the
@@ -92,7 +93,9 @@ export const speedscope: TextExport = async function* (session, database, note) 
   if (profile !== null) yield `${closeUntil(Infinity)}${endOfProfile()}`;
   yield `],\n"shared":{"frames":${JSON.stringify([...frames.keys()].map((name) => ({ name })))}}}\n`;
   if (cut.events > 0) {
-    note(`${cut.events} events were cut by ${(cut.ns / 1000).toFixed(3)} µs in all where the next one began`);
+    note(
+      `${plural(cut.events, 'event')} overlapped the next one and were shortened by ${formatNs(cut.ns)} in total`,
+    );
   }
 
   function frameOf(name: string): number {

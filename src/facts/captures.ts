@@ -1,6 +1,5 @@
-import type { Document } from '../model/document.js';
-import type { CapturesResult } from '../model/documents/captures.js';
-import type { TraceResult } from '../model/documents/trace.js';
+import type { CaptureKind, CapturesResult, DocumentOf } from '../model/documents/by-kind.js';
+import type { ManifestData } from '../model/manifest.js';
 import { hasRows, holds } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { remembered } from '../session/remembered.js';
@@ -10,22 +9,34 @@ import { analyzeGemms } from './gemms/gemms.js';
 import { analyzeTrace } from './trace/trace.js';
 import { utilizationOfSteps } from './utilization/utilization.js';
 
-export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
-  const { manifest } = session;
-  const products = holds(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops'));
-  const { id, kind, title, started_at } = manifest;
-  return {
-    session: { id, kind, title, started_at },
-    // Operators alone are the timeline of a program without a GPU.
-    trace: holds(manifest, 'timeline') ? await traceOf(session) : null,
-    steps: holds(manifest, 'steps') ? await utilizationOfSteps(session) : null,
-    counters: holds(manifest, 'counters') ? await analyzeCounters(session) : null,
-    gemms: products ? await analyzeGemms(session) : null,
-    collectives: holds(manifest, 'collectives') ? await analyzeCollectives(session) : null,
+/** Which sessions have the document, and how it is made; the most important one first. */
+const captures: {
+  [K in CaptureKind]: {
+    of: (manifest: ManifestData) => boolean;
+    made: (session: Session) => Promise<DocumentOf[K] | null>;
   };
+} = {
+  // Operators alone are the timeline of a program without a GPU.
+  trace: { of: (manifest) => holds(manifest, 'timeline'), made: traceOf },
+  // Steps that a program recorded without a profiler.
+  utilization: { of: (manifest) => holds(manifest, 'steps'), made: utilizationOfSteps },
+  counters: { of: (manifest) => holds(manifest, 'counters'), made: analyzeCounters },
+  gemms: {
+    of: (manifest) => holds(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops')),
+    made: analyzeGemms,
+  },
+  collectives: { of: (manifest) => holds(manifest, 'collectives'), made: analyzeCollectives },
+};
+
+export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
+  const { id, kind, title, started_at } = session.manifest;
+  const found: Record<string, unknown> = { session: { id, kind, title, started_at } };
+  for (const [name, { of, made }] of Object.entries(captures))
+    found[name] = of(session.manifest) ? await made(session) : null;
+  return found as unknown as CapturesResult;
 }
 
-async function traceOf(session: Session): Promise<Document<TraceResult>> {
+async function traceOf(session: Session): Promise<DocumentOf['trace']> {
   const { traceDocumentSchema } = await import('../model/documents/trace.js');
   return remembered(session, 'trace', traceDocumentSchema, () => analyzeTrace(session));
 }

@@ -14,7 +14,7 @@ import { bytesPerElement, type DType, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { missing, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
-import { formatNumber } from '../vocabulary/format.js';
+import { formatSetting } from '../vocabulary/format.js';
 
 export interface WorkloadModel {
   architecture: Architecture;
@@ -113,7 +113,7 @@ export function embeddedStorage(
   return {
     ...float32,
     weights: {
-      name: `${model.dtype} (${formatNumber(bytesPerWeight)} bytes per weight, from the file)`,
+      name: `${model.dtype} (${formatSetting(bytesPerWeight, 'bytes')} per weight, from the file)`,
       linear: format,
       lmHead: format,
       embedding: format,

@@ -12,6 +12,7 @@ import { telemetry } from './telemetry.js';
 import { traceScope } from './derived/scope.js';
 import { timeline } from './trace/timeline.js';
 import { utilizationIssues } from './utilization/utilization.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 /**
  * The result of `inferscope profile`: time and memory breakdown of a transformer on this machine, compared with its limits.
@@ -74,7 +75,7 @@ function attributionIssues(found: readonly StageResult[]): Issue[] {
       {
         code: 'attribution_doubtful',
         severity: 'warning',
-        text: `In ${kind} the profiled pass was ${Math.round(100 * share)} % ${beyond > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+        text: `In ${kind} the profiled pass was ${formatPercent(share)} ${beyond > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
       },
     ];
   });

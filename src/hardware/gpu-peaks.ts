@@ -3,6 +3,7 @@ import { figure, missing } from '../model/figure.js';
 import { gpuSheets } from './gpu-sheets.js';
 import { migInstance, migShare, type MigShare } from './mig.js';
 import type { GpuSheet, PeakDType } from './gpu-sheet.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 /** What drivers call a device that is newer than they are. */
 const namelessNames = new Set(['', 'Graphics Device', 'NVIDIA Graphics Device']);
@@ -51,7 +52,7 @@ function instanceSheet(
     smCount,
     l2Bytes: parent.l2Bytes === null ? null : parent.l2Bytes * l2,
     source: { ...parent.source, document: `${parent.source.document}, MIG ${profile}` },
-    note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${memory * 100} % of the memory of the whole GPU; it shares the power limit.`,
+    note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${formatPercent(memory)} of the memory of the whole GPU; it shares the power limit.`,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Issue } from '../model/document.js';
-import { said } from '../model/said.js';
+import { said, quantity } from '../vocabulary/said.js';
 
 // Issues of several readers, worded once.
 
@@ -17,6 +17,6 @@ export function copyBytesImpossible(count: number): Issue[] {
 
 /** @param count bytes after the end that the file declares */
 export function trailingBytes(count: number): Issue {
-  const text = said`The capture ends ${count} bytes before the end of the file; the rest was not read. The file may contain two captures or be a damaged copy.`;
+  const text = said`The capture ends ${quantity(count, 'B')} before the end of the file; the rest was not read. The file may contain two captures or be a damaged copy.`;
   return { code: 'trailing_bytes', severity: 'warning', ...text, count };
 }

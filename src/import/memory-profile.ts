@@ -4,6 +4,7 @@ import { InferscopeError, messageOf } from '../model/errors.js';
 import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
+import { formatBytes } from '../vocabulary/format.js';
 
 /** Profiles have about 10 kB. */
 const largestFile = 16 * 2 ** 20;
@@ -35,7 +36,8 @@ export const memoryProfileImporter: Importer = {
 
 async function read(path: string): Promise<MemoryProfile> {
   const { size } = await stat(path);
-  if (size > largestFile) throw unreadable(path, `It has ${size} bytes, far more than a memory profile.`);
+  if (size > largestFile)
+    throw unreadable(path, `It has ${formatBytes(size)}, far more than a memory profile.`);
   let json: unknown;
   try {
     json = parseJson(await readFile(path, 'utf8'));

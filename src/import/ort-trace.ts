@@ -6,6 +6,7 @@ import type { TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import type { ImportContext, Importer, ImportOutcome } from './importer.js';
 import { nodeClass, nodeLayer } from './ort-node.js';
+import { formatNs } from '../vocabulary/format.js';
 
 /**
  * ONNX Runtime's operator trace (`enableProfiling`), one event per line in a JSON array:
@@ -167,7 +168,7 @@ function place(runs: Run[], calls: StageCall[], path: string) {
     issues.push({
       code: 'clock_skew',
       severity: 'warning',
-      text: `The operator trace does not fit the recorded calls: they overlap by ${Math.round((low - high) / 1000)} µs at the best alignment.`,
+      text: `The operator trace does not fit the recorded calls: they overlap by ${formatNs(low - high)} at the best alignment.`,
     });
   }
   const errorBoundNs = Math.max(Math.abs(high - low) / 2, 1000);

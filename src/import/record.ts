@@ -1,3 +1,4 @@
+import { monotonicClock } from '../model/clock.js';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
@@ -56,7 +57,7 @@ export const recordImporter = {
     context: ImportContext,
   ): Promise<RecordOutcome> {
     const outcome: RecordOutcome = {
-      clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+      clock: monotonicClock,
       issues: [],
       model: null,
       callsByPid: new Map(),

@@ -12,6 +12,8 @@ export interface StageName {
   warmup: boolean;
   /** Of the hooks of `inferscope run`: a first call of its sizes, the replay of a CUDA graph, any other; null: somebody else's mark. */
   hook: 'first' | 'hook' | 'graph' | null;
+  /** Of a step inferred from the sequence of kernels (0 to 1); null: a marked range. */
+  confidence: number | null;
 }
 
 export type StageNameReader = (name: string) => StageName;
@@ -87,6 +89,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
     // Our own workloads number the repeats before the measured ones −1, −2, …
     warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
     hook: (groups['hook'] as 'first' | 'hook' | 'graph' | undefined) ?? null,
+    confidence: null,
   };
   const context = number('context_requests');
   const generation = number('generation_requests');

@@ -8,6 +8,7 @@ import type { StageShape } from './shape.js';
 import type { Storage } from './storage.js';
 import { samplingOp, stageWork } from './work.js';
 import { bytesOf } from './work-totals.js';
+import { formatCount } from '../vocabulary/format.js';
 
 /** An operation of a step and the case that measures it, or why none does. */
 export interface StepOp {
@@ -128,10 +129,7 @@ type As = (kernel: KernelName, params: Record<string, number>) => Measured;
 
 function product({ gemm, bytes, dtype }: NecessaryOp, as: As): Measured {
   const { m, n, k, batch } = gemm!;
-  if (batch !== 1)
-    return without(
-      `${Number.isInteger(batch) ? batch : `about ${batch.toFixed(1)}`} products as one: no kernel of the suite is grouped`,
-    );
+  if (batch !== 1) return without(`${formatCount(batch)} products as one: no kernel of the suite is grouped`);
   // Half a percent: scales of 8-bit formats, and biases.
   if (bytes.weights < 0.99 * n * k * bytesPerElement[dtype])
     return without(

@@ -1,3 +1,4 @@
+import { plural } from '../vocabulary/format.js';
 /**
  * What no config.json states: sizes of the driver's, the libraries' and the engines' own memory. One place, each with
  * where it comes from and the number of runs it was fitted to, so that `validate` can say which one is off and what fits.
@@ -15,7 +16,7 @@ export interface Origin {
 
 /** The source as an estimate shows it: a value that was fitted says to how many runs. */
 export function statedSource({ source, runs }: Origin): string {
-  return runs === null ? source : `${source} (fitted to ${runs} ${runs === 1 ? 'run' : 'runs'})`;
+  return runs === null ? source : `${source} (fitted to ${plural(runs, 'run')})`;
 }
 
 const mib = 2 ** 20;

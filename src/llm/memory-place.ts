@@ -3,6 +3,7 @@ import type { Architecture } from './architecture.js';
 import { kvCacheBytes, kvElementsPerToken, type KvCacheShape } from './kv-cache.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
+import { plural } from '../vocabulary/format.js';
 
 export type Confidence = 'high' | 'medium' | 'low';
 
@@ -82,5 +83,5 @@ export function kvFormula(
       : request.hybridCache
         ? `; ${windowed} windowed layers keep their window`
         : `; ${windowed} windowed layers keep the whole length`;
-  return `${token} × ${tokens} tokens × batch ${batchSize}${window}${states === '' ? '' : `; + ${states}`}`;
+  return `${token} × ${plural(tokens, 'token')} × batch ${batchSize}${window}${states === '' ? '' : `; + ${states}`}`;
 }

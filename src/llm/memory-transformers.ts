@@ -13,6 +13,7 @@ import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
 import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
+import { formatPercent } from '../vocabulary/format.js';
 
 /** Families with an order of tensors that was checked against transformers' own (memory-forward.test.ts). */
 const checkedFamilies = new Set([
@@ -128,7 +129,7 @@ function reservePart(
   if (request.reserve === 'share') {
     return {
       bytes: share * moving,
-      formula: `${share * 100} % of cache and activations: ${statedSource(allocatorReserveShare)}`,
+      formula: `${formatPercent(share)} of cache and activations: ${statedSource(allocatorReserveShare)}`,
       confidence,
     };
   }

@@ -2,6 +2,7 @@ import { bytesPerElement, type DType } from '../model/dtype.js';
 import type { ActivationEstimate } from './activations.js';
 import type { Architecture, Layer } from './architecture.js';
 import type { ResolvedRequest } from './memory-request.js';
+import { plural } from '../vocabulary/format.js';
 
 /** How vLLM is started, as far as its profiling run goes. */
 export interface VllmProfileShape {
@@ -104,9 +105,9 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
     confidence: 'medium',
     source:
       largest === 'mlp'
-        ? `${T} tokens × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''}${cublasLayers ? ' + cuBLAS’s workspace' : ''}`
+        ? `${plural(T, 'token')} × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''}${cublasLayers ? ' + cuBLAS’s workspace' : ''}`
         : second
-          ? `${T} tokens × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
+          ? `${plural(T, 'token')} × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
           : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS’s workspace`,
     at: largest,
   };

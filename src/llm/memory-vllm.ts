@@ -23,6 +23,7 @@ import {
   vllmActivationPeak,
 } from './memory-vllm-profile.js';
 import { loadedRest } from './memory-vllm-weights.js';
+import { plural } from '../vocabulary/format.js';
 
 /**
  * A device of vLLM (of a build for CPUs a worker) after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
@@ -131,7 +132,7 @@ function overheadOnGpu(
       ? {
           allocator_reserve: {
             bytes: buffers,
-            formula: `counts and masks of the sampler for ${maxNumSeqs} sequences × ${a.vocabSize} tokens, which vLLM’s own count leaves out`,
+            formula: `counts and masks of the sampler for ${maxNumSeqs} sequences × ${plural(a.vocabSize, 'token')}, which vLLM’s own count leaves out`,
             confidence: 'medium',
           },
         }

@@ -1,5 +1,6 @@
 import { InferscopeError } from '../model/errors.js';
 import { parseJson } from '../model/parse-json.js';
+import { plural } from '../vocabulary/format.js';
 
 /** A tensor of a safetensors header: dtype as written there (BF16, F8_E4M3 …), bytes from its offsets. */
 export interface FileTensor {
@@ -62,7 +63,7 @@ export function safetensorsHeaderLength(start: Uint8Array, file: string): number
   if (length >= 2 && length <= longestHeader) return length;
   throw new InferscopeError('E_MODEL_FILE', {
     what: `${file} is not a safetensors file`,
-    why: `Its first 8 bytes would be a header of ${length} bytes. A file of git LFS that was not fetched looks like this.`,
+    why: `Its first 8 bytes would be a header of ${plural(length, 'byte')}. A file of git LFS that was not fetched looks like this.`,
     fix: 'Download it again, or give the config.json next to it.',
   });
 }

@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { monotonicNs } from './clock.js';
 import { type ResponseHeaders, responseReader } from './http-response.js';
+import { formatSetting } from '../vocabulary/format.js';
 
 /** Who sent the request that a connection carries. Times are CLOCK_MONOTONIC, ns, taken as bytes leave the kernel. */
 export interface Receiver {
@@ -107,7 +108,11 @@ export function openConnection(
   if (tls) socket.setNoDelay(true);
   const patience = setTimeout(() => {
     atNs = monotonicNs();
-    fail(Object.assign(new Error(`no connection within ${connectMs / 1000} s`), { code: 'ETIMEDOUT' }));
+    fail(
+      Object.assign(new Error(`no connection within ${formatSetting(connectMs / 1000, 's')}`), {
+        code: 'ETIMEDOUT',
+      }),
+    );
   }, connectMs);
   socket.on(tls ? 'secureConnect' : 'connect', () => {
     clearTimeout(patience);

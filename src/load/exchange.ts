@@ -4,6 +4,7 @@ import type { Connections } from './connections.js';
 import { failureKind } from './failure-kind.js';
 import type { PlannedRequest } from './load-shape.js';
 import { errorText, eventReader, type StreamEvent, type StreamUsage } from './sse.js';
+import { formatBytes } from '../vocabulary/format.js';
 
 /** What was seen of one request. Times are CLOCK_MONOTONIC, ns. */
 export interface Exchange {
@@ -130,7 +131,7 @@ export function exchange(
     onBody(bytes, from, to, at) {
       received += to - from;
       if (received > mostBytes) {
-        fail('too_large', `The answer is longer than ${Math.round(mostBytes / 2 ** 20)} MiB.`);
+        fail('too_large', `The answer is longer than ${formatBytes(mostBytes)}.`);
         giveUp(at);
       } else if (streamed) arrivals.put(parse, bytes, from, to, at);
       else if (body.length < mostBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));

@@ -73,7 +73,7 @@ test.each([
   ['huge_usage', 'malformed', '1000000000000000'],
   ['negative_usage', 'malformed', '-5'],
   ['deep_error', 'stream_error', 'nested too deep'],
-  ['endless', 'too_large', '8 MiB'],
+  ['endless', 'too_large', '8.13 MiB'],
   ['endless_event', 'too_large', 'MiB'],
 ])('%s is counted as %s', async (fault, status, text) => {
   const { exchanges } = await run(testTarget(server, { fault }), {});

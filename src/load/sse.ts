@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
+import { formatSetting } from '../vocabulary/format.js';
 
 /** What one event of the stream brings, after JSON is parsed. */
 export interface StreamEvent {
@@ -37,7 +38,9 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
     onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') {
         ended = true;
-        onEvent(failed('too_large', `an event is longer than ${mostEventChars / 2 ** 20} MiB`));
+        onEvent(
+          failed('too_large', `an event is longer than ${formatSetting(mostEventChars / 2 ** 20, 'MiB')}`),
+        );
         return;
       }
       // An unknown field is allowed by the standard, except that plain text in place of events is one long such field.

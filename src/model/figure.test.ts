@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { figure, halfInterval, mapFigure, missing } from './figure.js';
+import { figure, mapFigure, missing } from './figure.js';
+import { halfInterval } from './half-interval.js';
 
 const rate = (ms: number): number => 1000 / ms;
 

@@ -37,20 +37,6 @@ export function missing(code: string, text: string): MissingFigure {
   return { value: null, reason: { code, text } };
 }
 
-/**
- * Half width of a 95 % interval, what stands behind "±": from the value to the farther end, since the end of a quantity that
- * cannot be negative is cut at 0. Null without an interval.
- */
-export function halfInterval({
-  value,
-  ci95,
-}: {
-  value: number | null;
-  ci95?: readonly [number, number] | null | undefined;
-}): number | null {
-  return value === null || !ci95 ? null : Math.max(ci95[1] - value, value - ci95[0]);
-}
-
 /** A monotone `f` over the value and its interval; a missing figure passes through with its reason. */
 export function mapFigure(from: Figure, unit: string, source: string, f: (value: number) => number): Figure {
   if (from.value === null) return from;

@@ -5,7 +5,7 @@
 const [recomputedCode, fileCode] = ['recomputed', 'file: '];
 
 /** SQL: the row was computed from the requests of its file, not written by the tool. */
-export const isRecomputedSql = `(source LIKE '${recomputedCode}%')`;
+export const isRecomputedSql = `starts_with(source, '${recomputedCode}')`;
 
 export const isRecomputed = (source: string): boolean => source.startsWith(recomputedCode);
 

@@ -16,7 +16,16 @@ const common = {
   t_ns: z.number(),
 };
 
-export const stageKinds = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup', 'other'] as const;
+export const stageKinds = [
+  'prefill',
+  'decode',
+  'mixed',
+  'training',
+  'sampling',
+  'load',
+  'warmup',
+  'other',
+] as const;
 export type StageKind = (typeof stageKinds)[number];
 
 export const modelLineSchema = z.object({

@@ -140,7 +140,7 @@ export const tables = {
       phase_id: big(
         'nearest enclosing stage, itself included, of a kind that is not other; null outside all of them',
       ),
-      kind: text('prefill, decode, mixed, sampling, load, warmup or other'),
+      kind: text('prefill, decode, mixed, training, sampling, load, warmup or other'),
       raw_name: text("the workload's own name for it"),
       step_index: int('decode step within its iteration, from 0'),
       iteration: int('repeat of the workload, from 0'),
@@ -157,6 +157,9 @@ export const tables = {
       context_tokens_sum: big('context length attended to, summed over sequences'),
       padding_tokens: big('positions of a prompt batch that are padding, where the host has the mask'),
       warmup: flag('true when left out of the statistics'),
+      confidence: num(
+        'of a step that was inferred from the repeating sequence of kernels, 0 to 1: share of the kernels between the first and the last step that repeat; null: marked by the program, an engine or hooks',
+      ),
     },
   },
   gaps: {

@@ -5,7 +5,8 @@ import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
-import { recordSession } from './record-session.js';
+import { ownCapture } from './keep-record.js';
+import { addToSession, recordSession } from './record-session.js';
 
 const secret = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
 let home: ReturnType<typeof homeFolders>;
@@ -91,4 +92,28 @@ test('a full disk is named with what it prevents', async () => {
     code: 'E_DISK_FULL',
     parts: { what: expect.stringContaining('keep the test') },
   });
+});
+
+test('a capture that is added keeps clock and ids, holds no secret, and one that fails changes nothing', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', home.root);
+  const { id } = await recordSession(plan(), async () => ({ title: 't', status: 'complete', found: {} }));
+  const before = (await openSession(id, home)).manifest;
+  const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
+  await expect(addToSession(id, () => Promise.reject(full))).rejects.toMatchObject({ code: 'E_DISK_FULL' });
+  expect((await openSession(id, home)).manifest).toEqual(before);
+  const added = await addToSession(id, async ({ zero, taken, redact }) => {
+    expect(zero.realtime_ns).toBe(BigInt(Date.parse(before.started_at)) * 1_000_000n);
+    expect(taken).toEqual([]);
+    expect(redact(secret)).toBe('***');
+    return {
+      executions: [],
+      captures: [ownCapture('late', 'x', 'inferscope', 'sampler')],
+      issues: [{ code: 'c', severity: 'info', text: `saw ${secret}` }],
+    };
+  });
+  expect(added.id).toBe(id);
+  const { manifest, issues } = await openSession(id, home);
+  expect(manifest.captures.map(({ capture_id }) => capture_id)).toEqual(['late']);
+  expect(issues.map(({ text }) => text)).toContain('saw ***');
+  expect(readdirSync(home.sessions)).toEqual([id]);
 });

@@ -6,8 +6,10 @@ import type { Capture, Execution, Workload } from '../model/manifest.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import type { Row } from '../model/tables.js';
 import { retold } from '../model/said.js';
+import { addCapture, type CaptureSummary } from '../session/capture.js';
 import { createSession, type NewSession, type SessionWriter } from '../session/create.js';
-import { homeFolders } from '../session/home.js';
+import { type Home, homeFolders } from '../session/home.js';
+import { openSession } from '../session/open.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
@@ -62,7 +64,7 @@ export interface SavedSession {
   folder: string;
 }
 
-export interface OpenRecording extends Recording {
+interface OpenRecording extends Recording {
   /** Makes the session visible, whole or not at all. */
   finish(recorded: Recorded): Promise<SavedSession>;
   /** Removes everything written. */
@@ -75,24 +77,20 @@ const longestTitle = 160;
  * Starts a session that this machine records: clock, secrets, this command.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME: all before anything is measured
  */
-export async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
+async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
   const writer = await createSession(plan);
   const first = clockPair();
   const startedAt = new Date();
   const originNs = Number(first.monotonic_ns);
-  const words = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
-  const redact = (text: string) => redactText(text, secrets);
-  const command = redactCommand(['inferscope', ...words], secrets);
+  const privacy = privacyOfCommand();
+  const { redact } = privacy;
   return {
     files: writer,
     scratch: writer.scratch,
     startedAt,
     zero: first,
     originNs,
-    secrets,
-    command,
-    redact,
+    ...privacy,
     append: (rows) => appendSamples(writer, rows, originNs),
     async keepJson(kind, value, name = `${kind}.json`) {
       const content = Buffer.from(JSON.stringify(value, null, 2));
@@ -108,7 +106,7 @@ export async function openRecording(plan: RecordingPlan): Promise<OpenRecording>
           started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
           ended_at: new Date().toISOString(),
           clock_pairs: elsewhere ? [] : [first, clockPair()],
-          command,
+          command: privacy.command,
           workload: recorded.workload ?? null,
           hardware: { ...here?.hardware, ...recorded.hardware },
           software: { ...here?.software, ...recorded.software },
@@ -136,13 +134,80 @@ export async function recordSession<T extends object>(
   plan: RecordingPlan,
   work: (recording: Recording) => Promise<Recorded & { found: T }>,
 ): Promise<SavedSession & T> {
-  const recording = await openRecording(plan);
+  return writesHome(plan.doing, plan.home, async () => {
+    const recording = await openRecording(plan);
+    try {
+      const { found, ...recorded } = await work(recording);
+      return { ...(await recording.finish(recorded)), ...found };
+    } catch (error) {
+      await recording.abandon();
+      throw error;
+    }
+  });
+}
+
+/** What is given to work that adds captures to a session: its clock, and what recordSession gives for saving. */
+export type Addition = Pick<Recording, 'files' | 'redact'> & {
+  /** Time 0 of the session. */
+  zero: { realtime_ns: bigint; monotonic_ns: null };
+  /** Ids of the captures that the session has. */
+  taken: string[];
+};
+
+/**
+ * Adds captures to a saved session with `work`: swapped in when it ends, as before when it throws.
+ * @throws E_SESSION_NOT_FOUND, E_HOME_UNWRITABLE, E_DISK_FULL, and what `work` throws
+ */
+export function addToSession(
+  selector: string,
+  work: (addition: Addition) => Promise<CaptureSummary>,
+): Promise<SavedSession> {
+  return writesHome(`add to session ${selector}`, undefined, async () => {
+    const session = await openSession(selector);
+    const files = await addCapture(session);
+    const { redact } = privacyOfCommand();
+    const { started_at, captures } = session.manifest;
+    try {
+      const { issues = [], ...added } = await work({
+        files,
+        redact,
+        zero: { realtime_ns: BigInt(Date.parse(started_at)) * 1_000_000n, monotonic_ns: null },
+        taken: captures.map(({ capture_id }) => capture_id),
+      });
+      return await files.finish({
+        ...added,
+        issues: issues.map((issue) => retold(issue, redact(issue.text))),
+      });
+    } catch (error) {
+      await files.abandon();
+      throw error;
+    }
+  });
+}
+
+/**
+ * Runs work that writes below inferscope's home.
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL for what the system refuses there, and what `work` throws
+ */
+export async function writesHome<T>(
+  doing: string,
+  home: Home | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
-    const { found, ...recorded } = await work(recording);
-    return { ...(await recording.finish(recorded)), ...found };
+    return await work();
   } catch (error) {
-    await recording.abandon();
-    const { root } = plan.home ?? homeFolders();
-    throw asStorageFailure(error, { path: root, doing: plan.doing, home: true });
+    throw asStorageFailure(error, { path: (home ?? homeFolders()).root, doing, home: true });
   }
+}
+
+/** This command and what must not be written of it. */
+function privacyOfCommand(): Pick<Recording, 'secrets' | 'command' | 'redact'> {
+  const words = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
+  return {
+    secrets,
+    command: redactCommand(['inferscope', ...words], secrets),
+    redact: (text) => redactText(text, secrets),
+  };
 }

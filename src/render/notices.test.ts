@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Issue } from '../model/document.js';
-import { said } from '../model/said.js';
+import { said } from '../vocabulary/said.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { collapsed } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from '../views/test-profile.js';
@@ -28,7 +28,7 @@ describe('notices', () => {
       {
         code: 'machine_not_idle',
         severity: 'warning',
-        text: 'other processes used 0.98 to 1.05 of 2 cores (peak 1.12 to 10.2).',
+        text: 'other processes used 0.980 to 1.05 of 2 cores (peak 1.12 to 10.2).',
         count: 3,
       },
       other,

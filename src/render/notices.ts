@@ -1,5 +1,5 @@
 import type { Issue } from '../model/document.js';
-import { rangedText, sayingKey } from '../model/said.js';
+import { rangedText, sayingKey } from '../vocabulary/said.js';
 import { formatCount, nbsp } from '../vocabulary/format.js';
 
 /** Issues that say the same of several launches as one, with their number: five of a kind hide what is said once. */

@@ -143,8 +143,8 @@ test('bars of a waterfall fit 40 columns: gaps, bars and notes give way to names
       {
         label: '',
         bars: [
-          { name: 'inefficiency.elementwise', ms: 1.5, note: '80 kernels' },
-          { name: 'launch_overhead', ms: 0.25, note: '462 launches' },
+          { name: 'inefficiency.elementwise', ms: 1.5, notes: [[{ count: 80, unit: 'kernels' }]] },
+          { name: 'launch_overhead', ms: 0.25, notes: [[{ count: 462, unit: 'calls' }]] },
         ],
         totals: [{ name: 'under the profiler', ms: 1234.5 }],
         drawn: { label: '', chart: { form: 'waterfall', unit: 'ms', bars: [] } },

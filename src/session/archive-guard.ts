@@ -1,5 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
-import { formatBytes } from './storage-failure.js';
+import { formatBytes } from '../vocabulary/format.js';
 import { sessionIdPattern } from './id.js';
 import { manifestHashName, manifestName, requireReadable } from './manifest-file.js';
 import { userFileName } from './user-file.js';

@@ -22,10 +22,11 @@ import { ensureWritable, homeFolders, type Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
 import { rawLeftOut, readManifest, type ManifestFile } from './manifest-file.js';
 import { openFolder } from './open.js';
-import { asStorageFailure, diskFull, formatBytes } from './storage-failure.js';
+import { asStorageFailure, diskFull } from './storage-failure.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 import { changeUser, readUser } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
+import { formatBytes } from '../vocabulary/format.js';
 
 export interface ImportedSession {
   id: string;

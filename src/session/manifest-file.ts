@@ -8,6 +8,7 @@ import { subjects, subjectsOf } from '../model/subjects.js';
 import { toolVersion } from '../model/version.js';
 import { digestOf, writeDurably } from './kept-file.js';
 import { corrupt, newer } from './session-problem.js';
+import { plural, formatCount } from '../vocabulary/format.js';
 
 export function totalBytes(files: KeptFile[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -144,7 +145,7 @@ export function checkSizes(folder: string, data: ManifestData): void {
       throw corrupt(
         data.id,
         `${file.path} has the wrong size`,
-        `The manifest states ${file.bytes} bytes, the file has ${found.size}.`,
+        `The manifest states ${plural(file.bytes, 'byte')}, the file has ${formatCount(found.size)}.`,
       );
     }
   }

@@ -1,4 +1,5 @@
 import type { DuckDBConnection, DuckDBValueConverter, JS } from '@duckdb/node-api';
+import type { Batch } from '../model/workbench.js';
 import { duckdb } from './duckdb.js';
 
 export type Parameter = string | number | boolean | null;
@@ -11,6 +12,8 @@ export interface SessionDatabase {
    * @throws RangeError when an integer is beyond 2^53 and would lose digits
    */
   query<T extends object = Record<string, unknown>>(sql: string, parameters?: Parameter[]): Promise<T[]>;
+  /** Streams the rows of one statement as columns of doubles, NaN for null: every column must be numeric or boolean. */
+  scan(sql: string): AsyncIterable<Batch>;
   /**
    * Makes the temporary view `name` of the statement's rows, which are computed once however many connections to the
    * session ask: analyses of one session begin with the same tables.

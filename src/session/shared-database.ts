@@ -1,5 +1,6 @@
 import { type Database, openDatabase } from './database.js';
 import { queryRows, type SessionDatabase } from './query.js';
+import { scan } from './scan.js';
 import { asDamage } from './session-problem.js';
 import { createViews, isHeld, type SessionTables } from './views.js';
 
@@ -44,6 +45,13 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
     };
     return {
       query,
+      async *scan(sql) {
+        try {
+          yield* scan(connection, sql);
+        } catch (error) {
+          throw asDamage(error, source.id);
+        }
+      },
       once: async (name, key, sql) => {
         const id = `${name} ${key}`;
         const table = made.get(id) ?? make(sql);

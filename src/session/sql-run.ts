@@ -8,7 +8,7 @@ import { notStarted, startOwn } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
 import type { Makes } from './made-tables.js';
 import type { SqlColumn, SqlDefinitions, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
-import { formatBytes } from './storage-failure.js';
+import { formatBytes, formatSetting } from '../vocabulary/format.js';
 import type { SessionTables } from './views.js';
 
 export interface SqlLimits {
@@ -153,7 +153,7 @@ function parseMessage(line: string): SqlMessage | null {
 
 function tooSlow(seconds: number): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
-    what: `sql: the query was stopped after ${seconds} s`,
+    what: `sql: the query was stopped after ${formatSetting(seconds, 's')}`,
     why: 'It reached its time limit.',
     fix: `Aggregate or filter more, or raise it: --timeout-s ${seconds * 10}`,
   });

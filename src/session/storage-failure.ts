@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { formatBytes } from '../vocabulary/format.js';
 
 export interface StorageContext {
   /** The file or folder being written. */
@@ -50,19 +51,6 @@ function freeBytes(path: string): number | null {
   } catch {
     return null;
   }
-}
-
-/** Binary units, three significant digits: 1.50 MiB. */
-export function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)} ${units[unit]}`;
 }
 
 /**

@@ -7,6 +7,7 @@ import { digestFile } from './kept-file.js';
 import { keptFiles, manifestHashName, manifestName, readManifest } from './manifest-file.js';
 import { corrupt } from './session-problem.js';
 import { userFileName } from './user-file.js';
+import { plural } from '../vocabulary/format.js';
 
 export interface VerifiedFile {
   path: string;
@@ -58,7 +59,7 @@ async function verifyFile(
   try {
     const found = await digestFile(join(folder, file.path));
     if (found.sha256 === file.sha256) return { path: file.path, state: 'ok', detail: null };
-    const detail = `expected ${file.bytes} bytes, sha256 ${file.sha256}; found ${found.bytes} bytes, sha256 ${found.sha256}`;
+    const detail = `expected ${plural(file.bytes, 'byte')}, sha256 ${file.sha256}; found ${plural(found.bytes, 'byte')}, sha256 ${found.sha256}`;
     return { path: file.path, state: 'damaged', detail };
   } catch (error) {
     const missing = systemErrorCode(error) === 'ENOENT';

@@ -88,8 +88,10 @@ export function createWorkbench(
     await setMemory(memoryBytes * raised);
     return true;
   }
-  const setMemory = (bytes: number) =>
-    connection.run(`SET memory_limit = '${Math.round(bytes / 2 ** 20)}MiB'`);
+  function setMemory(bytes: number) {
+    const mebibytes = Math.round(bytes / 2 ** 20);
+    return connection.run(`SET memory_limit = '${mebibytes}MiB'`);
+  }
   async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

@@ -50,7 +50,7 @@ test('an answer with its lists and code, the queries that it cites, and its cost
     '  [q3]  SELECT 3',
     '',
     '  0 of 1 numbers verified, 1 marked (unverified) ·',
-    '  some-model, 2 replies, 10 + 5 tokens · $0.12',
+    '  some-model, 2 replies, 10 in + 5 out tokens · $0.12',
     '',
     '  For the full query [qn] repeat the command with --sql n',
   ]);

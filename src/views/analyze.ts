@@ -1,6 +1,8 @@
 import type { AnalyzeResult } from '../model/documents/analyze.js';
 import type { Document } from '../model/document.js';
 import type { Block, Part, Value, View } from './block.js';
+import { plural, formatNumber } from '../vocabulary/format.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 /** An answer about a session, the queries that it cites, and what it cost. */
 export function analyzeView(document: Document<AnalyzeResult>): View {
@@ -81,13 +83,13 @@ function costText({ answered_by, claims, unverified, usage, model }: AnalyzeResu
   return [
     [
       claims.length === 0 ? 'no numbers to check' : verified,
-      `${model}, ${steps} ${steps === 1 ? 'reply' : 'replies'}, ${input === null || output === null ? 'tokens not reported' : `${input} + ${output} tokens`}`,
+      `${model}, ${plural(steps, 'reply', 'replies')}, ${input === null || output === null ? 'tokens not reported' : lengthWords(input, output)}`,
       cost.value === null ? `cost unknown: ${cost.reason.text}` : dollars(cost.value),
     ].join(' · '),
   ];
 }
 
-const dollars = (usd: number): string => `$${usd >= 0.01 ? usd.toFixed(2) : usd.toPrecision(2)}`;
+const dollars = (usd: number): string => `$${formatNumber(usd, 2)}`;
 
 interface Request {
   url: string;

@@ -10,6 +10,7 @@ import { pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
 import type { Block, Section, Text } from './block.js';
 import { meanOf } from './bench-series.js';
 import { type ColumnOf, tableOf } from './table-of.js';
+import { plural } from '../vocabulary/format.js';
 
 /** A point of a variant: a row of most tables. */
 export interface PointRow {
@@ -75,7 +76,7 @@ export function pointsSection(data: BenchResult): Section {
 
 function protocolText({ protocol: { launches, repeats, sampling, warmup } }: BenchResult): Text {
   return [
-    `Means with their 95 % interval over ${launches} process launch${launches === 1 ? '' : 'es'} of ${repeats} timed repeat${repeats === 1 ? '' : 's'} each. `,
+    `Means with their 95 % interval over ${plural(launches, 'process launch', 'process launches')} of ${plural(repeats, 'timed repeat')} each. `,
     `Sampling: ${sampling}. Warm-up: ${warmup}.`,
   ];
 }

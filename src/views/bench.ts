@@ -1,7 +1,7 @@
 import type { Document, Issue } from '../model/document.js';
 import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
-import { rangedText, sayingKey } from '../model/said.js';
+import { rangedText, sayingKey } from '../vocabulary/said.js';
 import { thinned } from '../model/thinned.js';
 import { answerLabels } from '../vocabulary/bench.js';
 import { factOf } from '../vocabulary/facts.js';

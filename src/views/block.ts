@@ -44,12 +44,11 @@ export interface Table {
   reasons?: boolean;
 }
 
-/** `wholeNote`: never cut to the line. */
+/** `notes`: what stands behind the bar, the most important first; a narrow line leaves out the last ones. */
 export interface Bar {
   name: string;
   ms: number;
-  note?: Text;
-  wholeNote?: boolean;
+  notes?: readonly Text[];
 }
 
 /** A chart with the words that name it for those who do not see it. */

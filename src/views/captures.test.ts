@@ -10,7 +10,7 @@ import { rawValue } from '../render/value.js';
 import { hostileText } from './test-profile.js';
 import { testHome } from '../session/test-folder.js';
 import type { Block, Table } from './block.js';
-import type { CapturesResult } from '../model/documents/captures.js';
+import type { CapturesResult } from '../model/documents/by-kind.js';
 import { capturesView } from './captures.js';
 import { phaseParts } from './trace-series.js';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const of = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
   const trace = await analyzeTrace(of);
   explain = await explainSession(of);
-  captures = { session, trace, steps: null, counters: null, gemms: null, collectives: null };
+  captures = { session, trace, utilization: null, counters: null, gemms: null, collectives: null };
   data = trace.data;
 }, 60_000);
 
@@ -162,9 +162,8 @@ test('the summary of import fits 30 lines with the report: headline, waterfall, 
 test('hostile names are inert on every medium', () => {
   const hostile = structuredClone(captures);
   hostile.session.title = hostileText;
-  const { kernels, headlines, launches, timeline } = hostile.trace!.data;
+  const { kernels, launches, timeline } = hostile.trace!.data;
   for (const one of kernels) Object.assign(one, { name: hostileText, short_name: hostileText });
-  for (const one of headlines) one.text = hostileText;
   for (const one of launches.kernels) Object.assign(one, { kernel: hostileText, api_name: hostileText });
   timeline!.names = timeline!.names.map(() => hostileText);
   const view = capturesView(hostile);

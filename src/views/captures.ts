@@ -1,26 +1,40 @@
+import type { CaptureKind, CapturesResult, DocumentOf } from '../model/documents/by-kind.js';
 import type { Document } from '../model/document.js';
-import type { CapturesResult } from '../model/documents/captures.js';
-import type { Block, Section, View } from './block.js';
+import type { Block, View } from './block.js';
 import { collectiveBlocks } from './collectives.js';
 import { counterBlocks } from './counters.js';
 import { gemmBlocks } from './gemms.js';
 import { utilizationBlocks } from './utilization.js';
 import { contextSections, traceLead, workSections } from './trace.js';
 
+/** Sections of the captures around a timeline. */
+const sections: {
+  [K in Exclude<CaptureKind, 'trace'>]: { title: string; blocks: (document: DocumentOf[K]) => Block[] };
+} = {
+  utilization: { title: 'Stages', blocks: utilizationBlocks },
+  counters: { title: 'Nsight Compute', blocks: counterBlocks },
+  gemms: { title: 'Matrix multiplications', blocks: gemmBlocks },
+  collectives: { title: 'Collectives', blocks: collectiveBlocks },
+};
+
 /** Captures of other tools: a timeline, Nsight Compute's kernels, matrix products, collectives; one of them at least. */
-export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
-  const { session, trace = null, steps = null, counters, gemms, collectives } = captures;
-  const document = trace ?? steps ?? counters ?? gemms ?? collectives;
+export function capturesView({
+  session,
+  trace = null,
+  ...others
+}: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
+  const documents = Object.entries(others).filter((one): one is [keyof typeof sections, Document<never>] =>
+    Boolean(one[1]),
+  );
+  const document = trace ?? documents[0]?.[1];
   if (!document) throw new Error(`session ${session.id} has no captures`);
   // Issues of the session are in each of its documents.
-  const saidOnce = <T>(one: Document<T>): Document<T> => ({
+  const saidOnce = (one: Document<never>): Document<never> => ({
     ...one,
     issues: one.issues.filter(
       ({ code, text }) => !trace?.issues.some((known) => known.code === code && known.text === text),
     ),
   });
-  // Next to a timeline they are details.
-  const level = trace || steps ? 2 : 1;
   return {
     command: session.kind,
     title: session.title,
@@ -29,7 +43,6 @@ export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesRe
     lead: trace
       ? [{ t: 'issues', issues: trace.issues }, ...traceLead(trace)]
       : [
-          ...(steps ? utilizationBlocks(steps) : []),
           {
             t: 'text',
             level: 3,
@@ -38,18 +51,16 @@ export function capturesView(captures: Partial<CapturesResult> & Pick<CapturesRe
         ],
     sections: [
       ...(trace ? workSections(trace) : []),
-      ...section('counters', 'Nsight Compute', level, counters ? counterBlocks(saidOnce(counters)) : []),
-      ...section('gemms', 'Matrix multiplications', level, gemms ? gemmBlocks(saidOnce(gemms)) : []),
-      ...section(
-        'collectives',
-        'Collectives',
-        level,
-        collectives ? collectiveBlocks(saidOnce(collectives)) : [],
-      ),
+      ...documents
+        .map(([id, one]) => ({
+          id,
+          title: sections[id].title,
+          // Next to a timeline they are details.
+          level: trace ? (2 as const) : (1 as const),
+          blocks: sections[id].blocks(saidOnce(one)),
+        }))
+        .filter(({ blocks }) => blocks.length > 0),
       ...(trace ? contextSections(trace) : []),
     ],
   };
 }
-
-const section = (id: string, title: string, level: 1 | 2, blocks: readonly Block[]): Section[] =>
-  blocks.length === 0 ? [] : [{ id, title, level, blocks }];

@@ -2,6 +2,7 @@ import type { EstimateLayers, EstimateSizes } from '../model/documents/estimate.
 import type { Block, Section, Value } from './block.js';
 import { rangesText } from './ranges.js';
 import { type ColumnOf, tableOf } from './table-of.js';
+import { plural } from '../vocabulary/format.js';
 
 const bytes = (n: number): Value => ({ n, unit: 'B' });
 const number = { numeric: true } as const;
@@ -41,8 +42,7 @@ export function layersSection(layers: EstimateLayers): Section {
         t: 'text',
         text: [
           `${phase}, batch ${batch}, `,
-          { count: tokens },
-          ` new token${tokens === 1 ? '' : 's'} per sequence, `,
+          `${plural(tokens, 'new token')} per sequence, `,
           { count: context },
           ' in the KV cache before',
         ],

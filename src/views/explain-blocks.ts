@@ -1,5 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
-import { slowestFirst } from '../model/explain-words.js';
+import { slowestFirst } from '../vocabulary/explain-words.js';
 import { barParts, classOfBar } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { barWords } from '../vocabulary/bars.js';
@@ -16,11 +16,11 @@ import {
   timeLines,
   waterfallChart,
 } from './explain-series.js';
-import { findingBlocks, type Shown } from './findings.js';
+import { barPlace, findingBlocks, type Places, type Shown } from './findings.js';
 
 /** Waterfall and findings, for a page of their own and for the top of any other. */
 export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Section[] {
-  const waterfall = waterfallBlocks(data, shown.allStages ?? false);
+  const waterfall = waterfallBlocks(data, shown);
   return [
     ...(waterfall.length > 0
       ? [{ id: 'waterfall', title: 'Where the time goes', untitled: true, blocks: waterfall }]
@@ -29,11 +29,11 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
   ];
 }
 
-function waterfallBlocks(data: ExplainResult, allStages: boolean): Block[] {
+function waterfallBlocks(data: ExplainResult, { allStages = false, places }: Shown): Block[] {
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
     ...full.flatMap((one, index): Block[] => [
-      barsOf(one, index === 0 ? 1 : 2),
+      barsOf(one, index === 0 ? 1 : 2, places),
       ...rankLine(one, index === 0 ? 1 : 2),
       { t: 'notes', level: 3, items: clockLines(one) },
       ...queriesOf(one),
@@ -80,11 +80,10 @@ const barsInSummary = 4;
 const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
   name: shortName(bar),
   ms: bar.ms,
-  note: noteOf(bar, cpu),
-  wholeNote: bar.ms < 0,
+  notes: notesOf(bar, cpu),
 });
 
-function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
+function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { level: 1 | 2 } {
   return {
     t: 'bars',
     level,
@@ -104,7 +103,7 @@ function barsOf(stage: StageWaterfall, level: 1 | 2): Bars & { level: 1 | 2 } {
     ...(stage.roofline_ms.value === null
       ? { missing: `No roofline: ${stage.roofline_ms.reason.text}.` }
       : {}),
-    behind: barTable(stage),
+    behind: barTable(stage, places),
   };
 }
 
@@ -113,32 +112,34 @@ const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || s
 
 /**
  * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies,
- * launches or gaps it holds.
+ * launches, calls or gaps it holds.
  */
-function noteOf(bar: ShownBar, cpu: boolean): Text {
+function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
-  if (bar.ms < 0 && bar.note !== null) return bar.note;
+  if (bar.ms < 0 && bar.note !== null) return [bar.note];
   const { head } = barParts(bar.id);
-  if ((head === 'synchronization' || head === 'host') && largest) return largest.label;
-  if (bar.count === null || bar.count === 0) return '';
+  if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
+  if (bar.count === null || bar.count === 0) return [];
   const count = Math.max(1, Math.round(bar.count));
   const [one, more] =
-    head === 'launch_overhead' || head === 'launch_latency'
+    head === 'launch_latency'
       ? ['launch', 'launches']
-      : head === 'exposed_copy'
-        ? ['copy', 'copies']
-        : classOfBar(bar.id) !== null || head === 'exposed_comm'
-          ? cpu
-            ? ['operator', 'operators']
-            : ['kernel', 'kernels']
-          : ['gap', 'gaps'];
+      : head === 'launch_overhead'
+        ? ['call', 'calls']
+        : head === 'exposed_copy'
+          ? ['copy', 'copies']
+          : classOfBar(bar.id) !== null || head === 'exposed_comm'
+            ? cpu
+              ? ['operator', 'operators']
+              : ['kernel', 'kernels']
+            : ['gap', 'gaps'];
   return [
     { count, unit: count === 1 ? one : more },
-    ...(bar.id === 'launch_overhead' ? [', ', { n: bar.ms / bar.count, unit: 'ms' }, ' each'] : []),
+    ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),
   ];
 }
 
-function barTable(stage: StageWaterfall): Block {
+function barTable(stage: StageWaterfall, places?: Places): Block {
   const { bars } = explainedBars(stage.bars);
   return {
     t: 'table',
@@ -154,7 +155,7 @@ function barTable(stage: StageWaterfall): Block {
     rows: [
       ...bars.map((bar): Row => ({
         cells: [
-          { code: bar.id },
+          places?.get(barPlace(stage.kind, bar.id)) ?? { code: bar.id },
           { n: bar.ms, unit: 'ms' },
           { n: bar.share, unit: 'ratio' },
           bar.count === null ? '' : { count: Math.round(bar.count) },
@@ -202,9 +203,9 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `The bars are of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length}: `,
+        `Bars of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
-          `${index === 0 ? '' : ', '}rank ${rank ?? '–'}, GPU ${device ?? '–'} `,
+          `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },
         ]),
         ...(others.length === 0 ? [] : [`; the other ${others.length} take `, shortest, ' to ', longest]),

@@ -1,8 +1,9 @@
-import type { Evidence, ExplainResult, Finding } from '../model/documents/explain.js';
-import { changeText, nothingFound } from '../model/explain-words.js';
+import type { Evidence, ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
+import { changeText, nothingFound } from '../vocabulary/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
-import { numberedQueries } from './explain-series.js';
+import { leadingStages, numberedQueries } from './explain-series.js';
+import { nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
@@ -14,14 +15,19 @@ export interface Shown {
   verbose?: boolean;
   /** Of a summary that its own command's tables follow. */
   tables?: boolean;
+  places?: Places | undefined;
 }
+
+/** Where a finding, by its id, or a bar, by `barPlace`, is best seen on the pages around this one. */
+export type Places = ReadonlyMap<string, { link: string; text: string }>;
+export const barPlace = (stage: string, bar: string): string => `bar ${stage} ${bar}`;
 
 /** Findings of a summary. */
 const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false }: Shown,
+  { limit, verbose = false, tables = false, places }: Shown,
 ): Block[] {
   const { findings: found } = data;
   const queries = numberedQueries(data.findings);
@@ -36,10 +42,10 @@ export function findingBlocks(
       : {
           t: 'findings',
           brief: limit ?? briefFindings,
-          items: shown.map((one) => itemOf(one, { titles, queries, session })),
+          items: shown.map((one) => itemOf(one, { titles, queries, session, place: places?.get(one.id) })),
         },
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ t: 'text', text: 'Nothing significant to change.' } satisfies Block]
+      ? [{ t: 'text', text: nothingSignificant(data) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
@@ -67,8 +73,11 @@ export function findingBlocks(
             t: 'commands',
             items: [
               { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
-              ...(tables
+              ...(tables || data.stages.length === 0
                 ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
+                : []),
+              ...(found.every(isMinor) && data.session.status === 'complete' && unexplained(data)
+                ? data.next_steps.slice(0, 1)
                 : []),
               ...(!tables && found.some(({ gain }) => gain !== null)
                 ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
@@ -102,6 +111,28 @@ export function findingBlocks(
   ];
 }
 
+/** Share from which it is said that what was recorded does not explain a stage. */
+const muchUnexplained = 0.2;
+
+/** What of the first stage has no cause, where that is much. */
+function unexplained(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
+  const [stage] = leadingStages(data).full;
+  const share = stage?.bars.find(({ id }) => id === 'unattributed')?.share ?? 0;
+  return stage && share >= muchUnexplained ? { share, stage } : null;
+}
+
+function nothingSignificant(data: ExplainResult): Text {
+  if (data.session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
+  const left = unexplained(data);
+  return left === null
+    ? 'Nothing significant to change.'
+    : [
+        'No cause was found for ',
+        { n: left.share, unit: 'ratio' },
+        ` of the ${stageLabels[left.stage.kind]}: the session does not show it.`,
+      ];
+}
+
 /** Below a larger finding, or nothing to gain. */
 export const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
   severity === 'info' || hiddenBy !== null;
@@ -113,9 +144,10 @@ interface Around {
   titles: ReadonlyMap<string, string>;
   queries: readonly string[];
   session: string;
+  place: { link: string; text: string } | undefined;
 }
 
-function itemOf(finding: Finding, { titles, queries, session }: Around): FindingItem {
+function itemOf(finding: Finding, { titles, queries, session, place }: Around): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
     id: anchor(id),
@@ -132,9 +164,10 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
     example: change.example,
     minor: isMinor(finding),
     facts: [
+      ...(place ? [{ level: 3, name: 'timeline', text: place } satisfies Fact] : []),
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',
-        text: [text, ...(sql === null ? [] : [` [sql ${queries.indexOf(sql) + 1}]`])],
+        text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],
       })),
       { name: 'cause', text: cause },
       { name: 'change', text: changeText(change) },
@@ -152,7 +185,7 @@ function itemOf(finding: Finding, { titles, queries, session }: Around): Finding
             } satisfies Fact,
           ]),
       { name: 'check', text: { code: finding.check } },
-      { name: 'confidence', text: `${finding.confidence} (${severity}, ${id})` },
+      { name: 'confidence', text: `${finding.confidence}; severity ${severity}; ${id}` },
       ...(finding.references.length === 0
         ? []
         : [

@@ -4,6 +4,7 @@ import { type Figure, missing } from '../model/figure.js';
 import type { Block, Text, View } from './block.js';
 import { movedPerSecond, oncePerShape, shapeLabel, usedShare, worthALine } from './gemm-rows.js';
 import { type ColumnOf, tableOf } from './table-of.js';
+import { plural } from '../vocabulary/format.js';
 
 /** Shapes in a table; the others are folded below it. */
 const shapesShown = 20;
@@ -165,9 +166,7 @@ function meaning(rows: readonly Gemm[]): string {
 
 function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
   if (leftOut.length === 0) return [];
-  const shapes = leftOut.map(
-    ([source, count]) => `${count} ${count === 1 ? 'shape' : 'shapes'} of the ${sourceLabels[source]}`,
-  );
+  const shapes = leftOut.map(([source, count]) => `${plural(count, 'shape')} of the ${sourceLabels[source]}`);
   return [
     `${shapes.join(' and ')} omitted: another source has the same shapes with more detail (cuBLAS calls cuBLASLt).`,
   ];

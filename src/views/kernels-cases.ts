@@ -1,4 +1,4 @@
-import { halfInterval } from '../model/figure.js';
+import { halfInterval } from '../model/half-interval.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';

@@ -6,6 +6,7 @@ import type { Block, Section, Text, View } from './block.js';
 import { caseSections, labelOf } from './kernels-cases.js';
 import { mapChart, rooflineChart, cellsOf, placed } from './kernels-series.js';
 import { stepSections } from './kernels-steps.js';
+import { formatSetting, plural } from '../vocabulary/format.js';
 
 /** Operations of LLMs, or of one model: the time of each, and how close it comes to its roof. */
 export function kernelsView(document: Document<KernelsResult>): View {
@@ -50,7 +51,7 @@ function title({
     : `${kernels.length > 3 ? `${kernels.length} kernels` : kernels.join(', ')} ${dtypes}`;
   const on = device === 'cpu' ? 'CPU' : (facts?.name ?? device);
   const by = `${engine.name} ${engine.version ?? ''}`.trim();
-  return `${what} · ${by}, ${on}${threads === null ? '' : `, ${threads} thread${threads === 1 ? '' : 's'}`}`;
+  return `${what} · ${by}, ${on}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
 /** How the figures came about. */
@@ -63,7 +64,7 @@ function protocol({ plan, cases: all }: KernelsResult): Text {
     { count: runs },
     ' runs or more until ± ',
     { n: narrow, unit: 'ratio' },
-    `, ${seconds} s at most${graphs === 0 ? '' : `, ${graphs} of ${cases.length} ${how}`}; ${check ? 'checked against float64' : 'not checked'}`,
+    `, ${formatSetting(seconds, 's')} at most${graphs === 0 ? '' : `, ${graphs} of ${cases.length} ${how}`}; ${check ? 'checked against float64' : 'not checked'}`,
   ];
 }
 

@@ -7,6 +7,7 @@ import { pointLabels } from '../vocabulary/memory-points.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';
 import { allocationsSection, allocatorSections, timelineSection } from './memory-allocator.js';
 import { definitions, engineText, runSection } from './memory-run.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 type Fact = { name: string; text: Text };
 
@@ -46,10 +47,10 @@ export function memoryView(document: Document<MemoryResult>): View {
   };
 }
 
-/** "llama-2-7b · batch 4, 512 → 128 tokens" */
+/** "llama-2-7b · batch 4, 512 in + 128 out tokens" */
 function title({ model_info, metadata }: MemoryProfile): string {
   const { batch_size, input_len, output_len } = metadata.config;
-  return `${model_info.name} · batch ${batch_size}, ${input_len} → ${output_len} tokens`;
+  return `${model_info.name} · batch ${batch_size}, ${lengthWords(input_len, output_len)}`;
 }
 
 /** Always in 10^9 bytes, as memory profiles have it. */

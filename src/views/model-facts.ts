@@ -1,6 +1,6 @@
 import { quantizedTensors } from '../model/quantized-tensors.js';
 import type { Workload } from '../model/manifest.js';
-import { plural } from '../vocabulary/workload.js';
+import { plural } from '../vocabulary/format.js';
 import type { Text } from './block.js';
 
 /** What a program showed of its model; empty where nothing did. */

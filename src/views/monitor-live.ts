@@ -1,5 +1,6 @@
 import type { Block, Part, Text, Value } from './block.js';
 import { type ColumnOf, rowsOf } from './table-of.js';
+import { formatSetting, formatCount, formatNumber } from '../vocabulary/format.js';
 
 /** One GPU at a moment, as the live view shows it. */
 export interface LiveGpu {
@@ -56,15 +57,15 @@ export function sparkline(values: readonly (number | null)[], full: number): str
 
 const notRead = { missing: 'not read' };
 const whole = (value: number | null, unit: string): Value | string =>
-  value === null ? notRead : `${Math.round(value)} ${unit}`.trim();
+  value === null ? notRead : formatSetting(Math.round(value), unit);
 const outOf = (value: number | null, most: number | null, unit: string): Text =>
-  value === null || most === null ? whole(value, unit) : [`${Math.round(value)}/`, whole(most, unit)];
+  value === null || most === null ? whole(value, unit) : [`${formatCount(value)}/`, whole(most, unit)];
 
 /** GiB. */
 function memory({ memoryUsedBytes: used, memoryTotalBytes: total }: LiveGpu | LiveHost): Text {
   if (used === null) return notRead;
-  const gib = (used / 2 ** 30).toFixed(1);
-  return total === null ? gib : `${gib}/${Math.round(total / 2 ** 30)}`;
+  const gib = formatNumber(used / 2 ** 30);
+  return total === null ? gib : `${gib}/${formatNumber(total / 2 ** 30)}`;
 }
 
 function limited({ limitedBy }: LiveGpu): Text {
@@ -119,8 +120,12 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
   ];
 }
 
-const clock = (seconds: number) =>
-  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
+/** 75 → "1:15". */
+function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const rest = whole % 60;
+  return `${(whole - rest) / 60}:${String(rest).padStart(2, '0')}`;
+}
 
 const hostParts = (host: LiveHost, line = ''): Part[] => [
   'CPU ',
@@ -150,7 +155,7 @@ export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
       ...(gpu.limitedBy?.length ? [`throttled by ${gpu.limitedBy.join(', ')}`] : []),
     ].flatMap((text) => (text === notRead ? [] : [' ', ...([text].flat() as Part[])]));
   return [
-    `${seconds.toFixed(0).padStart(5)} s  `,
+    `${formatSetting(Math.round(seconds), 's').padStart(7)}  `,
     ...gpus.flatMap((gpu) => [gpu.scope, ...of(gpu), ' · ']),
     'host ',
     ...hostParts(host),

@@ -5,6 +5,7 @@ import { labelledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-
 import type { Block, Section, Text, View } from './block.js';
 import { deviceSeries, deviceShades, hostSeries } from './monitor-series.js';
 import { samplesBlock } from './samples.js';
+import { formatSetting, plural } from '../vocabulary/format.js';
 
 /** A recording of GPUs and host: when each GPU was idle, throttled, near its limits, and what it used. */
 export function monitorView(document: Document<MonitorResult>): View {
@@ -40,7 +41,7 @@ const join = (texts: readonly Text[], between: string): Text =>
 function traits({ session, plan, duration_s, sample_hz, devices }: MonitorResult): Text {
   return join(
     [
-      devices.length === 0 ? 'no GPU' : `${devices.length} GPU${devices.length === 1 ? '' : 's'}`,
+      devices.length === 0 ? 'no GPU' : plural(devices.length, 'GPU'),
       ...(plan.tool === null ? [] : [plan.tool]),
       ...(plan.driver === null ? [] : [`driver ${plan.driver}`]),
       ...(duration_s.value === null ? [] : [{ figure: duration_s }]),
@@ -73,7 +74,6 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
   id: device.scope.replace('.', '-'),
   title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
   blocks: [
-    { t: 'text', level: 3, text: device.headline },
     samplesBlock(
       deviceSeries(data, device.scope),
       `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,
@@ -191,11 +191,11 @@ function idleText(
   { idle_percent: percent, idle_ms }: MonitorResult['thresholds'],
 ): Text {
   if (idle.share.value === null) return idle.share.reason.text;
-  const rule: Text = [`under ${percent} % for at least `, { n: idle_ms, unit: 'ms' }];
+  const rule: Text = [`under ${formatSetting(percent, '%')} for at least `, { n: idle_ms, unit: 'ms' }];
   if (idle.count === 0) return ['never ', ...rule];
   return [
     { figure: idle.share },
-    ` of the time, ${idle.count} period${idle.count === 1 ? '' : 's'} (`,
+    ` of the time, ${plural(idle.count, 'period')} (`,
     ...rule,
     '), longest ',
     { n: idle.longest_ms ?? 0, unit: 'ms' },
@@ -207,7 +207,7 @@ function throttleText({ throttling }: MonitorDevice): Text {
   if (throttling.count === 0) return 'never';
   return [
     { figure: throttling.share },
-    ` of the time in ${throttling.count} period${throttling.count === 1 ? '' : 's'}: `,
+    ` of the time in ${plural(throttling.count, 'period')}: `,
     ...throttling.reasons.flatMap(({ words, share: n }, index) => [
       index === 0 ? '' : ', ',
       `${words} `,
@@ -313,7 +313,10 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           { name: 'time', text: { figure: duration_s } },
           {
             name: 'sample rate',
-            text: [{ figure: sample_hz }, ...(plan.hz === null ? [] : [`, ${plan.hz} Hz requested`])],
+            text: [
+              { figure: sample_hz },
+              ...(plan.hz === null ? [] : [`, ${formatSetting(plan.hz, 'Hz')} requested`]),
+            ],
           },
           { name: 'per sample of the GPUs', text: cost(plan.sample_cost_us.gpus) },
           { name: 'per sample of the host', text: cost(plan.sample_cost_us.host) },
@@ -325,7 +328,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           {
             name: 'idle',
             text: [
-              `Utilisation under ${thresholds.idle_percent} % for at least `,
+              `Utilisation under ${formatSetting(thresholds.idle_percent, '%')} for at least `,
               { n: thresholds.idle_ms, unit: 'ms' },
               ". NVIDIA's utilisation is the share of the last 1/6 to 1 s in which any kernel ran: shorter pauses are not seen in it.",
             ],
@@ -337,7 +340,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           {
             name: 'usual clock',
             text: [
-              `Median SM clock while at least ${thresholds.busy_percent} % busy and not throttled; a drop is below `,
+              `Median SM clock while at least ${formatSetting(thresholds.busy_percent, '%')} busy and not throttled; a drop is below `,
               { n: thresholds.clock_drop, unit: 'ratio' },
               ' of it.',
             ],

@@ -10,6 +10,7 @@ import { bandwidthRoofs, repeatLabels, rooflinePoints } from './profile-series.j
 import { cpuTables } from './roofline.js';
 import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
+import { plural } from '../vocabulary/format.js';
 
 const ms = (value: number): Text => ({ n: value, unit: 'ms' });
 const spread = (figure: Figure): Text => ({ figure, spread: true });
@@ -40,7 +41,7 @@ export function rooflineSection(data: ProfileResult): Section {
     {
       t: 'text',
       text: [
-        `Measured peaks of this machine with ${roofline.engine} with ${roofline.threads} thread${roofline.threads === 1 ? '' : 's'}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
+        `Measured peaks of this machine with ${roofline.engine} with ${plural(roofline.threads, 'thread')}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
         { n: roofline.ridge_flop_per_byte, unit: 'FLOP/byte' },
         ' bandwidth is the limit, right of it compute. The lines are bandwidths at the largest working set of each level; the roof of a stage may lie between them. Diamonds are whole stages, triangles classes of prefill, circles classes of decode.',
       ],
@@ -176,7 +177,7 @@ export function latencySection({ latency }: ProfileResult): Section {
     blocks: [
       {
         t: 'text',
-        text: `${latency.repeats} timed repeats in ${latency.launches} process ${latency.launches === 1 ? 'launch' : 'launches'}, after ${latency.warmup_repeats} warm-up repeats that are not counted. Intervals are over launches. No repeat is left out; outliers are marked by a triangle.`,
+        text: `${plural(latency.repeats, 'timed repeat')} in ${plural(latency.launches, 'process launch', 'process launches')}, after ${plural(latency.warmup_repeats, 'warm-up repeat')} that are not counted. Intervals are over launches. No repeat is left out; outliers are marked by a triangle.`,
       },
       figureTable('Latency and throughput', [
         ['TTFT', latency.ttft_ms],

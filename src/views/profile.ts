@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
-import { halfInterval, missing, type Figure } from '../model/figure.js';
+import { missing, type Figure } from '../model/figure.js';
+import { halfInterval } from '../model/half-interval.js';
 import { thinned } from '../model/thinned.js';
 import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';

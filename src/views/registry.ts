@@ -2,7 +2,7 @@ import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
-const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) => View> } = {
+const views = {
   analyze: async () => (await import('./analyze.js')).analyzeView,
   bench: async () => (await import('./bench.js')).benchView,
   captures: async () => (await import('./captures.js')).capturesView,
@@ -20,10 +20,10 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: DocumentOf[K]) 
   sweep: async () => (await import('./sweep.js')).sweepView,
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
-};
+} satisfies { [K in keyof DocumentOf]?: () => Promise<(document: DocumentOf[K]) => View> };
 
 /** How a document looks. */
-export async function viewOf({ kind, document, session }: Shown): Promise<View> {
+export async function viewOf({ kind, document, session }: Shown<keyof typeof views>): Promise<View> {
   const view = (await views[kind]()) as (document: unknown) => View;
   return { ...view(document), ...(session && { session }) };
 }

@@ -2,6 +2,7 @@ import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';
+import { plural } from '../vocabulary/format.js';
 
 type Capture = BenchmarkResults['captures'][number];
 type Statistic = BenchmarkMetric['file'][number];
@@ -71,7 +72,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
 
 const toolName = ({ tool }: Capture): string => `${tool.name} ${tool.version ?? ''}`.trim();
 const holds = (capture: Capture): string =>
-  `${capture.points.length} load point${capture.points.length === 1 ? '' : 's'} of ${toolName(capture)}`;
+  `${plural(capture.points.length, 'load point')} of ${toolName(capture)}`;
 
 const captureSection = (capture: Capture, index: number, all: readonly Capture[]): Section => ({
   id: `capture-${index + 1}`,

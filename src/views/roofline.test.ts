@@ -23,6 +23,9 @@ const cpuView = rooflineView(
     roofline: testRoofline(),
     cached: true,
     age_s: 7300,
+    gpu: null,
+    gpu_cached: false,
+    gpu_age_s: 0,
   }),
 );
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
@@ -81,7 +84,7 @@ test('a CPU: peaks, bandwidth by level, and the ridge', () => {
   expect(bandwidth!.rows.at(-1)!.cells.slice(0, 3).map(rawValue)).toEqual([2 ** 30, 'DRAM', 12.9e9]);
   // 208 GFLOP/s / 12.9 GB/s by hand.
   expect(facts(section(cpuView, 'cpu'))[0]).toBe('ridge point: 16.1 FLOP/byte (float32 peak over DRAM read)');
-  expect(facts(cpuView.lead)[0]).toMatch(/UTC \(2 hours ago\), in 6.20/);
+  expect(facts(cpuView.lead)[0]).toMatch(/UTC \(2 h 2 min ago\), in 6.20/);
 });
 
 test.each([

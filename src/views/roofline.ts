@@ -2,10 +2,11 @@ import type { Document } from '../model/document.js';
 import type { MachineRoofline, RooflineData } from '../model/documents/roofline.js';
 import type { Block, Section, Text, View } from './block.js';
 import { gpuSections } from './roofline-gpu.js';
+import { plural, formatDuration } from '../vocabulary/format.js';
 
 /** Measured roofs: of the GPUs, of the CPU, or both. */
 export function rooflineView(document: Document<RooflineData>): View {
-  const { roofline: cpu, cached, age_s, gpu, gpu_cached = false, gpu_age_s = 0 } = document.data;
+  const { roofline: cpu, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
   const when = (of: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [
     `${of.measured_at.slice(0, 16).replace('T', ' ')} UTC${old ? ` (${age(ageS)})` : ''}, in `,
     { n: of.seconds * 1e3, unit: 'ms' },
@@ -46,20 +47,10 @@ function title({ gpu, roofline: cpu }: RooflineData): string {
     return `${names}${gpu.gpus.length > 1 ? ` × ${gpu.gpus.length}` : ''} · ${gpu.framework}`;
   }
   if (!cpu) return 'nothing measured';
-  return `${cpu.cpu_model} · ${cpu.engine} · ${cpu.threads} thread${cpu.threads === 1 ? '' : 's'}`;
+  return `${cpu.cpu_model} · ${cpu.engine} · ${plural(cpu.threads, 'thread')}`;
 }
 
-function age(seconds: number): string {
-  if (seconds < 60) return 'just now';
-  const [count, unit] =
-    seconds < 3600
-      ? [seconds / 60, 'minute']
-      : seconds < 172_800
-        ? [seconds / 3600, 'hour']
-        : [seconds / 86_400, 'day'];
-  const whole = Math.floor(count);
-  return `${whole}\u00a0${unit}${whole === 1 ? '' : 's'} ago`;
-}
+const age = (seconds: number): string => (seconds < 60 ? 'just now' : `${formatDuration(seconds)} ago`);
 
 const cpuSection = (cpu: MachineRoofline): Section => ({
   id: 'cpu',

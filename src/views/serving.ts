@@ -6,6 +6,8 @@ import type { Block, Column, Section, Text, View } from './block.js';
 import { clientSection, failureSections, serverSection, tokenSection } from './serving-health.js';
 import { latencySection, throughputSection } from './serving-latency.js';
 import { byLoad } from './serving-series.js';
+import { plural, noValue } from '../vocabulary/format.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 /** A load test: what a server sustains, with which latency, and whether the client was fast enough to say so. */
 export function servingView(document: Document<ServingResult>): View {
@@ -37,13 +39,17 @@ export function servingView(document: Document<ServingResult>): View {
   };
 }
 
-/** "http://…/v1 · 128 words → 64 tokens · seed 7" */
+/** "http://…/v1 · 128 words in + 64 out tokens · seed 7" */
 function identity({ target, prompts, session }: ServingResult): Text {
   const { input_len: input, output_len: output, tokenizer, seed } = prompts;
   const lengths =
     input === null && output === null
       ? []
-      : [`${input ?? '?'} ${tokenizer === null ? 'words' : 'tokens'} → ${output ?? '?'} tokens`];
+      : [
+          tokenizer === null && input !== null
+            ? `${plural(input, 'word')} in + ${output ?? noValue} out tokens`
+            : lengthWords(input, output),
+        ];
   return [
     target.url,
     ...lengths,

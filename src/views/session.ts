@@ -7,7 +7,7 @@ import type { Block, Section, Table, Text, View } from './block.js';
 
 const bytes = (n: number): Text => ({ n, unit: 'B' });
 
-/** Newest last, next to the prompt. */
+/** Newest last, next to the prompt; where there is no room for ids, a name stands for its session. */
 export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
   if (sessions.length === 0)
     return [{ t: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
@@ -17,15 +17,15 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
       t: 'table',
       title: 'Sessions',
       columns: [
-        { id: 'id', head: 'ID' },
-        { id: 'name', head: 'NAME' },
+        { id: 'name', head: 'SESSION' },
+        { id: 'id', head: 'ID', drop: 0 },
         { id: 'bytes', head: 'SIZE', numeric: true },
         { id: 'headline', head: 'HEADLINE · TITLE', wraps: true },
       ],
       rows: sessions.map((session) => ({
         cells: [
+          [session.name ?? session.id, ...session.tags.map((tag) => `#${tag}`)].join(' '),
           { code: session.id },
-          [session.name ?? '', ...session.tags.map((tag) => `#${tag}`)].join(' ').trim(),
           session.bytes === null ? { missing: 'unknown' } : bytes(session.bytes),
           leadOf(session),
         ],
@@ -55,8 +55,8 @@ export function sessionShowView(document: Document<SessionShown>): View {
   const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
   const facts: [string, Text][] = [
     ['title', manifest.title],
-    ['name', user.name ?? '-'],
-    ['tags', user.tags.join(', ') || '-'],
+    ['name', user.name ?? '–'],
+    ['tags', user.tags.join(', ') || '–'],
     ['kind', `${manifest.kind}, ${manifest.status}`],
     ['holds', subjectList(manifest.subjects)],
     // For captures from other tools only the time of import is known.

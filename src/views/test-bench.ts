@@ -8,7 +8,7 @@ import type {
   BenchVariant,
 } from '../model/documents/bench.js';
 import { figure, missing } from '../model/figure.js';
-import { said } from '../model/said.js';
+import { said } from '../vocabulary/said.js';
 import { random } from './test-operators.js';
 
 const launches = 3;

@@ -96,6 +96,7 @@ const phaseOrder: readonly (PhaseKind | null)[] = [
   'decode',
   'prefill',
   'mixed',
+  'training',
   'sampling',
   'load',
   'warmup',
@@ -157,8 +158,28 @@ export function classesSection(data: TraceResult): Section | null {
         behind: { t: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
       instanceTable(data, tables, noun),
+      { t: 'notes', items: unknownWork(data) },
     ],
   };
+}
+
+/** Kernel time that no stage or class explains. */
+function unknownWork({ phases, classes }: TraceResult): Text[] {
+  const timeOf = (kind: PhaseKind | null, only?: string) =>
+    classes
+      .filter((one) => one.kind === kind)
+      .flatMap(({ rows }) => rows)
+      .reduce((sum, row) => sum + (only === undefined || row.class === only ? row.total_ns : 0), 0);
+  const total = Math.max(timeOf(null), 1);
+  const [outside, graphs] = [timeOf('outside') / total, timeOf(null, 'graph') / total];
+  return [
+    ...(outside >= 0.05 && phases.every(({ kind }) => kind !== 'outside')
+      ? [[ratio(outside), ' of kernel time is outside all marked phases and not included in their figures.']]
+      : []),
+    ...(graphs > 0.5
+      ? ['CUDA graphs were recorded whole, so their kernels are unknown. Capture again with graph nodes.']
+      : []),
+  ];
 }
 
 function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>, noun: string): Block {
@@ -251,7 +272,6 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
   title: 'Streams and overlap',
   level: 2,
   blocks: [
-    { t: 'text', text: overlap.text },
     tableOf(
       'Whole capture',
       [

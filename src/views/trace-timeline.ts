@@ -4,7 +4,7 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
-import { plural } from '../vocabulary/workload.js';
+import { plural } from '../vocabulary/format.js';
 import type { Block, Section, Text } from './block.js';
 import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';

@@ -20,30 +20,12 @@ import { phasesSection } from './trace-phases.js';
 import { memorySection, telemetrySection, timelineSection } from './trace-timeline.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
+import { lengthWords } from '../vocabulary/workload.js';
 
 /** What a timeline adds to what explains its session. */
 export function traceLead({ data }: Document<TraceResult>): Block[] {
   return [
     { t: 'text', level: 2, text: identity(data) },
-    {
-      t: 'fold',
-      level: 2,
-      title: `${data.headlines.length} sentences of the timeline`,
-      blocks: [
-        {
-          t: 'notes',
-          items: data.headlines.map(({ text, at_stake_ms: atStake, phase }): Text =>
-            atStake === null
-              ? text
-              : [
-                  `${text} (`,
-                  { n: atStake, unit: 'ms' },
-                  phase === null ? ' at stake)' : ` per ${phaseLabel(phase)} at stake)`,
-                ],
-          ),
-        },
-      ],
-    },
     { t: 'cards', level: 3, cards: cards(data) },
   ];
 }
@@ -88,7 +70,7 @@ export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
     definitions,
   ].filter(isSection);
 
-/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 → 64 tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
+/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 in + 64 out tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
 function identity({ workload, devices, source, session }: TraceResult): string {
   const device = devices.find(({ focus }) => focus);
   const { attribution, focus, gpu_used: used } = source;
@@ -109,7 +91,7 @@ function workloadTexts(workload: Workload | null): string[] {
     `${engine.name} ${engine.version ?? ''}`.trim(),
     [
       ...(batch === null ? [] : [`batch ${batch}`]),
-      ...(input === null && output === null ? [] : [`${input ?? '?'} → ${output ?? '?'} tokens`]),
+      ...(input === null && output === null ? [] : [lengthWords(input, output)]),
     ].join(', '),
   ].filter((text) => text !== '');
 }
@@ -118,7 +100,16 @@ const nOf = (figure: Figure): number | undefined => (figure.value === null ? und
 
 /** One row: what a served model does first. */
 const cardsShown = 4;
-const cardOrder: readonly PhaseKind[] = ['decode', 'mixed', 'prefill', 'sampling', 'other', 'warmup', 'load'];
+const cardOrder: readonly PhaseKind[] = [
+  'decode',
+  'mixed',
+  'prefill',
+  'training',
+  'sampling',
+  'other',
+  'warmup',
+  'load',
+];
 
 const cards = ({ phases, source }: TraceResult): { label: string; value: Text; note: Text }[] =>
   phases

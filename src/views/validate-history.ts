@@ -3,6 +3,7 @@ import type { ValidationHistory } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Column, Text, View } from './block.js';
 import { signedShare } from './validate.js';
+import { plural } from '../vocabulary/format.js';
 
 /** The components with the most changes of their estimate. */
 const components = ['kv_cache', 'activations'] as const;
@@ -23,7 +24,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
       : 'A trend needs two sessions: run inferscope validate again after a change.';
   return {
     command: 'validate',
-    title: `${sessions.length} session${sessions.length === 1 ? '' : 's'}, oldest first`,
+    title: `${plural(sessions.length, 'session')}, oldest first`,
     document,
     session: { id: null, started_at: sessions.at(-1)?.started_at ?? '' },
     lead: [

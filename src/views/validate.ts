@@ -2,6 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
+import { plural } from '../vocabulary/format.js';
 
 /** Memory that the calculator estimates against memory that was measured. */
 export function validateView(document: Document<Validation>): View {
@@ -9,7 +10,7 @@ export function validateView(document: Document<Validation>): View {
   const { length } = data.profiles;
   return {
     command: 'validate',
-    title: `estimate compared with ${length} measured profile${length === 1 ? '' : 's'}`,
+    title: `estimate compared with ${plural(length, 'measured profile')}`,
     document,
     session: data.session ?? { id: null, started_at: '' },
     lead: [

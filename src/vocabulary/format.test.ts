@@ -16,6 +16,9 @@ import {
   formatUtilization,
   isAccountingFault,
   unbroken,
+  formatSetting,
+  plural,
+  formatDuration,
 } from './format.js';
 
 const plain = (text: string): string => text.replaceAll('\u00a0', ' ');
@@ -195,4 +198,32 @@ describe('figures', () => {
     expect(isAccountingFault(figure(101, '%', 'test'))).toBe(true);
     expect(isAccountingFault(missing('x', 'y'))).toBe(false);
   });
+});
+
+it('durations', () => {
+  expect([0.2, 42.4, 100, 5700, 7200, 200_000].map(formatDuration)).toEqual([
+    '1 s',
+    '42 s',
+    '2 min',
+    '1 h 35 min',
+    '2 h',
+    '2 days',
+  ]);
+});
+
+it('settings are as they were typed, in their unit', () => {
+  expect([formatSetting(0.5), formatSetting(64, 'MiB'), formatSetting(99.9, '%')]).toEqual([
+    '0.5',
+    '64 MiB',
+    '99.9 %',
+  ]);
+});
+
+it('plurals', () => {
+  expect([
+    plural(1, 'kernel'),
+    plural(0, 'kernel'),
+    plural(2, 'copy', 'copies'),
+    plural(1.02, 'kernel'),
+  ]).toEqual(['1 kernel', '0 kernels', '2 copies', '1 kernel']);
 });

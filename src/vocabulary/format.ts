@@ -3,7 +3,8 @@
  * unit; what wraps lines (terminal, page) binds them with `unbroken`. Thousands are apart by a no-break space everywhere.
  * Sizes in memory, files and copies are in powers of 1024, rates and documents in GB in powers of 1000.
  */
-import { type Figure, halfInterval, type MeasuredFigure } from '../model/figure.js';
+import type { Figure, MeasuredFigure } from '../model/figure.js';
+import { halfInterval } from '../model/half-interval.js';
 
 /** Keeps words on one line where a medium wraps; the terminal turns it into a plain space at the end. */
 export const nbsp = '\u00a0';
@@ -108,8 +109,28 @@ export function formatCount(count: number): string {
   return fixed(count, whole ? 0 : 1);
 }
 
-/** What was set, not measured: as short as it was typed, up to four digits: 4, 0.5, 12.25. */
-export const formatSetting = (value: number): string => String(Number(value.toPrecision(4)));
+/** "1 kernel", "2 kernels", "0.9 stretches" for a mean. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  const number = formatCount(count);
+  return `${number} ${number === '1' ? one : many}`;
+}
+
+/** What was set, not measured, in the unit it was set in: as short as it was typed, up to four digits: 4, 0.5 s, 64 MiB. */
+export function formatSetting(value: number, unit = ''): string {
+  const number = String(Number(value.toPrecision(4)));
+  return unit === '' ? number : `${number} ${unit}`;
+}
+
+/** How long something took or is going to take, how old something is: 42 s, 3 min, 1 h 20 min, 12 days. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 90) return `${fixed(Math.max(1, seconds), 0)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  const rest = minutes % 60;
+  const hours = (minutes - rest) / 60;
+  if (hours < 48) return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+  return plural(Math.floor(hours / 24), 'day');
+}
 
 /** A tick of an axis with values up to `most`: all in the unit of `most`, as short as the steps are round: 0.5 GiB, 20 ms. */
 export function formatTick(value: number, unit: string, most: number): string {
@@ -118,6 +139,12 @@ export function formatTick(value: number, unit: string, most: number): string {
   const tick = Number((value / factor).toPrecision(6));
   const text = fixed(tick, String(tick).split('.')[1]?.length ?? 0);
   return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
+}
+
+/** A time on an axis in steps of `stepNs`: with the digits that distinguish it from its neighbours, 31.8640 s. */
+export function formatTimeTick(ns: number, stepNs: number): string {
+  const { factor, unit } = rungOf(Math.max(Math.abs(ns), stepNs), 'ns');
+  return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
 }
 
 /** How many times as much: 26.0×, 1.85×, 0.990×. */

@@ -1,4 +1,5 @@
 import type { KernelResult, KernelStep } from '../model/documents/kernels.js';
+import { plural } from './format.js';
 
 type Params = KernelResult['params'];
 
@@ -11,12 +12,13 @@ const sizes: Record<string, (p: Params) => string> = {
   conv2d: (p) =>
     `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
   lstm: (p) =>
-    `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${p['layers']} layer${p['layers'] === 1 ? '' : 's'}`,
+    `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${plural(p['layers'] ?? 0, 'layer')}`,
   // Batch × new tokens / context. What sweeps change comes first: narrow tables cut the end.
   attention: (p) =>
     `${p['batch']}×${p['new_tokens']}/${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
-  rope: (p) => `${p['tokens']} tokens, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
+  rope: (p) =>
+    `${plural(p['tokens'] ?? 0, 'token')}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   embedding: (p) => `${p['tokens']} of ${times(p['vocab'], p['hidden'])}`,
 };
 
@@ -40,7 +42,7 @@ export const stepLabel = ({
   context_tokens,
 }: Omit<KernelStep, 'ops'>): string =>
   phase === 'prefill'
-    ? `prefill, batch ${batch_size}, ${new_tokens} tokens`
+    ? `prefill, batch ${batch_size}, ${plural(new_tokens, 'token')}`
     : `decode, batch ${batch_size}, context ${context_tokens}`;
 
 export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = {

@@ -1,10 +1,10 @@
 import type { Load } from '../model/documents/serving.js';
-import { formatSetting } from './format.js';
+import { formatSetting, plural } from './format.js';
 
 /** "8 users", "5 req/s (poisson)", "trace"; the same on every surface. */
 export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string {
-  if (kind === 'closed') return `${concurrency ?? 0} user${concurrency === 1 ? '' : 's'}`;
-  return rate === null ? kind : `${formatSetting(rate)} req/s (${kind})`;
+  if (kind === 'closed') return plural(concurrency ?? 0, 'user');
+  return rate === null ? kind : `${formatSetting(rate, 'req/s')} (${kind})`;
 }
 
 /** Latencies of requests, in reading order. */

@@ -1,8 +1,5 @@
 import type { Workload } from '../model/manifest.js';
-import { nbsp } from './format.js';
-
-export const plural = (count: number, one: string): string =>
-  `${count}${nbsp}${one}${count === 1 ? '' : 's'}`;
+import { formatCount, noValue, plural } from './format.js';
 
 /** "llama-24m (random weights, float32)". */
 export function modelWords({ model }: Workload): string {
@@ -20,22 +17,26 @@ export function modelWords({ model }: Workload): string {
 /** "onnxruntime 1.30.0 CPU, 1 thread"; "" where no engine was recorded. */
 export function engineWords({ engine, device, threads }: Workload): string {
   if (engine.name === 'unknown') return '';
-  const version = engine.version ? `${nbsp}${engine.version}` : '';
+  const version = engine.version ? ` ${engine.version}` : '';
   const where = device === 'cpu' ? 'CPU' : device;
-  return `${engine.name}${version}${nbsp}${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
+  return `${engine.name}${version} ${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
 /** "batch 1, 128 in + 32 out tokens"; "" where a session does not say (another tool's capture, a sweep). */
 export function shapeWords({ batch_size, input_len, output_len }: Workload): string {
-  const batch = batch_size === null ? null : `batch${nbsp}${batch_size}`;
+  const batch = batch_size === null ? null : `batch ${batch_size}`;
   const tokens =
     input_len === null && output_len === null
       ? null
       : output_len === null
         ? plural(input_len!, 'prompt token')
-        : `${input_len ?? '–'}${nbsp}in${nbsp}+${nbsp}${output_len}${nbsp}out${nbsp}tokens`;
+        : lengthWords(input_len, output_len);
   return [batch, tokens].filter((part) => part !== null).join(', ');
 }
+
+/** "128 in + 32 out tokens": lengths of a prompt and its answer. */
+export const lengthWords = (input: number | null, output: number | null): string =>
+  `${input === null ? noValue : formatCount(input)} in + ${output === null ? noValue : formatCount(output)} out tokens`;
 
 /** What ran, on what, in which shape: a session's title unless it was given another. */
 export const identityWords = (workload: Workload): string =>

@@ -8,7 +8,7 @@ import { analyzeGemms } from '../../src/facts/gemms/gemms.js';
 import { analyzeTrace } from '../../src/facts/trace/trace.js';
 import { childEntry } from '../../src/model/installation.js';
 import { pageOfView } from '../../src/render/html/view.js';
-import type { CapturesResult } from '../../src/model/documents/captures.js';
+import type { CapturesResult } from '../../src/model/documents/by-kind.js';
 import { capturesView } from '../../src/views/captures.js';
 import { hostileText } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
@@ -37,7 +37,7 @@ beforeAll(async () => {
   inputs = {
     session: { ...session.manifest },
     trace: await analyzeTrace(session),
-    steps: null,
+    utilization: null,
     counters: await analyzeCounters(session),
     gemms: await analyzeGemms(session),
     collectives: null,
@@ -175,7 +175,6 @@ describe('the report of a GPU session in Chromium', () => {
     data.timeline!.names = data.timeline!.names.map(() => hostileText);
     for (const stage of data.timeline!.stages) stage.label = hostileText;
     for (const lane of data.timeline!.lanes) lane.label = hostileText;
-    for (const headline of data.headlines) headline.text = hostileText;
     for (const kernel of hostile.counters!.data.kernels) kernel.name = hostileText;
     const path = write('hostile', hostile);
     const html = readFileSync(path, 'utf8');

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { packageRoot } from '../../src/model/installation.js';
-import { jsonSchema, publishedDocuments } from '../../src/model/published.js';
+import { jsonSchema, published as documents, publishedNames as names } from '../../src/model/published.js';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
 const at = place();
-const names = Object.keys(publishedDocuments);
 
 test('`schema` lists the documents', () => {
   expect(inferscope(at, ['schema'])).toEqual({ status: 0, stdout: `${names.join('\n')}\n`, stderr: '' });
@@ -42,22 +41,22 @@ describe('what the binary prints and writes', () => {
   });
 
   /** Against the printed JSON Schema, and against the schema in the code. */
-  function checkDocument(text: string, name: string): void {
+  function checkDocument(text: string, name: (typeof names)[number]): void {
     const value: unknown = JSON.parse(text);
     expect((value as { schema?: string }).schema).toMatch(new RegExp(`^inferscope/${name}/\\d+\\.\\d+$`));
     check(value, name);
   }
 
-  function check(value: unknown, name: string): void {
+  function check(value: unknown, name: (typeof names)[number]): void {
     const { stdout } = inferscope(at, ['schema', name]);
     const published = z.fromJSONSchema(JSON.parse(stdout));
     expect(published.safeParse(value).error?.issues).toBeUndefined();
-    expect(publishedDocuments[name]!.safeParse(value).error?.issues).toBeUndefined();
+    expect(documents[name].schema.safeParse(value).error?.issues).toBeUndefined();
     // A schema that takes everything would prove nothing.
     expect(published.safeParse({}).success).toBe(false);
   }
 
-  test.each<[string, string[]]>([
+  test.each<[keyof typeof documents, string[]]>([
     ['roofline', ['roofline', '--threads', '1', '--json']],
     ['doctor', ['doctor', '--json']],
     ['session-list', ['session', 'list', '--json']],

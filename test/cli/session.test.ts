@@ -75,8 +75,9 @@ test.each(verbs)('session %s --help has two examples and fits 80 columns', (verb
 test('list: newest last, 80 columns, no colour in a pipe', () => {
   const { stdout } = session(['list']);
   const lines = stdout.trimEnd().split('\n');
-  expect(lines).toHaveLength(4);
-  expect(lines[0]).toMatch(/^ *ID +NAME +SIZE +HEADLINE · TITLE$/);
+  expect(lines).toHaveLength(5);
+  expect(lines[0]).toMatch(/^ *SESSION +SIZE +HEADLINE · TITLE$/);
+  expect(lines.pop()).toBe('  (no room at 80 columns: ID)');
   expect(lines.slice(1).map((line) => line.trim().split(' ')[0])).toEqual(ids);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   expect(stdout).not.toContain('\u001B[');
@@ -256,5 +257,6 @@ test('1,000 sessions are listed, a line each', () => {
   }
   const { stdout, status } = session(['list'], root);
   expect(status).toBe(0);
-  expect(stdout.trimEnd().split('\n')).toHaveLength(1001);
+  // Heads, and that ids have no room.
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1002);
 });

@@ -10,7 +10,8 @@ import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-w
 import { keepHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
 import { nextSteps } from './next-steps.js';
-import { sentences } from './sentences.js';
+import type { TraceScope } from '../../facts/trace/scope.js';
+import { type InferredStepsFound, sentences } from './sentences.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 
 /**
@@ -35,6 +36,7 @@ export async function explainSession(
       workload: manifest.workload,
       ...sentences(stages, without, found.findings, {
         awaited,
+        inferred: scope && (await inferredSteps(scope)),
         machine,
         looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),
       }),
@@ -51,6 +53,16 @@ export async function explainSession(
   } finally {
     await database.close();
   }
+}
+
+/** Steps that no mark shows, but the repeating sequence of kernels; null where all are marked. */
+async function inferredSteps({ database }: TraceScope): Promise<InferredStepsFound | null> {
+  const [found] = await database.query<{ n: number; confidence: number | null }>(
+    'SELECT count(*) AS n, min(confidence) AS confidence FROM focus_stages WHERE confidence IS NOT NULL',
+  );
+  return found && found.n > 0 && found.confidence !== null
+    ? { n: found.n, confidence: found.confidence }
+    : null;
 }
 
 /** explainSession, cached in derived/ for large sessions. The headline is cached for every session, for `session list`. */

@@ -12,6 +12,7 @@ import {
   formatFactor,
   formatFigureWithInterval,
   formatMs,
+  formatCount,
   formatNumber,
   formatPercent,
   formatQuantity,
@@ -20,7 +21,7 @@ import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
-export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
+export const leadOrder = ['decode', 'mixed', 'prefill', 'training', 'outside', 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
   for (const kind of leadOrder) {
@@ -40,9 +41,15 @@ export function sentences(
   found: readonly Finding[],
   {
     awaited = null,
+    inferred = null,
     machine = null,
     looked = true,
-  }: { awaited?: AwaitedRank | null; machine?: MachineLoad | null; looked?: boolean } = {},
+  }: {
+    awaited?: AwaitedRank | null;
+    inferred?: InferredStepsFound | null;
+    machine?: MachineLoad | null;
+    looked?: boolean;
+  } = {},
 ): Pick<ExplainResult, 'preface' | 'sentences'> {
   const busy = machine?.busy ? [busySentence(machine)] : [];
   const lead = leadStage(stages);
@@ -55,7 +62,11 @@ export function sentences(
   }
   const cause = causeSentence(lead, busy.length > 0);
   return {
-    preface: [...busy, ...(awaited ? [rankSentence(awaited)] : [])],
+    preface: [
+      ...busy,
+      ...(inferred ? [inferredSentence(inferred)] : []),
+      ...(awaited ? [rankSentence(awaited)] : []),
+    ],
     sentences: [
       limitSentence(lead, busy.length > 0),
       ...(cause === null ? [] : [cause]),
@@ -75,6 +86,16 @@ function busySentence({ signs }: MachineLoad): string {
   });
   const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
   return `This machine was ${how} (${words.join('; ')}): times are upper bounds; causes sensitive to noise are not reported.`;
+}
+
+/** Steps inferred from the sequence of kernels, and the share of kernels that repeat. */
+export interface InferredStepsFound {
+  n: number;
+  confidence: number;
+}
+
+function inferredSentence({ n, confidence }: InferredStepsFound): string {
+  return `Steps are not marked: ${formatCount(n)} steps were inferred from the repeating kernel sequence (${formatPercent(confidence)} of the kernels between the first and the last belong to a step).`;
 }
 
 function rankSentence({ rank, device, kind, waiting_ms }: AwaitedRank): string {

@@ -13,7 +13,7 @@ import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { benchOf } from './session-analyses.js';
 import { minShare } from './stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
-import { formatNumber, formatPercent } from '../../vocabulary/format.js';
+import { formatNumber, formatPercent, formatNs } from '../../vocabulary/format.js';
 import { uncapital } from '../../vocabulary/sentence.js';
 
 /** With fewer kernels, launching is not the bottleneck. */
@@ -118,7 +118,7 @@ async function finding(context: FindingContext, bound: Bound): Promise<FoundDraf
     gain: {
       ...gain,
       after_ms: step_ms - gain.expected_ms,
-      assumption: `Kernels take as long as now and follow each other ${node.words}; host work between steps stays. Low: ${slowNodeGapNs} ns, and kernels take ${formatPercent(staticCacheShare)} longer with the static KV cache that a graph needs (${staticCacheSeen}).`,
+      assumption: `Kernels take as long as now and follow each other ${node.words}; host work between steps stays. Low: ${formatNs(slowNodeGapNs)}, and kernels take ${formatPercent(staticCacheShare)} longer with the static KV cache that a graph needs (${staticCacheSeen}).`,
       what_if: 'cudagraph',
     },
     confidence: 'medium',

@@ -9,6 +9,7 @@ import {
 } from './counted-kernels.js';
 import { type CountedRow, type CounterCondition, faultSql, knownSql } from './kernel-metrics.js';
 import { countersOf } from './session-analyses.js';
+import { formatPart } from '../../vocabulary/format.js';
 
 /** A problem inside single kernels that hardware counters prove: the condition, the saving of the fix, and the texts. */
 export interface CounterFault<M extends string, D extends string> {
@@ -80,13 +81,13 @@ function draft<M extends string, D extends string>(
   worst: CountedRow<M, D>,
   largest: StageSaving,
 ): Omit<FoundDraft, 'evidence'> {
-  const share = Math.round((100 * largest.kernel_ms) / largest.whole_ms);
+  const share = formatPart(largest.kernel_ms, largest.whole_ms);
   return {
     stage: largest.stage,
     title: fault.title(worst),
     at_stake_ms: largest.expected_ms,
     share: largest.expected_ms / largest.whole_ms,
-    cause: fault.cause(worst, `These kernels take ${share} % of ${placeWords(largest)}.`),
+    cause: fault.cause(worst, `These kernels take ${share} of ${placeWords(largest)}.`),
     change: fault.change,
     gain: {
       expected_ms: largest.expected_ms,

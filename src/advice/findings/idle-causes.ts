@@ -1,5 +1,6 @@
 import type { GpuRoofs } from '../../facts/roofs.js';
 import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
+import { formatNs } from '../../vocabulary/format.js';
 
 /**
  * Gap between two nodes of a CUDA graph: 0.44 µs (1100 nodes of a decode step replayed on an H200, nsys). Work queued back to back
@@ -33,8 +34,8 @@ export function graphNode(roofs: Pick<GpuRoofs, 'graphNodeNs'> | null): {
   const ns = Math.max(nodeGapNs, measured ?? nodeGapNs);
   const words =
     measured !== null
-      ? `${Math.round(ns)} ns apart (graph nodes measured on this GPU)`
-      : `${ns} ns apart (${nodesSeen}; run inferscope roofline to measure this GPU)`;
+      ? `${formatNs(ns)} apart (graph nodes measured on this GPU)`
+      : `${formatNs(ns)} apart (${nodesSeen}; run inferscope roofline to measure this GPU)`;
   return { ns, least_ns: nodeGapNs, words };
 }
 

@@ -59,7 +59,7 @@ export type WaitCause = (typeof waitCauses)[number];
 const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
 
 /**
- * Facts of the stages that rules judge: prefill, decode and mixed steps, else the whole capture. Computed once per context, with
+ * Facts of the stages that rules judge: prefill, decode, mixed and training steps, else the whole capture. Computed once per context, with
  * the tables of finding-tables.ts. Empty without a GPU timeline.
  */
 export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
@@ -68,7 +68,7 @@ export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
   return made;
 }
 
-const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
+const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed', 'training']);
 
 async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
   if (!scope) return [];

@@ -41,12 +41,12 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
      ORDER BY abs(end_ns - start_ns - (SELECT median(end_ns - start_ns) FROM windows WHERE kind = '${kind}')), start_ns LIMIT 1`,
   );
   if (!window) return [];
-  const from = kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns;
+  const from = Math.floor(kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns);
   const axis = (column: string) =>
     `try_cast(split_part(${column}, ',', 1) AS BIGINT) * try_cast(split_part(${column}, ',', 2) AS BIGINT) * try_cast(split_part(${column}, ',', 3) AS BIGINT)`;
   const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
     `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${axis('grid')} AS blocks, ${axis('"block"')} AS threads
-     FROM own_kernels WHERE start_ns >= ${Math.floor(from)} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
+     FROM own_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
   );
   const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(
     `SELECT DISTINCT hash(name) % 4503599627370496 AS code, coalesce(name, '?') AS name, class, CASE WHEN class = 'copy' THEN ${copyRoleSql} END AS role

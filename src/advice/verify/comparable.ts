@@ -6,6 +6,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { capital } from '../../vocabulary/sentence.js';
+import { plural } from '../../vocabulary/format.js';
 
 /**
  * Whether a difference in time can come from the changes. A different model or device is refused; different lengths and
@@ -82,7 +83,7 @@ function otherDevice(a: ManifestData, b: ManifestData): string | null {
   if (one !== null && other !== null && one !== other)
     return `they ran on different devices, ${one} and ${other}`;
   const [p, q] = [a.workload?.tensor_parallel_size ?? 1, b.workload?.tensor_parallel_size ?? 1];
-  return p === q ? null : `one ran on ${p} GPU${p === 1 ? '' : 's'}, the other on ${q}`;
+  return p === q ? null : `one ran on ${plural(p, 'GPU')}, the other on ${q}`;
 }
 
 function refuse(before: Session, after: Session, why: string, fix: string): InferscopeError {

@@ -5,7 +5,7 @@ import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
-import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 
 /**
@@ -83,7 +83,7 @@ function sentences(
       ? made.length === 0
         ? 'No finding of the earlier session is gone: nothing can be graded.'
         : 'The findings that are gone had no gain that can be graded.'
-      : `${inside} of ${graded} graded change${graded === 1 ? '' : 's'} achieved a gain within ${inside === 1 ? 'its' : 'their'} interval${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
+      : `${inside} of ${plural(graded, 'graded change')} achieved a gain within ${inside === 1 ? 'its' : 'their'} interval${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
   );
   const left = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,

@@ -3,6 +3,7 @@ import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
 import { classOfBar, type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
+import { formatMs } from '../../vocabulary/format.js';
 
 /**
  * Latency of a kernel independent of its bytes: first loads, dependencies, last stores. Norms, attention and argmax of one
@@ -106,7 +107,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
       ...scaling.assumptions,
       state.onCpu
         ? 'every operator class scales with its necessary time, at the reached share of the roof'
-        : `up to ${latencyMs.expected * 1e3} µs per kernel above its roofline time is latency and stays (interval: ${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs); the rest scales with its class's necessary time`,
+        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.least)} to ${formatMs(latencyMs.most)}); the rest scales with its class's necessary time`,
     ],
   };
 }

@@ -40,7 +40,7 @@ export async function initialStates(
     : plannedStates(session, stages, findings);
 }
 
-const changeable = new Set(['prefill', 'decode', 'mixed', 'outside']);
+const changeable = new Set(['prefill', 'decode', 'mixed', 'training', 'outside']);
 
 async function ofTrace(
   session: Session,

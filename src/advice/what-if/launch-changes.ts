@@ -11,6 +11,7 @@ import {
 } from '../findings/idle-causes.js';
 import { withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
+import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 
 /** Idle bars of the state by the change that would remove them, without profiler overhead. */
 function causesOf(state: StageState): IdleCauses | null {
@@ -96,7 +97,7 @@ export function withCudaGraph(state: StageState): Effect {
       ]),
       [
         'launch_latency',
-        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ` (${nodesSeen})` : ', measured'}`,
+        `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodesSeen})` : ', measured'}`,
       ],
       ['synchronization', 'host waits stay'],
       ['host.program', 'long host gaps outside the dispatch of the step stay'],
@@ -169,7 +170,7 @@ export function withPinnedCopies(state: StageState): Effect {
   const total = idleMsOf(state);
   if (waits > 0 && total > 0)
     for (const [id, ms] of state.bars) if (state.idleBars.has(id)) bars.set(id, ms * (1 - waits / total));
-  const about = link === null ? '' : ` at up to ${Math.round((linkShare * link) / 1e9)} GB/s`;
+  const about = link === null ? '' : ` at up to ${formatQuantity(linkShare * link, 'B/s')}`;
   return {
     state: { ...state, bars },
     how: new Map([

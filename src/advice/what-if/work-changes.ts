@@ -9,7 +9,7 @@ import { gpuRoofs } from '../../facts/roofs.js';
 import { rebased, type Scaling, scaledKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
-import { formatGb, formatSetting } from '../../vocabulary/format.js';
+import { formatGb, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
 
 /**
  * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200 (also used by
@@ -68,11 +68,11 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
     other: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
-    how: (name, by) => `${name} ${times(by)} at ${contextLen} tokens`,
+    how: (name, by) => `${name} ${times(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
-        ? `a prompt of ${contextLen} tokens instead of ${shape.newTokens}, computed in one piece`
-        : `${contextLen} tokens in the cache instead of ${Math.round(shape.contextTokens)}; layout copies are assumed to copy the cache`,
+        ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(shape.newTokens)}, computed in one piece`
+        : `${plural(contextLen, 'token')} in the cache instead of ${formatCount(shape.contextTokens)}; layout copies are assumed to copy the cache`,
     ],
   });
 }
@@ -108,7 +108,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...products.how,
-      `${storage.weights.name}: ${formatSetting(weights)} bytes per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']
         : []),
@@ -188,6 +188,6 @@ function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const bytes = weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, held);
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
-    `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${sheet.memoryGb} GB of ${name}`,
+    `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${formatSetting(sheet.memoryGb, 'GB')} of ${name}`,
   ];
 }

@@ -11,7 +11,8 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { overlap } from './words.js';
-import { formatNumber, formatQuantity, formatSetting } from '../../vocabulary/format.js';
+import { formatQuantity } from '../../vocabulary/format.js';
+import { loadLabel } from '../../vocabulary/loads.js';
 
 /** What asks for an answer of a benchmark, by its id; the words that a question happens to share come after that. */
 const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
@@ -75,11 +76,14 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { requests_per_s: rate, output_tokens_per_s: tokens } = point.throughput;
   const throughput = partFrom(
     'serving',
-    `At the last load (${loadOf(point)}): ${tokens.value === null ? 'output not known' : `${formatNumber(tokens.value)} output tokens/s`}, ${rate.value === null ? 'requests not known' : `${formatNumber(rate.value)} requests/s`}.`,
+    `At the last load (${loadLabel(point.load)}): ${tokens.value === null ? 'output not known' : `output ${formatQuantity(tokens.value, 'tok/s')}`}, ${rate.value === null ? 'requests not known' : formatQuantity(rate.value, 'req/s')}.`,
   );
   if (!which) return known(throughput, [saturation]);
   return known(
-    partFrom('serving', `At the last load (${loadOf(point)}) ${which.what} is ${spreadOf(which.of(point))}.`),
+    partFrom(
+      'serving',
+      `At the last load (${loadLabel(point.load)}) ${which.what} is ${spreadOf(which.of(point))}.`,
+    ),
     [throughput, saturation],
   );
 }
@@ -94,11 +98,6 @@ const latencies: readonly { asks: RegExp; what: string; of: (point: ServingPoint
     of: ({ latency }) => latency.e2e,
   },
 ];
-
-function loadOf({ load, execution_id: id }: ServingPoint): string {
-  if (load.rate_per_s !== null) return `${formatSetting(load.rate_per_s)} requests/s offered`;
-  return load.concurrency === null ? id : `${load.concurrency} users`;
-}
 
 const spreadOf = (of: Distribution): string =>
   'p50' in of

@@ -15,7 +15,8 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import type { GpuSheet } from '../../hardware/gpu-sheet.js';
-import { formatGb } from '../../vocabulary/format.js';
+import { formatGb, plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 interface Room {
   name: string;
@@ -42,7 +43,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   }
   const request = requestOf(facts, asked);
   const name = workload.model?.name ?? 'the model';
-  const size = `batch ${request.batchSize}, ${request.inputLen} + ${request.outputLen} tokens`;
+  const size = `batch ${request.batchSize}, ${lengthWords(request.inputLen, request.outputLen)}`;
   const stored = `${model.storage.weights.name} weights`;
   const part = (text: string, rows = 1) => partFrom('estimate', text, rows, commandOf(name, rooms, request));
   const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
@@ -52,7 +53,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
     const word = facts.question.isYesNo ? (made.fits ? 'Yes: ' : 'No: ') : '';
     const most =
       made.fits && fit.batchSize !== null && fit.contextTokens !== null
-        ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${fit.contextTokens} tokens at batch ${request.batchSize}`
+        ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
       `${word}${name} (${stored}, ${size}) needs ${formatGb(made.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,

@@ -11,6 +11,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { ended } from './words.js';
+import { plural } from '../../vocabulary/format.js';
 
 /** Rules about the run itself, not about the program. */
 const checks = new Set([
@@ -36,7 +37,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const direct =
     count === 0
       ? `No warnings: ${looked.length} of ${own.length} checks had data and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
-      : `${count} ${count === 1 ? 'warning' : 'warnings'}.`;
+      : `${plural(count, 'warning')}.`;
   const blind = own.filter((one) => !looked.includes(one));
   return known(partFrom('findings', direct, count), [
     ...lines(warnings),

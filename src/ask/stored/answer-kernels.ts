@@ -20,7 +20,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { overlap, shortened, tokensOf } from './words.js';
-import { formatCount, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { formatCount, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface NamedRow extends Record<string, unknown> {
@@ -190,7 +190,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const line = (one: KernelCounters) => `- ${nameOf(one)}: ${withoutEnd(one.bound.text)}`;
   const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
-  const all = `${judged.length} ${judged.length === 1 ? 'kernel' : 'kernels'} with counters`;
+  const all = `${plural(judged.length, 'kernel')} with counters`;
   const count = shown.map(
     ({ side, own }, i) =>
       `${own.length} ${i === 0 ? `of ${all} ` : ''}${own.length === 1 ? 'is' : 'are'} ${side}-bound`,

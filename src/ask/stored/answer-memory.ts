@@ -13,6 +13,7 @@ import {
 } from './stored-facts.js';
 import { formatBytes, formatGb, formatPercent } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 interface Component {
   component: string;
@@ -113,7 +114,7 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
   if (!own) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);
   const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${formatGb(bytes)}`);
-  const size = `batch ${workload.batch_size ?? 1}, ${workload.input_len ?? 1} + ${workload.output_len ?? 0} tokens`;
+  const size = `batch ${workload.batch_size ?? 1}, ${lengthWords(workload.input_len ?? 1, workload.output_len ?? 0)}`;
   return known(
     part(
       `Memory was not measured here; computed from the model: ${words(own.component)} ${formatGb(own.bytes)} of ${formatGb(totalBytes)} (${size}).`,

@@ -1,5 +1,5 @@
-import { nothingFound } from '../../model/explain-words.js';
-import { halfInterval } from '../../model/figure.js';
+import { nothingFound } from '../../vocabulary/explain-words.js';
+import { halfInterval } from '../../model/half-interval.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { withheldWords } from '../../model/withheld.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
@@ -15,7 +15,13 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { formatFigureWithInterval, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
+import {
+  formatFigureWithInterval,
+  formatMs,
+  formatPercent,
+  plural,
+  formatQuantity,
+} from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
@@ -113,7 +119,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     return [
       partFrom(
         'waterfall',
-        `Decode generates ${formatNumber(rate)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${formatMs(of.value)} per step${profiled}.`,
+        `Decode generates ${formatQuantity(rate, 'tok/s')}: ${plural(sequences, 'sequence')}, ${formatMs(of.value)} per step${profiled}.`,
       ),
     ];
   });

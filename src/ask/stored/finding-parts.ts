@@ -3,7 +3,7 @@ import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { ended, overlap } from './words.js';
-import { formatMs, formatPercent } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatCount } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A whole request is about the findings of all its stages. */
@@ -121,7 +121,7 @@ export function barTexts(stage: StageWaterfall, beginnings: readonly string[], m
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${formatCount(count)} each time`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

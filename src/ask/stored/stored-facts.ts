@@ -1,5 +1,5 @@
 import { leadStage } from '../../advice/explain/sentences.js';
-import type { CapturesResult } from '../../model/documents/captures.js';
+import type { CapturesResult } from '../../model/documents/by-kind.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
 import { hasRows } from '../../model/subjects.js';

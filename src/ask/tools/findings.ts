@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { changeText } from '../../model/explain-words.js';
+import { changeText } from '../../vocabulary/explain-words.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 

@@ -4,6 +4,7 @@ import { kvCacheBytes } from '../../llm/kv-cache.js';
 import type { BenchPoint } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** Below this share of the weights, which every decode step reads too, the copy is negligible. */
 const worthSaying = 0.1;
@@ -27,7 +28,6 @@ export function copiedCache(model: OnnxModel, points: readonly BenchPoint[]): Is
     throw error;
   }
   if (largest === null || largest.bytes < worthSaying * model.weight_bytes) return [];
-  const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0);
-  const text = `onnxruntime-node copies every output of a call, including the KV cache: ${mib(largest.bytes)} MiB per decode step at ${largest.point}, compared with ${mib(model.weight_bytes)} MiB of weights. TPOT grows faster with batch and context than the work of the model.`;
+  const text = `onnxruntime-node copies every output of a call, including the KV cache: ${formatBytes(largest.bytes)} per decode step at ${largest.point}, compared with ${formatBytes(model.weight_bytes)} of weights. TPOT grows faster with batch and context than the work of the model.`;
   return [{ code: 'cache_copied', severity: 'warning', text }];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
-import { durationWords, leftWords, startCountEta, startEta } from './eta.js';
+import { leftWords, startCountEta, startEta } from './eta.js';
 
 const points = [benchPoint(['latency'], 1, 8, 10), benchPoint(['latency'], 1, 8, 20)];
 const [first, second] = points.map(({ point }) => point) as [string, string];
@@ -44,8 +44,4 @@ test('a count of alike parts: what passed since the first began, for each that i
   nowMs += 1_000;
   expect(leftS(1, 4)).toBe(3);
   expect([null, 24].map(leftWords)).toEqual(['', ' · about 24 s left']);
-});
-
-test('durations in words', () => {
-  expect([0.2, 42.4, 100, 5700].map(durationWords)).toEqual(['1 s', '42 s', '2 min', '1 h 35 min']);
 });

@@ -1,4 +1,5 @@
 import type { BenchPoint } from '../../model/bench.js';
+import { formatDuration } from '../../vocabulary/format.js';
 
 export interface Eta {
   /** A launch starts; the time until its first iteration is startup. */
@@ -91,11 +92,4 @@ export function startCountEta(
 
 /** ` · about 40 s left`; empty when unknown. */
 export const leftWords = (seconds: number | null): string =>
-  seconds === null ? '' : ` · about ${durationWords(seconds)} left`;
-
-/** `40 s`, `3 min`, `1 h 20 min` */
-export function durationWords(seconds: number): string {
-  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
-  const minutes = Math.round(seconds / 60);
-  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
+  seconds === null ? '' : ` · about ${formatDuration(seconds)} left`;

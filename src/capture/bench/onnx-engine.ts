@@ -14,6 +14,8 @@ import { copiedCache } from './copied-cache.js';
 import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
 import { refuseAll } from './refuse-all.js';
 import { launchOnnx } from './onnx-launch.js';
+import { plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 export interface OnnxEngineOptions {
   /** Cache folder of generated models. */
@@ -80,7 +82,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
 function refuses(model: OnnxModel, point: BenchPoint): string | null {
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = point;
   if (model.maxContext !== null && inputLen + outputLen > model.maxContext)
-    return `${model.name} cannot process ${inputLen} + ${outputLen} tokens: its maximum context is ${model.maxContext} tokens, prompt and output together.`;
+    return `${model.name} cannot process ${lengthWords(inputLen, outputLen)}: its maximum context is ${plural(model.maxContext, 'token')}, prompt and output together.`;
   return exceedsMemory(model, { batchSize, inputLen, outputLen });
 }
 

@@ -1,7 +1,8 @@
 import { installCommand } from '../../model/installation.js';
 import type { DoctorFacts, FolderFacts, PackageCheck } from './facts.js';
 import type { Verdict } from './row.js';
-import { gib, mib, rowsOf } from './row.js';
+import { rowsOf } from './row.js';
+import { formatSetting, formatBytes } from '../../vocabulary/format.js';
 
 const { ok, warning, missing } = rowsOf('machine');
 
@@ -66,14 +67,14 @@ function disk({ home: { freeBytes } }: DoctorFacts): Verdict {
   const fix = 'Free some space, or store sessions elsewhere: export INFERSCOPE_HOME=/a/larger/disk';
   if (freeBytes === null) return missing('disk', 'Free disk', 'unknown', fix);
   return freeBytes >= diskNeededBytes
-    ? ok('disk', 'Free disk', gib(freeBytes))
-    : missing('disk', 'Free disk', `${gib(freeBytes)}, ${gib(diskNeededBytes)} wanted`, fix);
+    ? ok('disk', 'Free disk', formatBytes(freeBytes))
+    : missing('disk', 'Free disk', `${formatBytes(freeBytes)}, ${formatBytes(diskNeededBytes)} wanted`, fix);
 }
 
 function memory({ cpu: { memoryTotalBytes, memoryLimitBytes }, memoryAvailableBytes }: DoctorFacts): Verdict {
   const limit = memoryLimitBytes !== null && memoryLimitBytes < memoryTotalBytes ? memoryLimitBytes : null;
   const available = Math.min(memoryAvailableBytes ?? Infinity, limit ?? Infinity, memoryTotalBytes);
-  const found = `${gib(memoryTotalBytes)}, ${gib(available)} available${limit ? `, container limit ${gib(limit)}` : ''}`;
+  const found = `${formatBytes(memoryTotalBytes)}, ${formatBytes(available)} available${limit ? `, container limit ${formatBytes(limit)}` : ''}`;
   return available >= memoryWantedBytes
     ? ok('memory', 'Memory', found)
     : warning(
@@ -91,10 +92,10 @@ function cpu({ cpu: chip }: DoctorFacts): Verdict {
   const found = [
     chip.model ?? chip.architecture,
     chip.virtualized ? `${chip.logicalCores} virtual cores` : `${chip.logicalCores} logical cores`,
-    chip.quotaCores === null ? null : `container quota ${Number(chip.quotaCores.toFixed(2))}`,
+    chip.quotaCores === null ? null : `container quota ${formatSetting(chip.quotaCores, 'cores')}`,
     sets.join(' ') || null,
-    l2 ? `L2 ${mib(l2.totalBytes)}` : null,
-    l3 ? `L3 ${mib(l3.totalBytes)}` : null,
+    l2 ? `L2 ${formatBytes(l2.totalBytes)}` : null,
+    l3 ? `L3 ${formatBytes(l3.totalBytes)}` : null,
   ]
     .filter((part) => part !== null)
     .join(', ');

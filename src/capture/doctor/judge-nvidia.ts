@@ -1,6 +1,7 @@
 import type { DoctorFacts, ToolFacts } from './facts.js';
 import type { Verdict } from './row.js';
-import { gib, rowsOf, runWith } from './row.js';
+import { rowsOf, runWith } from './row.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('nvidia');
 
@@ -32,7 +33,7 @@ function gpu(facts: DoctorFacts): Verdict {
     const busy = devices.reduce((sum, device) => sum + (device.computeProcesses ?? 0), 0);
     const found = [
       `${same && devices.length > 1 ? `${devices.length} × ` : ''}${names}`,
-      first.memoryTotalBytes === null ? null : gib(first.memoryTotalBytes),
+      first.memoryTotalBytes === null ? null : formatBytes(first.memoryTotalBytes),
       first.computeCapability === null ? null : `compute capability ${first.computeCapability}`,
       devices.some((device) => device.migEnabled) ? 'MIG enabled' : null,
       busy > 0 ? `${busy} compute process${busy > 1 ? 'es' : ''} running` : null,

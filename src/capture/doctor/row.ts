@@ -22,17 +22,6 @@ export function rowsOf(group: DoctorGroup) {
   } satisfies Record<string, (id: string, label: string, found: string, fix: string) => Verdict>;
 }
 
-/** 16445000000 → "15.3 GiB"; memory and disks are counted in powers of two here. */
-export function gib(bytes: number): string {
-  const value = bytes / 2 ** 30;
-  return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} GiB`;
-}
-
-export function mib(bytes: number): string {
-  const value = bytes / 2 ** 20;
-  return value >= 1 ? `${Number(value.toFixed(1))} MiB` : `${bytes / 1024} KiB`;
-}
-
 /** Command that uses a tool of `run`, for the end of a fix. */
 export function runWith(...evaluators: Evaluator[]): string {
   return `inferscope run --evaluator ${evaluators.join(',')} -- command…`;

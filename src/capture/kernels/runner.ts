@@ -8,6 +8,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import type { KernelRunner } from '../../model/kernels.js';
 import { launchProbe } from './launch.js';
+import { plural } from '../../vocabulary/format.js';
 
 export type { KernelControl, KernelDevice, KernelRunner } from '../../model/kernels.js';
 
@@ -58,7 +59,7 @@ function chooseDevice(asked: string | null, gpus: readonly string[], python: Pyt
   if (index && Number(index[1] ?? 0) < gpus.length) return `cuda:${index[1] ?? 0}`;
   throw new InferscopeError(index ? 'E_ENGINE_MISSING' : 'E_USAGE', {
     what: index
-      ? `--device ${asked}, and torch ${python.packages['torch']} finds ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}`
+      ? `--device ${asked}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
       : `no device ${asked}`,
     why: index
       ? `Checked with torch of ${python.command}; CUDA_VISIBLE_DEVICES, the driver or a CPU build may hide a GPU.`

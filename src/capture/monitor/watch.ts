@@ -8,6 +8,7 @@ import { startHostSampler, type HostSampler } from '../telemetry.js';
 import type { Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler, type DeviceNow, type DeviceRows } from '../run/device-sampler.js';
 import { identifyGpuProcess, pidNamespace, type GpuProcessFacts } from './gpu-processes.js';
+import { plural } from '../../vocabulary/format.js';
 
 export interface WatchOptions {
   gpus: Gpus | null;
@@ -152,7 +153,7 @@ function foreignProcesses(count: number, namespace: string): Issue {
   return {
     code: 'gpu_processes_foreign',
     severity: 'info',
-    text: `${count} process${count === 1 ? '' : 'es'} on a GPU could not be found here: ${why}.`,
+    text: `${plural(count, 'process', 'processes')} on a GPU could not be found here: ${why}.`,
     count,
   };
 }

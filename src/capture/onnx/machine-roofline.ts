@@ -17,7 +17,7 @@ import type { Row } from '../../model/tables.js';
 import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
-import { formatNumber } from '../../vocabulary/format.js';
+import { formatNumber, formatDuration } from '../../vocabulary/format.js';
 
 export interface RooflineOptions {
   threads: number;
@@ -86,7 +86,7 @@ export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issu
     issues.push({
       code: 'roofline_old',
       severity: 'info',
-      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline repeats it.`,
+      text: `The roofline was measured ${formatDuration(ageS)} ago; --fresh-roofline repeats it.`,
     });
   }
   return issues;

@@ -6,6 +6,7 @@ import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { InferscopeError } from '../../model/errors.js';
 import { formatBytes } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 export interface ShapeSizes {
   batchSize: number;
@@ -70,7 +71,7 @@ export function fitsInMemory(
   if (why === null) return;
   const { batchSize, inputLen, outputLen } = sizes;
   throw new InferscopeError('E_OUT_OF_MEMORY', {
-    what: `${model.name} at batch ${batchSize} with ${inputLen} + ${outputLen} tokens does not fit`,
+    what: `${model.name} at batch ${batchSize} with ${lengthWords(inputLen, outputLen)} does not fit`,
     why,
     fix: `Use a smaller ${shorter}.`,
   });

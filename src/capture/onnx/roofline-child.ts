@@ -11,6 +11,7 @@ import {
 import { InferscopeError } from '../../model/errors.js';
 import { serveEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** Measures this machine's roofs through ONNX Runtime, in its own process, like the workload. */
 
@@ -49,8 +50,8 @@ async function measure(
       [`int8 ${m}×${n}×${k}`, async () => result.compute.push(await gemmInteger(bench, m, k, n))],
     ]),
     ...measured.flatMap((size): [string, () => Promise<unknown>][] => [
-      [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByGemv(bench, size))],
-      [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByReduce(bench, size))],
+      [`read ${formatBytes(size)}`, async () => result.reads.push(await readByGemv(bench, size))],
+      [`read ${formatBytes(size)}`, async () => result.reads.push(await readByReduce(bench, size))],
     ]),
     ...[1, streamBatch].flatMap((batch): [string, () => Promise<unknown>][] => [
       [`float32 × ${batch}`, async () => result.streams.push(await readByGemv(bench, streamBytes, batch))],

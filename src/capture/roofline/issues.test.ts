@@ -10,7 +10,7 @@ test('a throttled peak says so: a power cap as a fact, heat as a warning', () =>
       code: 'throttled',
       severity: 'info',
       count: 1,
-      text: expect.stringContaining('power cap, down to 1755 MHz'),
+      text: expect.stringContaining('power cap, down to 1\u00a0755 MHz'),
     },
   ]);
   const [first] = handGpu().bandwidth;

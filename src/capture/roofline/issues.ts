@@ -2,7 +2,7 @@ import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-rooflin
 import type { Issue } from '../../model/document.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
-import { formatPercent } from '../../vocabulary/format.js';
+import { formatPercent, formatDuration, formatQuantity } from '../../vocabulary/format.js';
 
 /** A GPU of the same name this much slower than the first differs from it (cooling, power limit, a fault). */
 const outlierShare = 0.95;
@@ -33,7 +33,7 @@ function throttling(gpu: MeasuredGpu): Issue[] {
     const known = throttleReasons.find(({ name }) => name === reason);
     const mine = held.filter((one) => one.throttled_by.includes(reason));
     const clocks = mine.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
-    const at = clocks.length > 0 ? `, down to ${Math.round(Math.min(...clocks))} MHz` : '';
+    const at = clocks.length > 0 ? `, down to ${formatQuantity(Math.min(...clocks), 'MHz')}` : '';
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
@@ -119,6 +119,6 @@ const staleAfterS = 30 * 24 * 3600;
 /** Issues of a cached roofline in addition to its own. */
 export function cachedIssues({ issues }: GpuRoofline, cached: boolean, ageS: number): Issue[] {
   if (!cached || ageS <= staleAfterS) return issues;
-  const text = `The GPUs were measured ${Math.round(ageS / 86_400)} days ago; inferscope roofline --fresh repeats the measurement.`;
+  const text = `The GPUs were measured ${formatDuration(ageS)} ago; inferscope roofline --fresh repeats the measurement.`;
   return [...issues, { code: 'roofline_old', severity: 'info', text }];
 }

@@ -46,7 +46,7 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
   [
     'timeout',
     'E_TIMEOUT',
-    /ncu did not finish within 10 min.*--ncu-kernel/s,
+    /ncu did not finish within 600 s.*--ncu-kernel/s,
     { timedOut: true, timeoutMs: 600_000, tool: ncu },
   ],
   [

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../../model/document.js';
 import type { Gpus } from '../telemetry-gpus.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** The driver frees a context some time after its process has exited. */
 const waitMs = 10_000;
@@ -27,8 +28,7 @@ export async function deviceMemoryCleared(
     const held = excess.findIndex((bytes) => bytes > toleranceBytes);
     if (held < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {
-      const gib = (excess[held]! / 2 ** 30).toFixed(1);
-      const text = `GPU memory did not clear: gpu${held} uses ${gib} GiB more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      const text = `GPU memory did not clear: gpu${held} uses ${formatBytes(excess[held]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
       return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
     }
     await sleep(pollMs);

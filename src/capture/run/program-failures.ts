@@ -1,4 +1,5 @@
 import { known, line, said, type Recogniser } from './recogniser.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 /** A path is used as it is, a plain name is searched on PATH. */
 const whereMissing = (program: string): [why: string, fix: string] =>
@@ -51,13 +52,13 @@ export const programFailures: Recogniser[] = [
       tool?.name === 'ncu'
         ? known(
             'E_TIMEOUT',
-            `ncu did not finish within ${seconds(timeoutMs)}`,
+            `ncu did not finish within ${formatSetting((timeoutMs ?? 0) / 1000, 's')}`,
             'It replays every kernel up to 40 times; kernels profiled until then are saved if ncu could write them.',
             'Limit it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
           )
         : known(
             'E_TIMEOUT',
-            `the ${execution_id} execution did not finish within ${seconds(timeoutMs)}`,
+            `the ${execution_id} execution did not finish within ${formatSetting((timeoutMs ?? 0) / 1000, 's')}`,
             'It was stopped; its output until then was saved. A first run may be downloading its model.',
             'Raise --timeout (e.g. --timeout 30m), or run the program once by itself to download its model.',
           ),
@@ -131,8 +132,3 @@ export const programFailures: Recogniser[] = [
       ),
   },
 ];
-
-function seconds(ms: number | null): string {
-  const total = Math.round((ms ?? 0) / 1000);
-  return total < 120 ? `${total} s` : `${Math.round(total / 60)} min`;
-}

@@ -1,6 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { RunExecution } from './run-options.js';
-import { formatBytes } from '../../vocabulary/format.js';
+import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 
 /** A CUDA context takes more than this; occasional allocations of other programs take less. */
 const minBytes = 256 * 2 ** 20;
@@ -17,7 +17,7 @@ export function unseenKernels(
   const busy = execution.telemetry
     .filter(({ scope, metric }) => scope === `gpu${used.device}` && metric === 'utilization_percent')
     .reduce((most, { value }) => Math.max(most, value ?? 0), 0);
-  const rose = `During the run, memory use of gpu${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${busy} %` : ''}.`;
+  const rose = `During the run, memory use of gpu${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
   const what = `nsys recorded no kernels, but the program used gpu${used.device}`;
   const torch = 'Or record inside each process: --evaluator torch';
   if (execution.engineProcesses.length > 0) {

@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Document } from '../../model/document.js';
-import { memoryProfileSchema, type MemoryProfile } from '../../model/documents/memory-profile.js';
+import {
+  memoryFigures,
+  memoryProfileSchema,
+  type MemoryProfile,
+} from '../../model/documents/memory-profile.js';
 import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
 import { exitCodeOf } from '../../model/errors.js';
+import { figuresOfDocument } from '../../model/published.js';
 import { infrastructureFault } from '../memory/infrastructure-faults.js';
 import type { RunEnd } from './execute-run.js';
-import { documentFigures, profileFigures } from './figures.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | 'figures' | 'exit_code'> & {
   issues: SweepRun['issues'];
@@ -36,10 +41,11 @@ export function readOutcome(
   const base = {
     exit_code: end.exit_code,
     issues: printed && !isError(printed) ? printed.issues.filter(({ severity }) => severity !== 'info') : [],
-    ...(printed && !isError(printed) ? documentFigures(printed) : { session_id: null, figures: [] }),
+    session_id: printed ? sessionOf(printed) : null,
+    figures: printed ? figuresOfDocument(printed) : [],
   };
   if (profile) {
-    base.figures = profileFigures(profile);
+    base.figures = memoryFigures(profile);
     base.session_id = profile.metadata.session_id;
     base.issues = profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue }));
   }
@@ -54,12 +60,15 @@ export function readOutcome(
   return { ...base, outcome: kept ? 'partial' : 'failed', failure };
 }
 
+const sessionOf = ({ data }: Document<unknown>): string | null =>
+  (data as { session?: { id?: string | null } }).session?.id ?? null;
+
 const isError = (document: Document<unknown>): boolean => document.schema.startsWith('inferscope/error/');
 
 function timeout(ms: number, kept: boolean): SweepFailure {
   return {
     code: 'E_TIMEOUT',
-    what: `it took longer than ${Math.round(ms / 1000)} s`,
+    what: `it took longer than ${formatSetting(ms / 1000, 's')}`,
     why: kept
       ? 'It was stopped; its measurements were saved.'
       : 'It was stopped before it had measured anything.',

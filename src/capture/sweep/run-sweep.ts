@@ -9,7 +9,7 @@ import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
-import { profileFigures } from './figures.js';
+import { memoryFigures } from '../../model/documents/memory-profile.js';
 
 /** Pause between two tries of the same run: a driver or daemon needs time to recover. */
 const retryPauseMs = 1_000;
@@ -66,7 +66,7 @@ function adoptFinished({ sweep, folder }: Journal): void {
       pid: null,
       session_id: profile.metadata.session_id,
       duration_s: profile.metadata.duration_s,
-      figures: profileFigures(profile),
+      figures: memoryFigures(profile),
       issues: profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue })),
     });
   }

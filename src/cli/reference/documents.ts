@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { documentSources, publishedDocuments } from '../../model/published.js';
+import { published, publishedNames } from '../../model/published.js';
 import { figureUnit } from '../../vocabulary/sweep.js';
 import { code, type Page, page, table } from './markdown.js';
 
@@ -23,18 +23,18 @@ interface Schema {
 const depths = 2;
 
 export function documentsPage(): Page {
-  const names = Object.keys(documentSources) as (keyof typeof documentSources)[];
   return page(
     'documents.md',
     'JSON documents',
     '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version; readers reject a newer major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
     'A *figure* is `{"value", "unit", "n"?, "sd"?, "ci95"?, "source"}`, or `{"value": null, "reason": {"code", "text"}}` when it is missing. A figure states its unit; a plain number has it in its name. `[]` is a list, `?` a field that may be absent.',
-    ...names.map((name) => documentPart(name, documentSources[name])),
+    ...publishedNames.map(documentPart),
   );
 }
 
-function documentPart(name: string, source: string): string {
-  const whole = z.toJSONSchema(publishedDocuments[name]!, { io: 'input' }) as Schema;
+function documentPart(name: (typeof publishedNames)[number]): string {
+  const { schema: type, where } = published[name];
+  const whole = z.toJSONSchema(type, { io: 'input' }) as Schema;
   const variants = whole.oneOf ?? whole.anyOf;
   const data = whole.properties?.['data'] ?? whole;
   const read = new Reader(whole.$defs ?? {});
@@ -43,7 +43,7 @@ function documentPart(name: string, source: string): string {
     : read.fields(data, '', depths);
   const schema = whole.properties?.['schema']?.pattern?.replaceAll(/[\^$\\]/g, '').replace('.d+', '.x');
   const id = schema === undefined ? '' : `${code(schema)}. `;
-  return `## ${code(name)}\n\n${id}Where: ${source}.\n\n${table(['field', 'type', 'unit', 'meaning'], rows)}`;
+  return `## ${code(name)}\n\n${id}Where: ${where}.\n\n${table(['field', 'type', 'unit', 'meaning'], rows)}`;
 }
 
 class Reader {

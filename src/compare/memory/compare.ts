@@ -10,7 +10,8 @@ import { memoryComponents } from '../../model/memory-components.js';
 import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
-import { formatPercent, formatQuantity, formatSigned } from '../../vocabulary/format.js';
+import { formatPercent, formatQuantity, formatSigned, plural } from '../../vocabulary/format.js';
+import { componentLabels } from '../../vocabulary/memory-components.js';
 
 export interface ComparedSide extends ReadProfile {
   selector: string;
@@ -222,17 +223,8 @@ function differencesOf(pair: Pair<ComparedProfile>): MemoryCompareResult['differ
 
 /** What a sampler cannot tell from nothing. */
 const minGb = 0.0005;
-const words: Record<string, string> = {
-  model_weights: 'weights',
-  kv_cache: 'the KV cache',
-  activations: 'activations',
-  framework_overhead: 'the framework',
-  cuda_graphs: 'CUDA graphs',
-  cuda_context: 'the CUDA context',
-  allocator_reserve: 'what the allocator holds in reserve',
-  other_processes: 'other processes',
-  residual: 'what no component explains',
-};
+
+const labelOf = (name: string): string => (componentLabels as Record<string, string>)[name] ?? name;
 
 function headlinesOf(
   points: readonly MemoryChange[],
@@ -249,7 +241,7 @@ function headlinesOf(
     .filter(({ name, change_gb }) => name !== 'total' && change_gb !== null && Math.abs(change_gb) >= minGb)
     .toSorted((a, b) => Math.abs(b.change_gb!) - Math.abs(a.change_gb!))
     .slice(0, 3)
-    .map(({ name, change_gb }) => `${words[name] ?? name} ${formatSigned(change_gb!, 'GB')}`);
+    .map(({ name, change_gb }) => `${labelOf(name)} ${formatSigned(change_gb!, 'GB')}`);
   return causes.length === 0 ? [first] : [first, `Of the run's own memory: ${causes.join(', ')}.`];
 }
 
@@ -273,7 +265,7 @@ function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
     issues.push({
       code: 'fields_missing',
       severity: 'info',
-      text: `${label} lacks ${absent.length} ${absent.length === 1 ? 'field' : 'fields'} of schema 2.0: ${shown}${absent.length > 6 ? ', …' : ''}.`,
+      text: `${label} lacks ${plural(absent.length, 'field')} of schema 2.0: ${shown}${absent.length > 6 ? ', …' : ''}.`,
     });
   }
   for (const { code, text } of profile.metadata?.issues ?? [])

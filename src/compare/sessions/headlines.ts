@@ -3,9 +3,10 @@ import {
   formatCount,
   formatFactor,
   formatNs,
-  formatNumber,
   formatPercent,
   formatSigned,
+  plural,
+  formatQuantity,
 } from '../../vocabulary/format.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
@@ -40,7 +41,7 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
         rates !== null && from.tokens !== to.tokens
           ? [
               `${phase}: ${lead}${rates.join(', ')}${sure}`,
-              `per step ${times} for ${formatCount(from.tokens!)} → ${formatCount(to.tokens!)} tokens`,
+              `per step ${times} for ${formatCount(from.tokens!)} → ${plural(to.tokens!, 'token')}`,
             ]
           : [`${phase}: ${lead}${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
       if (from.mfu.value !== null && to.mfu.value !== null)
@@ -70,7 +71,7 @@ function rateTexts(from: Stage, to: Stage): string[] | null {
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
   const by = ratio >= 1.995 || ratio <= 0.5 ? formatFactor(ratio) : formatSigned(ratio - 1, 'ratio');
-  const throughput = `${formatNumber(before)} → ${formatNumber(after)} tok/s (${by})`;
+  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')} (${by})`;
   const more = to.tokens / from.tokens;
   if (more === 1) return [throughput];
   const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;

@@ -155,8 +155,9 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
   const sequences: Side['gemms'] = [];
   for (const { kind, instances } of found) {
     if (!['prefill', 'decode', 'mixed'].includes(kind)) continue;
+    const middle = Math.floor((instances - 1) / 2);
     const rows = await database.query<{ tile: string }>(
-      `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${Math.floor((instances - 1) / 2)})
+      `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${middle})
        SELECT coalesce(tile, short_name, name) AS tile FROM focus_kernels
        WHERE class = 'gemm' AND step_id = (SELECT stage_id FROM middle) ORDER BY start_ns`,
     );

@@ -11,6 +11,7 @@ import {
 } from '../../llm/safetensors.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
+import { plural, formatCount } from '../../vocabulary/format.js';
 
 /** Reads a header and nothing else of a safetensors file. @throws E_MODEL_FILE */
 export async function safetensorsTensors(path: string): Promise<FileTensor[]> {
@@ -37,7 +38,7 @@ export async function safetensorsTensors(path: string): Promise<FileTensor[]> {
 function cutShort(path: string, size: number, expected: number): InferscopeError {
   return new InferscopeError('E_MODEL_FILE', {
     what: `${path} is cut short`,
-    why: `It has ${size} bytes and its header speaks of ${expected}: the download did not end.`,
+    why: `It has ${plural(size, 'byte')}, its header announces ${formatCount(expected)}: the download is incomplete.`,
     fix: 'Download it again.',
   });
 }

@@ -7,6 +7,7 @@ import { decoderSignature } from './decoder-signature.js';
 import { cacheGrowing, cacheInPlace, type CacheMemory, type KvCache } from './kv-cache.js';
 import type { OnnxModel } from './onnx-model.js';
 import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
+import { plural, formatCount } from '../../vocabulary/format.js';
 
 export interface DecoderOptions {
   /** Threads that compute, the calling one included; see defaultThreads. */
@@ -69,8 +70,8 @@ export async function openDecoder(model: OnnxModel, options: DecoderOptions): Pr
   const { contextLen } = options;
   if (model.maxContext !== null && contextLen > model.maxContext) {
     throw new InferscopeError('E_LENGTHS', {
-      what: `${model.name} cannot hold a context of ${contextLen} tokens`,
-      why: `Its longest context is ${model.maxContext} tokens, prompt and output together.`,
+      what: `${model.name} cannot hold a context of ${plural(contextLen, 'token')}`,
+      why: `Its longest context is ${plural(model.maxContext, 'token')}, prompt and output together.`,
       fix: `Lower --input-len or --output-len so that they add up to ${model.maxContext} or less.`,
     });
   }
@@ -131,8 +132,8 @@ function decoderOf(
     const totalLen = pastLen + newTokens;
     if (totalLen > contextLen) {
       throw new InferscopeError('E_LENGTHS', {
-        what: `the context of ${contextLen} tokens is full`,
-        why: `${pastLen} tokens are in it and ${newTokens} more were given.`,
+        what: `the context of ${plural(contextLen, 'token')} is full`,
+        why: `It contains ${plural(pastLen, 'token')}, and ${formatCount(newTokens)} more were given.`,
         fix: 'Open the decoder with a larger contextLen (input length + output length).',
       });
     }
@@ -183,7 +184,7 @@ function decoderOf(
         decoder.reset();
         throw runtimeError(error, {
           code: 'E_WORKLOAD_FAILED',
-          what: `no room for the KV cache of ${sequences} sequences of ${tokens} tokens`,
+          what: `no room for the KV cache of ${sequences} sequences of ${plural(tokens, 'token')}`,
           fix: 'Try a smaller --batch-size or --input-len.',
         });
       }

@@ -16,6 +16,7 @@ import { constant, type HostArray, sizeOf } from './microbenchmark-arrays.js';
 import { kernelNodes, type KernelNodes } from './microbenchmark-kernels.js';
 import { writeOnnx, type OnnxGraph } from './onnx-file.js';
 import type { OnnxRuntime } from './runtime.js';
+import { formatNumber } from '../../vocabulary/format.js';
 
 export interface CaseSettings extends Pick<
   KernelOrder,
@@ -172,7 +173,7 @@ async function timed(
     return {
       outcome: samples.length === 0 ? 'stopped' : wrong ? 'wrong' : 'measured',
       text: wrong
-        ? `off by ${error.toExponential(1)} of the largest value; at most ${tolerance} is rounding`
+        ? `off by ${formatNumber(error)} of the largest value; at most ${tolerance} is rounding`
         : null,
       t_ns,
       end_ns,

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 import { tensorBytes, writeOnnx, type OnnxGraph } from './onnx-file.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 
 /** Written last into a model's folder; a folder without it, or one that disagrees with it, is not used. */
 const markerName = 'complete.json';
@@ -169,7 +170,7 @@ async function checkSpace(cacheDir: string, graph: OnnxGraph): Promise<void> {
 }
 
 function gigabytes(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(bytes < 1e10 ? 2 : 0)} GB`;
+  return formatQuantity(bytes / 1e9, 'GB');
 }
 
 /** Turns the system's "no space" and "not permitted" into known failures; everything else passes unchanged. */

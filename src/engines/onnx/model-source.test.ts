@@ -270,7 +270,7 @@ it('refuses an export with external data missing or cut off', async () => {
     dtype: 'float32',
   });
   truncateSync(join(folder, 'model.onnx.data'), 50_000);
-  expect((await failure(resolveModel(folder, { cacheDir }))).parts.why).toMatch(/50000 of/);
+  expect((await failure(resolveModel(folder, { cacheDir }))).parts.why).toMatch(/50\u00a0000 of/);
   rmSync(join(folder, 'model.onnx.data'));
   expect((await failure(resolveModel(folder, { cacheDir }))).code).toBe('E_MODEL_FILE');
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { bytesField, floatField, intField } from './protobuf.js';
+import { plural, formatCount } from '../../vocabulary/format.js';
 
 /**
  * Writes ONNX models: a small graph in `<name>` and every large tensor in `<name>.data` (ONNX "external data"), so
@@ -103,7 +104,7 @@ export async function writeOnnx(
         }
         if (data.bytes() - offset !== bytes) {
           throw new Error(
-            `tensor ${tensor.name} gave ${data.bytes() - offset} bytes, its shape needs ${bytes}`,
+            `tensor ${tensor.name} has ${plural(data.bytes() - offset, 'byte')}, its shape needs ${formatCount(bytes)}`,
           );
         }
         initializers.push(tensorProto(tensor, { location: dataName, offset, length: bytes }));

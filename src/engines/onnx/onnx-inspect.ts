@@ -1,6 +1,7 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { InferscopeError, systemErrorCode } from '../../model/errors.js';
+import { plural, formatCount } from '../../vocabulary/format.js';
 
 /** What an ONNX file holds, read without its weights. */
 export interface OnnxSummary {
@@ -137,7 +138,7 @@ class WireReader {
       if (end > this.size) {
         throw notOnnx(
           this.path,
-          `It is cut off: it has ${this.size} bytes and a field reaches to byte ${end}.`,
+          `It is cut off: it has ${plural(this.size, 'byte')} and a field reaches to byte ${end}.`,
         );
       }
       if (number === 0 || end > to) throw notOnnx(this.path, `Byte ${at} is no protobuf field.`);
@@ -247,7 +248,10 @@ async function checkExternal(path: string, external: Map<string, number>): Promi
     );
     if (size === null) throw notOnnx(path, `Its weights file ${location} is missing.`);
     if (size < needed) {
-      throw notOnnx(path, `Its weights file ${location} is cut off: it has ${size} of ${needed} bytes.`);
+      throw notOnnx(
+        path,
+        `Its weights file ${location} is cut off: it has ${formatCount(size)} of ${plural(needed, 'byte')}.`,
+      );
     }
   }
 }

@@ -6,6 +6,8 @@ import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.j
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { baseOf, chooseModel, keyOfEnvironment, servedModels } from './find-server.js';
 import { runRound, type ServerFacts } from './run-round.js';
+import { plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 const knownArgs = ['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body'] as const;
 
@@ -59,7 +61,7 @@ export const openaiEngine: Engine = {
       cannot: cannotOf(facts),
       refuses: ({ input_len, output_len }) =>
         model.maxContext !== null && input_len + output_len > model.maxContext
-          ? `${input_len} + ${output_len} tokens are more than the ${model.maxContext} of the server's context`
+          ? `${lengthWords(input_len, output_len)} exceed the context of the server (${plural(model.maxContext, 'token')})`
           : null,
       launch: (order, control) => ({
         pid: null,

@@ -9,6 +9,7 @@ import type { Random } from '../../load/random.js';
 import { runPoint } from '../../load/run-point.js';
 import type { LoadTarget } from '../../load/target.js';
 import { tokenTimes } from '../../load/token-times.js';
+import { plural } from '../../vocabulary/format.js';
 
 /** Times are CLOCK_MONOTONIC, ns. */
 export interface Batch {
@@ -126,7 +127,7 @@ function whatWentWrong(
       : 'it ignores max_tokens';
   return {
     outcome: 'failed',
-    text: `a stream had ${lengths[other]} tokens, not the ${outputLen} asked for${ended}: ${why}`,
+    text: `a stream had ${plural(lengths[other]!, 'token')}, not the ${outputLen} asked for${ended}: ${why}`,
   };
 }
 

@@ -7,6 +7,7 @@ import { startServerSampler } from '../../load/server-sampler.js';
 import type { LoadTarget } from '../../load/target.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
 import { type Batch, measureBatch } from './measure-batch.js';
+import { plural } from '../../vocabulary/format.js';
 
 export interface ServerFacts {
   target: LoadTarget;
@@ -136,7 +137,7 @@ export function notesOf(
   const notes: string[] = [];
   if (batch.input_tokens !== null && batch.input_tokens !== input_len)
     notes.push(
-      `prompts had ${batch.input_tokens} tokens by the server's count, not ${input_len}: --engine-arg tokenizer=PATH makes them exact`,
+      `prompts had ${plural(batch.input_tokens, 'token')} by the server's count, not ${input_len}: --engine-arg tokenizer=PATH makes them exact`,
     );
   if ((batch.cached_tokens ?? 0) > 0)
     notes.push(`the server took ${batch.cached_tokens} prompt tokens of a batch from its prefix cache`);

@@ -13,6 +13,8 @@ import { checkForCpu, parseTransformersArgs, type TransformersArgs } from './eng
 import { findPython, pythonCandidates, type PythonEnvironment } from './interpreter.js';
 import { launchPython } from './launch.js';
 import { fromErrorLine } from './process-failure.js';
+import { plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 /** from_pretrained takes `dtype` from this version on; before it was torch_dtype. */
 const oldestTransformers = [4, 56] as const;
@@ -98,7 +100,7 @@ function checkGpuCount(ranks: number, device: string, { torch }: PythonEnvironme
     what:
       ranks <= count
         ? `tensor_parallel_size=${ranks} does not go with --device ${device}`
-        : `tensor_parallel_size=${ranks}, and torch finds ${count} GPU${count === 1 ? '' : 's'}`,
+        : `tensor_parallel_size=${ranks}, and torch finds ${plural(count, 'GPU')}`,
     why: 'Each rank needs a GPU of its own, the first takes cuda:0.',
     fix:
       ranks <= count
@@ -153,7 +155,7 @@ function chooseDevice(asked: string | null, { command, packages, torch }: Python
     what:
       devices.length === 0
         ? `--device ${asked}, and torch ${packages['torch']} finds no GPU`
-        : `--device ${asked}, and torch finds ${devices.length} GPU${devices.length === 1 ? '' : 's'}`,
+        : `--device ${asked}, and torch finds ${plural(devices.length, 'GPU')}`,
     why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
     fix: 'Type: inferscope doctor – it distinguishes driver, CUDA and torch – or take --device cpu.',
   });
@@ -173,14 +175,14 @@ function longestContext(config: Record<string, unknown> | null): number | null {
 
 function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext: number | null) {
   return maxContext !== null && input_len + output_len > maxContext
-    ? `${name} cannot hold ${input_len} + ${output_len} tokens: its longest context is ${maxContext} tokens, prompt and output together.`
+    ? `${name} cannot process ${lengthWords(input_len, output_len)}: its maximum context is ${plural(maxContext, 'token')}, prompt and output together.`
     : null;
 }
 
 /** Captured and compiled steps cannot follow a window that is full (Decoder._keep_whole of inferscope_decoder.py). */
 function outsideWindow({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
   return window !== null && input_len + output_len > window
-    ? `mode=${mode} cannot run ${input_len} + ${output_len} tokens through an attention window of ${window}; mode=eager can.`
+    ? `mode=${mode} cannot run ${lengthWords(input_len, output_len)} through an attention window of ${window}; mode=eager can.`
     : null;
 }
 

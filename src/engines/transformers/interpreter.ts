@@ -77,6 +77,7 @@ if hub_id and answer['torch'] and answer['torch']['failed'] is None and answer['
 print()
 print(json.dumps(answer))
 `;
+import { formatSetting } from '../../vocabulary/format.js';
 
 const answerSchema = z.object({
   version: z.string(),
@@ -168,7 +169,7 @@ async function probePython(
   const answer = answerSchema.safeParse(lastJson(run.stdout));
   if (answer.success) return { command, ...answer.data };
   if (run.code === 'ENOENT') return 'there is no such program';
-  if (run.timedOut) return `it did not answer within ${timeoutMs / 1000} s`;
+  if (run.timedOut) return `it did not answer within ${formatSetting(timeoutMs / 1000, 's')}`;
   const words = run.stderr.trim().split('\n').at(-1);
   return words || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
 }

@@ -10,6 +10,7 @@ import { noTelemetry } from '../../model/no-telemetry.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
 import { rootCause, tooLittleMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
+import { plural } from '../../vocabulary/format.js';
 
 type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
 
@@ -110,7 +111,7 @@ export function otherShape(text: string, { batch_size, input_len, output_len }: 
   const { total_num_tokens: found } = JSON.parse(text) as { total_num_tokens?: unknown };
   const ordered = batch_size * (input_len + output_len);
   if (typeof found !== 'number' || Math.abs(found - ordered) <= 0.01 * ordered) return null;
-  return `vllm bench throughput ran ${found} tokens, not the ${ordered} ordered: its prompts do not keep their length through this tokenizer`;
+  return `vllm bench throughput ran ${plural(found, 'token')}, not the ${ordered} requested: its prompts do not keep their length through this tokenizer`;
 }
 
 /** Asks the command to end when the benchmark is stopped, and ends all its processes where it does not. */

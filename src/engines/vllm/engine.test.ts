@@ -204,7 +204,7 @@ describe("vLLM's own commands", () => {
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 768}', point)).toBeNull();
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 772}', point)).toBeNull();
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 4608}', point)).toContain(
-      'ran 4608 tokens, not the 768',
+      'ran 4\u00a0608 tokens, not the 768',
     );
     expect(otherShape('{"latencies": [1]}', point)).toBeNull();
   });

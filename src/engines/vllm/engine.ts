@@ -12,6 +12,8 @@ import { cannotBench, cannotOffline } from './cannot.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
 import { needVersion, withOtherWays } from './vllm-version.js';
+import { plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 const ways = ['offline', ...Object.keys(benchVerbs)] as const;
 
@@ -44,7 +46,7 @@ export const vllmEngine: Engine = {
       maxContext,
       refuses: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
         maxContext !== null && input_len + output_len > maxContext
-          ? `${input_len} + ${output_len} tokens are more than the ${maxContext} of its context`
+          ? `${lengthWords(input_len, output_len)} exceed its context (${plural(maxContext, 'token')})`
           : null,
     };
     if (via === 'offline') {

@@ -42,7 +42,7 @@ test('the knee: where a doubling gives less than 1.5 times the decode tokens/s',
   close(scaling.figures['scaling_factor_4'], (4 * 110) / 130);
   close(scaling.figures['scaling_efficiency_8'], 110 / 250);
   expect(flagsOf(points)).toEqual([
-    expect.stringContaining('does not scale from batch 4 to 8: 338 → 352 tok/s'),
+    expect.stringContaining('does not scale from batch 4 to 8: 338 tok/s → 352 tok/s'),
   ]);
 });
 

@@ -3,7 +3,13 @@ import { figure, type Figure } from '../../model/figure.js';
 import { poorFit, trendOf } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
 import { unended } from './words.js';
-import { formatCount, formatFactor, formatMs, formatNumber, formatPercent } from '../../vocabulary/format.js';
+import {
+  formatCount,
+  formatFactor,
+  formatMs,
+  formatPercent,
+  formatQuantity,
+} from '../../vocabulary/format.js';
 import { listed } from '../../vocabulary/sentence.js';
 
 /** A batch is past the knee if doubling it gives less than this factor. */
@@ -51,7 +57,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   const last = rates.at(-1)!;
   const sentences = [
     knee
-      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the decode tokens/s, less than ${kneeGain} (${formatNumber(knee.from.decode)} → ${formatNumber(knee.to.decode)} tok/s).`
+      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the decode tokens/s, less than ${kneeGain} (${formatQuantity(knee.from.decode, 'tok/s')} → ${formatQuantity(knee.to.decode, 'tok/s')}).`
       : `No knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the decode tokens/s.`,
   ];
   if (knee)
@@ -111,7 +117,7 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'scaling',
     question: 'How does throughput scale with the batch?',
-    answer: `Output tokens/s relative to batch ${first.batch} (${formatNumber(first.output)} tok/s): ${listed(parts)}.`,
+    answer: `Output tokens/s relative to batch ${first.batch} (${formatQuantity(first.output, 'tok/s')}): ${listed(parts)}.`,
     figures,
   };
 }

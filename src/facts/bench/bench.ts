@@ -1,6 +1,6 @@
 import { environmentFacts } from '../environment.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import { said } from '../../model/said.js';
+import { said } from '../../vocabulary/said.js';
 import {
   type BenchPlan,
   type BenchResult,

@@ -1,9 +1,9 @@
 import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
-import { said } from '../../model/said.js';
+import { said, quantity } from '../../vocabulary/said.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
-import { formatBytes, formatNumber } from '../../vocabulary/format.js';
+import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
@@ -52,8 +52,6 @@ const flag = (
   text: string | ReturnType<typeof said>,
 ): BenchFlag => ({ code, severity, ...(typeof text === 'string' ? { text } : text) });
 
-const digits = (value: number, count = 2): number => Number(value.toPrecision(count));
-
 function utilization(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
   const gpu = point.machine.gpu_utilization_percent.value;
   const cores = point.machine.cpu_cores_busy.value;
@@ -62,18 +60,18 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
   if (percent > goodUtilization) {
     const text =
       gpu === null
-        ? said`${digits(cores!)} of ${threads!} threads busy`
-        : said`GPU utilisation ${Math.round(percent)} %`;
+        ? said`${cores!} of ${threads!} threads busy`
+        : said`GPU utilisation ${quantity(percent, '%')}`;
     return [flag('good_utilization', 'good', text)];
   }
   if (percent >= lowUtilization) return [];
   const severity = point.batch_size > 1 ? 'warning' : 'info';
   const text =
     gpu === null
-      ? said`${digits(cores!)} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
+      ? said`${cores!} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
       : point.batch_size > 1
-        ? said`GPU utilisation ${Math.round(percent)} %: the GPU waits for the host`
-        : said`GPU utilisation ${Math.round(percent)} %, as usual for one sequence`;
+        ? said`GPU utilisation ${quantity(percent, '%')}: the GPU waits for the host`
+        : said`GPU utilisation ${quantity(percent, '%')}, as usual for one sequence`;
   return [flag('low_utilization', severity, text)];
 }
 
@@ -89,7 +87,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
         flag(
           'high_variance',
           'warning',
-          said`launches differ by ${digits(100 * between)} %, standard deviation of their end-to-end means`,
+          said`launches differ by ${quantity(between, 'ratio')}, standard deviation of their end-to-end means`,
         ),
       );
     }
@@ -104,7 +102,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
       flag(
         'high_variance',
         'warning',
-        said`repeats of one launch differ by ${digits(100 * pooled)} % end to end`,
+        said`repeats of one launch differ by ${quantity(pooled, 'ratio')} end to end`,
       ),
     );
   }
@@ -116,7 +114,7 @@ function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag
   const text =
     iterations.value === null
       ? 'warm-up did not settle in some launch: the first repeats may be slow'
-      : said`warm-up did not settle after ${digits(iterations.value)} repeats in some launch: the first repeats may be slow`;
+      : said`warm-up did not settle after ${iterations.value} repeats in some launch: the first repeats may be slow`;
   return [flag('unstable_warmup', 'warning', text)];
 }
 
@@ -124,7 +122,7 @@ function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
   return telemetry.throttled
     .filter((row) => row.point === point && row.share >= someThrottling)
     .map(({ scope, text, share }) =>
-      flag('throttling', 'warning', said`${scope}: ${text} in ${digits(100 * share)} % of the samples`),
+      flag('throttling', 'warning', said`${scope}: ${text} in ${quantity(share, 'ratio')} of the samples`),
     );
 }
 
@@ -198,7 +196,7 @@ function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
     if (!low || !high) return [];
     const gain = perDoubling(high / low, from.batch_size, to.batch_size);
     if (gain >= minGain) return [];
-    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${formatNumber(low)} → ${formatNumber(high)} tok/s`;
+    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${formatQuantity(low, 'tok/s')} → ${formatQuantity(high, 'tok/s')}`;
     return [flag('no_scaling', 'warning', text)];
   });
 }

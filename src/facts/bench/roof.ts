@@ -11,6 +11,7 @@ import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
 import { onCpu, remote } from './machine.js';
+import { formatSetting, plural } from '../../vocabulary/format.js';
 
 /** Typical values of eager programs: share of a roof that kernels reach; kernels per decoder layer; host cost per launch. */
 const kernelEfficiency = 0.6;
@@ -166,13 +167,13 @@ function expectation(
       unit: 'ms',
       low,
       high: low / kernelEfficiency + (launches * nodeUs) / 1e3,
-      how: `${lowest}; high = low / ${kernelEfficiency} (kernels of unfused programs) + ${Math.round(launches)} nodes of a CUDA graph (${counted}) × ${nodeUs} µs`,
+      how: `${lowest}; high = low / ${kernelEfficiency} (kernels of unfused programs) + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')}`,
     };
   }
   return {
     unit: 'ms',
     low,
     high: low / kernelEfficiency + (launches * launchUs) / 1e3,
-    how: `${lowest}; high = low / ${kernelEfficiency} (kernels of eager programs) + ${Math.round(launches)} launches (${counted}) × ${launchUs} µs on the host (eager PyTorch takes 10 to 25)`,
+    how: `${lowest}; high = low / ${kernelEfficiency} (kernels of eager programs) + ${plural(launches, 'launch', 'launches')} (${counted}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
   };
 }

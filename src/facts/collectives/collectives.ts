@@ -146,7 +146,11 @@ function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'alg
   const traffic = collectiveTraffic(operation, bytes, ranks);
   if (traffic === null) return missing('no_definition', 'nccl-tests defines no bandwidth for this operation');
   if (traffic[which] === 0 || time.value === 0) return missing('no_traffic', 'no data moves between ranks');
-  return figure(traffic[which] / (time.value / 1e9), 'B/s', `nccl-tests ${which} bytes over: ${time.source}`);
+  return figure(
+    traffic[which] / (time.value / 1e9),
+    'B/s',
+    `bytes by the nccl-tests definition of ${which}, over: ${time.source}`,
+  );
 }
 
 function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {

@@ -1,6 +1,6 @@
 import type { Bound } from '../../model/documents/counters.js';
 import { type Metrics, valueOf } from './metrics.js';
-import { formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { formatPercent, formatQuantity, formatSetting } from '../../vocabulary/format.js';
 
 /**
  * NVIDIA's own rule (Nsight Compute, section SpeedOfLight, rule SOLBottleneck), thresholds in % of peak:
@@ -29,7 +29,7 @@ export function speedOfLightBound(metrics: Metrics): Bound {
       const text = `${numbers}: the grid is too small: it fills ${part(waves)} of one wave of blocks.`;
       return { by: 'latency', cause: 'grid_too_small', text };
     }
-    const text = `${numbers}: both under ${latency} %: latency-bound.`;
+    const text = `${numbers}: both under ${formatSetting(latency, '%')}: latency-bound.`;
     return { by: 'latency', cause: 'low_throughput', text };
   }
   if (Math.abs(sm - memory) < lead) {

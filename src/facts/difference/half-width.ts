@@ -1,4 +1,5 @@
-import { type Figure, halfInterval } from '../../model/figure.js';
+import type { Figure } from '../../model/figure.js';
+import { halfInterval } from '../../model/half-interval.js';
 
 /** Half of the 95 % interval over the value; from sd and n where the figure has no interval; null without either. */
 export function halfWidth(figure: Figure): number | null {

@@ -1,4 +1,4 @@
-import { halfInterval } from '../../model/figure.js';
+import { halfInterval } from '../../model/half-interval.js';
 import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
 

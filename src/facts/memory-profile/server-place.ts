@@ -1,6 +1,7 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { weakest, type Part, type Place } from './part.js';
 import type { KvPool } from './kv-pool.js';
+import { plural } from '../../vocabulary/format.js';
 
 const counted = new Set(['model_weights', 'kv_cache', 'activations']);
 
@@ -20,7 +21,7 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
           component,
           bytes: pool.tokens * perToken,
           confidence: 'medium',
-          evidence: `${pool.tokens} tokens of its pool (${pool.source}) × ${perToken} bytes per token from the model’s dimensions`,
+          evidence: `${plural(pool.tokens, 'token')} of its pool (${pool.source}) × ${plural(perToken, 'byte')} per token from the model’s dimensions`,
         };
       }
       return {

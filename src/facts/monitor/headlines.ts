@@ -1,5 +1,5 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
-import { formatBytes, formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { formatBytes, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
@@ -15,9 +15,7 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
     );
   const { share, count } = device.idle;
   if (share.value !== null && count > 0)
-    parts.push(
-      `idle for ${formatPercent(share.value)} of the time in ${count} period${count === 1 ? '' : 's'}`,
-    );
+    parts.push(`idle for ${formatPercent(share.value)} of the time in ${plural(count, 'period')}`);
   const [worst] = device.throttling.reasons;
   if (worst) {
     const drop = dropOf(device);

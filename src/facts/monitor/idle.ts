@@ -1,6 +1,7 @@
 import type { MonitorDevice } from '../../model/documents/monitor.js';
 import { figure, missing } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 /** Number of longest periods listed per kind; all are counted. */
 export const periodsKept = 200;
@@ -33,9 +34,14 @@ export async function idleOf(
   );
   const idleNs = periods.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   return {
-    share: figure(idleNs / all.total_ns, 'share', `telemetry: utilization_percent under ${percent} %`, {
-      n: all.n,
-    }),
+    share: figure(
+      idleNs / all.total_ns,
+      'share',
+      `telemetry: utilization_percent under ${formatSetting(percent, '%')}`,
+      {
+        n: all.n,
+      },
+    ),
     count: periods.length,
     longest_ms: periods[0] ? periods[0].dur_ns / 1e6 : null,
     periods: periods.slice(0, periodsKept).sort((a, b) => a.start_ns - b.start_ns),

@@ -3,6 +3,7 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import { throttleReasonNames, throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { periodsKept } from './idle.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 const noReasons = missing('no_throttle_reasons', 'The source does not have throttle reasons.');
 
@@ -88,11 +89,11 @@ export async function clockOf(
   );
   // Without recorded reasons throttling is unknown.
   const unthrottled = (reasons?.n ?? 0) > 0 ? ' and not throttled' : '';
-  const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
+  const source = `telemetry: sm_clock_mhz while at least ${formatSetting(busyPercent, '%')} busy`;
   const reference =
     usual?.n && usual.mhz !== null
       ? figure(usual.mhz, 'MHz', `${source}${unthrottled}, median`, { n: usual.n })
-      : await highestClock(database, scope, `${busyPercent} % busy${unthrottled}`);
+      : await highestClock(database, scope, `${formatSetting(busyPercent, '%')} busy${unthrottled}`);
   if (reference.value === null) return { usual_mhz: reference, dropped_share: reference };
   const [row] = await database.query<{ low: number | null; total: number | null; n: number }>(
     `SELECT sum(held_ns) FILTER (value < ${drop} * ${reference.value}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
@@ -102,7 +103,7 @@ export async function clockOf(
     usual_mhz: reference,
     dropped_share: row?.total
       ? figure((row.low ?? 0) / row.total, 'share', source, { n: row.n })
-      : missing('never_busy', `No sample is at least ${busyPercent} % busy.`),
+      : missing('never_busy', `No sample is at least ${formatSetting(busyPercent, '%')} busy.`),
   };
 }
 

@@ -13,6 +13,8 @@ import { kernelTable } from './kernel-table.js';
 import { measuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint } from './predict.js';
+import { plural } from '../../vocabulary/format.js';
+import { lengthWords } from '../../vocabulary/workload.js';
 
 export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
 const withStages = withRows('stages', 'stages', 'iterations');
@@ -117,7 +119,7 @@ function checkLengths(points: readonly PredictPoint[], { name, architecture }: P
   const needed = longest.contextLen + longest.outputLen;
   if (maxPositions === null || needed <= maxPositions || longest.measured.length > 0) return;
   throw new InferscopeError('E_LENGTHS', {
-    what: `${name} takes ${maxPositions} tokens, not ${longest.contextLen} + ${longest.outputLen}`,
+    what: `${lengthWords(longest.contextLen, longest.outputLen)} exceed the context of ${name} (${plural(maxPositions, 'token')})`,
     why: 'Its config.json has this limit (max_position_embeddings).',
     fix: `Type for example: --context-len ${Math.max(1, maxPositions - longest.outputLen)}`,
   });

@@ -1,16 +1,12 @@
 import type { Issue } from '../../model/document.js';
 import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
 import { queueing, unloadedTtft } from './queueing.js';
-import { formatNumber, formatPercent, formatSetting } from '../../vocabulary/format.js';
+import { formatNumber, formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
+import { loadLabel } from '../../vocabulary/loads.js';
 
 /** Users of a closed loop, requests per second of an open one. */
 export function level({ load }: Pick<ServingPoint, 'load'>): number {
   return load.rate_per_s ?? load.concurrency ?? 0;
-}
-
-export function levelWords({ load }: Pick<ServingPoint, 'load'>): string {
-  if (load.rate_per_s !== null) return `${formatSetting(load.rate_per_s)} requests/s`;
-  return load.concurrency === 1 ? '1 user' : `${load.concurrency} users`;
 }
 
 /** Gain per doubling of the load below which throughput counts as flat. */
@@ -46,13 +42,13 @@ export function saturation(
     return (
       firstQueue(sorted, probe) ?? {
         execution_id: null,
-        text: `Not saturated: ${levelWords(point)} still gave more throughput than the previous load.`,
+        text: `Not saturated: ${loadLabel(point.load)} still gave more throughput than the previous load.`,
       }
     );
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${levelWords(point)} with ${formatNumber(rates[knee]!)} output tokens/s: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
+    text: `It saturates at ${loadLabel(point.load)} with ${formatNumber(rates[knee]!)} output tokens/s: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
   };
 }
 
@@ -67,7 +63,7 @@ function firstQueue(
     if (queue?.queues)
       return {
         execution_id: point.execution_id,
-        text: `It is saturated at ${levelWords(point)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
+        text: `It is saturated at ${loadLabel(point.load)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
       };
   }
   return null;
@@ -89,7 +85,7 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
   const limit = behind.client.bound ? ' The client was also a limit there.' : '';
   return {
     execution_id: behind.execution_id,
-    text: `It falls behind at ${levelWords(behind)}: it completes ${formatNumber(behind.throughput.requests_per_s.value!)} requests/s, and the queue grows.${limit}`,
+    text: `It falls behind at ${loadLabel(behind.load)}: it completes ${formatQuantity(behind.throughput.requests_per_s.value!, 'req/s')}, and the queue grows.${limit}`,
   };
 }
 
@@ -100,8 +96,8 @@ export function bestUnderSlo(
   if (slo === null) return null;
   const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
     .filter((name) => slo[name] !== null)
-    .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${slo[name]} ms`);
-  const words = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100)} % of requests`;
+    .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${formatSetting(slo[name]!, 'ms')}`);
+  const words = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100, '%')} of requests`;
   const met = points.filter((point) => point.goodput.meets_slo === true);
   const best = met.reduce<ServingPoint | null>(
     (high, point) => (high === null || level(point) > level(high) ? point : high),
@@ -112,8 +108,8 @@ export function bestUnderSlo(
   return {
     execution_id: best.execution_id,
     text: above
-      ? `${levelWords(best)} is the highest load with ${words}.`
-      : `${levelWords(best)}, the highest tested load, has ${words}.`,
+      ? `${loadLabel(best.load)} is the highest load with ${words}.`
+      : `${loadLabel(best.load)}, the highest tested load, has ${words}.`,
   };
 }
 
@@ -123,7 +119,7 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
   const add = (code: string, severity: Issue['severity'], text: string) =>
     issues.push({ code, severity, text });
   for (const point of points) {
-    const where = levelWords(point);
+    const where = loadLabel(point.load);
     const { requests, tokens, client } = point;
     if (requests.counted > 0 && requests.ok === 0)
       add('all_failed', 'error', `At ${where} every request failed: there are no latencies.`);

@@ -141,7 +141,7 @@ test('an open loop that cannot keep up falls behind', () => {
   expect(open(10).throughput.offered_requests_per_s.value).toBeCloseTo(10, 9);
   expect(saturation([open(10)], null)).toMatchObject({ execution_id: null });
   // 200 ms each: 5 a second of 10 that are due.
-  expect(saturation([open(50)], null).text).toContain('completes 5.00 requests/s');
+  expect(saturation([open(50)], null).text).toContain('completes 5.00 req/s');
 });
 
 test('prefix-cache carry-over is found in usage and in the server’s counters', () => {

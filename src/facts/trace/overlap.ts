@@ -38,17 +38,6 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   const withKernels = streams.filter(({ kernels: own }) => own > 0);
   const serialised =
     withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < hardlyAny * compute.dur;
-  const percent = (part: number, whole: number) => Math.round((100 * part) / Math.max(1, whole));
-  const texts = [
-    withKernels.length === 1
-      ? 'All kernels ran on one stream.'
-      : serialised
-        ? `Kernels ran on ${withKernels.length} streams, but serially: the streams add no concurrency.`
-        : `Kernels ran on ${withKernels.length} streams; ${percent(computeOverlap, compute.dur)} % of compute time overlapped with another kernel.`,
-  ];
-  if (commNs > 0)
-    texts.push(`${percent(hiddenComm, commNs)} % of communication was hidden behind computation.`);
-  if (copyNs > 0) texts.push(`${percent(hiddenCopies, copyNs)} % of copy time was hidden behind kernels.`);
   return {
     streams,
     compute_ns: compute.dur,
@@ -58,7 +47,6 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
     copy_ns: copyNs,
     copy_hidden_ns: hiddenCopies,
     serialised,
-    text: texts.join(' '),
   };
 }
 

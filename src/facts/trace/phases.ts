@@ -38,6 +38,7 @@ export const phaseOrder: readonly PhaseKind[] = [
   'prefill',
   'decode',
   'mixed',
+  'training',
   'sampling',
   'other',
   'outside',

@@ -9,7 +9,6 @@ import { classes } from './classes.js';
 import { copies } from './copies.js';
 import { devices } from './devices.js';
 import { drift } from './drift.js';
-import { headlines } from './headlines.js';
 import { idle } from './idle.js';
 import { type Spreads, startSpreads } from './kernel-spreads.js';
 import { kernels } from './kernels.js';
@@ -71,7 +70,7 @@ async function documentOf(
     utilization,
   };
   const spreads = await whenSpread();
-  const parts = {
+  const result: TraceResult = {
     session: identity,
     workload: manifest.workload,
     source: scope.source,
@@ -84,7 +83,6 @@ async function documentOf(
     launches: await launches(scope, found, manifest.workload, spreads),
     ...rest,
   };
-  const result: TraceResult = { ...parts, headlines: headlines(parts) };
   const faults = utilizationIssues(utilization?.stages ?? []);
   return document('trace', traceVersion, result, [...session.issues, ...faults]);
 }

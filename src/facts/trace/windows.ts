@@ -8,7 +8,7 @@ export interface PhaseClock {
 }
 
 /** Phases that follow one another; `other` are numbered steps of unknown kind (ProfilerStep#3). */
-const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'other'];
+const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'training', 'other'];
 const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
 
 /**
@@ -36,7 +36,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
             CASE WHEN followed THEN next_ns WHEN kind = 'decode' THEN coalesce(repeat_end_ns, end_ns) ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
      FROM (SELECT own.*, next_ns, device_next_ns,
-                  coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind = 'other' AND next_kind = 'other')
+                  coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind IN ('training', 'other') AND next_kind = kind)
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
            FROM own LEFT JOIN steps USING (stage_id)) own`;
 
@@ -59,7 +59,8 @@ const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
  * The clock by which each kind of phase is timed, by the definition of docs/concepts/stages-and-clocks.md: the host's range where the
  * program waits for the device in every step, else the device's own first activity, since host ranges of programs that
  * run ahead say nothing of when the work was done. A decode or mixed step runs to the start of the next one of its thread
- * and iteration. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
+ * and iteration. Warm-up is one instance an outermost range. A capture without phases, or with hardly any work in them, is one
+ * window, `outside`.
  */
 export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const clocks = clocksOf.get(scope) ?? readClocks(scope);
@@ -67,10 +68,38 @@ export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
   return clocks;
 }
 
+/** Share of the time that marked steps take, below which they may not be where the device works. */
+const shortSteps = 0.1;
+/** Share of the kernel time that must run in marked stages. */
+const minMarked = 0.1;
+
+/** Why the capture is one stage: what is explained first is where the device works, whatever is marked. */
+async function whyUnmarked(
+  { database, source, need }: TraceScope,
+  kinds: readonly { kind: PhaseKind; ns: number }[],
+): Promise<string | null> {
+  if (kinds.length === 0) return 'phases are not marked';
+  const own = kinds.filter(({ kind }) => steps.includes(kind));
+  const took = own.reduce((sum, { ns }) => sum + ns, 0);
+  if (!source.gpu_used || took >= shortSteps * (source.end_ns - source.start_ns)) return null;
+  await need('focus_kernels');
+  const [work] = await database.query<{ marked: number; total: number }>(
+    `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM focus_kernels`,
+  );
+  if (!work || work.marked >= minMarked * work.total) return null;
+  return 'the marked stages contain less than a tenth of the kernel time';
+}
+
 async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   await scope.need('instances');
-  const kinds = await scope.database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
-    `SELECT kind, count(*) AS n, count_if(device_end_ns > host_end_ns) AS late,
+  const kinds = await scope.database.query<{
+    kind: PhaseKind;
+    n: number;
+    ns: number;
+    late: number;
+    silent: number;
+  }>(
+    `SELECT kind, count(*) AS n, coalesce(sum(host_end_ns - start_ns), 0)::DOUBLE AS ns, count_if(device_end_ns > host_end_ns) AS late,
             count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
      FROM instances GROUP BY kind ORDER BY kind`,
   );
@@ -92,6 +121,7 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
-  if (clocks.length > 0) return clocks;
-  return [{ kind: 'outside', clock: 'device', why: 'phases are not marked: first to last activity' }];
+  const unmarked = await whyUnmarked(scope, kinds);
+  if (unmarked === null) return clocks;
+  return [{ kind: 'outside', clock: 'device', why: `${unmarked}: first to last activity` }];
 }

@@ -3,7 +3,14 @@ import type { MissingFigure } from '../../model/figure.js';
 import type { StageHost } from './bench-host.js';
 import type { Necessary } from './necessary.js';
 import type { Part } from './split.js';
-import { formatCount, formatMs, formatNumber, formatQuantity } from '../../vocabulary/format.js';
+import {
+  formatCount,
+  formatMs,
+  formatNumber,
+  formatQuantity,
+  plural,
+  formatNs,
+} from '../../vocabulary/format.js';
 
 export interface BenchTimes {
   kind: 'prefill' | 'decode';
@@ -100,7 +107,7 @@ function insideParts(
     const latency = Math.min(idleMs, (kernels * nodeNs) / 1e6);
     notes.set(
       'launch_latency',
-      `${Math.round(kernels)} nodes of a replayed graph, ${Math.round(nodeNs)} ns each (measured on this GPU)`,
+      `${plural(kernels, 'node')} of a replayed graph, ${formatNs(nodeNs)} each (measured on this GPU)`,
     );
     return [{ id: 'launch_latency', ms: latency }];
   }

@@ -9,7 +9,7 @@ import { traceScope } from '../derived/scope.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds decided by the slowest rank: those that every rank runs at the same time. */
-const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
+const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'training', 'outside']);
 
 /** Ranks that meet in every step take as long; where their times differ by no more, who waits for whom decides. */
 const asLong = 0.05;

@@ -49,8 +49,8 @@ function recorded(lines: RecordLineInput[]) {
 test('steps of a program without a profiler are its summary and its waterfall, by the device', async () => {
   const session = await recorded([step(0, { first_of_shape: true }), step(1), step(2), step(3)]);
   expect(session.manifest.subjects).toContain('steps');
-  const { steps } = await analyzeCaptures(session);
-  const [decode] = steps!.data.stages;
+  const { utilization } = await analyzeCaptures(session);
+  const [decode] = utilization!.data.stages;
   // 2.5 ms from start to start, twice; the last one lasts 2 ms.
   expect(decode!.time_ms).toMatchObject({ value: (2.5 + 2.5 + 2) / 3, n: 3 });
   const { data } = await explainSession(session);
@@ -68,6 +68,6 @@ test('without device events the host times the steps; only first calls are no su
   // Start to start 0.2 ms, then the call of 0.1 ms.
   expect(data.stages[0]!.measured_ms.value).toBeCloseTo(0.15, 6);
   const none = await recorded([step(0, { warmup: true })]);
-  expect((await analyzeCaptures(none)).steps).toBeNull();
+  expect((await analyzeCaptures(none)).utilization).toBeNull();
   expect((await explainSession(none)).data.without_waterfall[0]!.reason).toContain('first calls');
 });

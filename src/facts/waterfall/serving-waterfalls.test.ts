@@ -77,7 +77,7 @@ test('a mean request of an open loop, by what client and server tell', async () 
   expect(stage).toMatchObject({
     kind: 'request',
     source: 'serving',
-    point: '4 requests/s (poisson)',
+    point: '4 req/s (poisson)',
     instances: 2,
     measured_ms: { value: 290 },
     roofline_ms: { value: null, reason: { code: 'remote' } },

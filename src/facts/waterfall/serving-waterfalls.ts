@@ -8,7 +8,8 @@ import { loadPlanOf } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
 import type { ServerTimes } from './serving-words.js';
-import { formatNumber, formatSetting } from '../../vocabulary/format.js';
+import { formatNumber } from '../../vocabulary/format.js';
+import { loadLabel } from '../../vocabulary/loads.js';
 
 /**
  * Waterfalls of a load test: a mean request of every load, from when it was due (of a closed loop: sent) to its last token, as
@@ -43,12 +44,6 @@ export async function loadWaterfall(
     where: answered(executionId),
     roofline: missing('remote', 'a server does not report its hardware and batches'),
   });
-}
-
-/** "8 users", "4 requests/s". */
-function loadLabel({ kind, concurrency, rate_per_s }: Load): string {
-  if (kind === 'closed' || rate_per_s === null) return `${concurrency} user${concurrency === 1 ? '' : 's'}`;
-  return `${formatSetting(rate_per_s)} requests/s (${kind})`;
 }
 
 /** Requests that count: answered, with a first and a last token. */

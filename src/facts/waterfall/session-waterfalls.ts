@@ -27,7 +27,9 @@ export interface SessionWaterfalls {
  * in them, loading and warm-up happen once; where there is nothing else they are judged.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
-  const steps = stages.filter(({ kind }) => ['decode', 'mixed', 'prefill', 'outside'].includes(kind));
+  const steps = stages.filter(({ kind }) =>
+    ['decode', 'mixed', 'prefill', 'training', 'outside', 'other'].includes(kind),
+  );
   if (steps.length > 0) return steps;
   return stages.filter(({ kind }) => kind === 'load' || kind === 'warmup');
 }

@@ -29,6 +29,9 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
   if (group.kind === 'other') {
     return missing('own_range', 'a user range: its necessary work is not known');
   }
+  if (group.kind === 'training') {
+    return missing('training', 'a training step: only the necessary work of inference is known');
+  }
   if ('reason' in model) return model;
   switch (group.kind) {
     case 'outside':

@@ -26,6 +26,8 @@ import { operatorClasses } from './operator-classes.js';
 import { attributeOrphans } from './orphans.js';
 import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
+import { stageLabels } from './infer-ranges.js';
+import { addInferred, inferFromTables } from './table-inference.js';
 import { isSynchronizing } from './synchronizing-calls.js';
 import { openRows } from './row-writer.js';
 import { textTable } from './texts.js';
@@ -63,9 +65,12 @@ async function attributeTables(
   const keep = keeper(workbench, context);
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
+  const marked = await stageNames(workbench, context);
+  const inference = await inferFromTables(workbench, marked);
+  const labels = await addInferred(workbench, inference.ranges);
   const classes = await operatorClasses(workbench);
   const { host, counts, folded, stages } = await sweepHost(workbench, {
-    stage: await stageNames(workbench, context),
+    stage: stageLabels(marked, inference.training, labels),
     synchronizing: await callCodes(workbench, isSynchronizing),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
     ofKernels: classes.ofKernels,
@@ -113,7 +118,17 @@ async function attributeTables(
   await workbench.written();
 
   const device = await deviceCounts(workbench);
-  return attributionIssues({ counts, orphans, shared, impossible, times, device, stages, launches });
+  return attributionIssues({
+    counts,
+    orphans,
+    shared,
+    impossible,
+    times,
+    device,
+    stages,
+    launches,
+    inference,
+  });
 }
 
 /** API calls that launch kernels, in a capture without kernels; null where it has kernels. */

@@ -120,6 +120,7 @@ export const stageColumns = [
   'new_tokens',
   'context_tokens_sum',
   'warmup',
+  'confidence',
 ] as const;
 
 const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth', 'of_kernels'] as const;
@@ -181,6 +182,7 @@ function takeRange(sweep: Sweep, { columns, row }: Cursor): void {
     stage.label.new_tokens ?? Number.NaN,
     stage.label.context_tokens_sum ?? Number.NaN,
     Number(stage.warmup),
+    stage.label.confidence ?? Number.NaN,
   );
 }
 

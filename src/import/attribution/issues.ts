@@ -1,8 +1,9 @@
 import type { Issue } from '../../model/document.js';
-import { said } from '../../model/said.js';
+import { said, quantity } from '../../vocabulary/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
+import type { Inference } from './infer-ranges.js';
 import type { ImpossibleCounts } from './impossible.js';
 import { noKernelsIssue } from '../importer.js';
 import type { OrphanCounts } from './orphans.js';
@@ -18,6 +19,7 @@ export interface AttributionCounts {
   stages: number;
   /** Calls that launch kernels, in a capture without kernels; null where it has kernels. */
   launches: number | null;
+  inference: Inference;
 }
 
 /** Kernels and copies, by how they were attributed. */
@@ -44,7 +46,8 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
 /** Everything attribution had to guess, cut or drop, counted. */
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
-  const { counts, orphans, shared, impossible, times, stages, launches } = found;
+  const { counts, orphans, shared, impossible, times, stages, launches, inference } = found;
+  const none = inference.why === null ? '' : ` No steps were inferred: ${inference.why}.`;
   const issues: (Issue & { count: number })[] = [
     issue(
       noKernelsIssue,
@@ -84,7 +87,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: host and device clocks disagree, so causes of idle time are uncertain.`,
+        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.mostSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',
@@ -149,13 +152,28 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       (n) => said`${n} of ${activities} kernels and copies are outside all ranges.`,
     ),
     issue(
+      'steps_inferred',
+      'info',
+      inference.ranges.length,
+      (n) =>
+        said`${n} steps that the program does not mark were inferred from the repeating sequence of kernels: ${inferredKinds(inference)}.`,
+    ),
+    issue(
       'stages_missing',
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
-      (n) => said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.`,
+      (n) =>
+        said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${none}`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
+}
+
+/** "12 decode, 1 prefill". */
+function inferredKinds({ ranges }: Inference): string {
+  const counts = new Map<string, number>();
+  for (const { label } of ranges) counts.set(label.kind, (counts.get(label.kind) ?? 0) + 1);
+  return [...counts].map(([kind, n]) => `${n} ${kind === 'other' ? 'of unknown kind' : kind}`).join(', ');
 }
 
 function issue(
@@ -175,8 +193,8 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? said`Launch latency: ${launch.latencyNs} ns from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
-        : said`No kernel was launched on an idle device; a launch latency of ${launch.latencyNs} ns was assumed.`),
+        ? said`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+        : said`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
     },
   ];
   if (graphNode.launches > 0) {
@@ -184,7 +202,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      ...said`Latency between nodes of a CUDA graph: ${graphNode.latencyNs} ns, ${how} of ${graphNode.launches} pairs.`,
+      ...said`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${how} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

@@ -11,7 +11,15 @@ export async function keepStages(
   folded: FoldedStages,
 ): Promise<void> {
   const numbers = ['stage_id', 'parent_id', 'phase_id', 'step_index', 'iteration', 'pid', 'tid', 'rank'];
-  const sizes = ['start_ns', 'end_ns', 'batch_size', 'new_tokens', 'context_tokens_sum', 'warmup'];
+  const sizes = [
+    'start_ns',
+    'end_ns',
+    'batch_size',
+    'new_tokens',
+    'context_tokens_sum',
+    'warmup',
+    'confidence',
+  ];
   const of = (alias: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, { sql: `${alias}.${name}` }]));
   await keepScanned(

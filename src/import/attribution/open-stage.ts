@@ -5,7 +5,7 @@ import type { StageName } from '../stage-names.js';
 export interface OpenStage {
   id: number;
   parent: OpenStage | null;
-  /** Nearest enclosing phase, possibly itself: a kind that is not other, or numbered and in no other phase. */
+  /** Nearest enclosing phase, possibly itself: a kind that is not other, or numbered or inferred and in no other phase. */
   phase: OpenStage | null;
   depth: number;
   kind: StageKind;
@@ -79,7 +79,8 @@ export function openStage(
     step: label.step_index,
     label,
   };
-  const isPhase = stage.kind !== 'other' || (label.step_index !== null && outer === null);
+  const isNumbered = label.step_index !== null || label.confidence !== null;
+  const isPhase = stage.kind !== 'other' || (isNumbered && outer === null);
   stage.phase = isPhase ? stage : outer;
   number(stage, outer, warmup ? positions.warmup : positions.measured);
   return stage;
@@ -119,8 +120,14 @@ function number(stage: OpenStage, outer: OpenStage | null, position: Position): 
       stage.iteration ??= outer?.iteration ?? null;
       stage.step ??= outer?.step ?? null;
       return;
+    case 'training':
+      stage.step ??= position.step;
+      position.step = stage.step + 1;
+      return;
+    case 'other':
+      if (stage.label.confidence !== null) stage.step ??= position.step++;
+      return;
     case 'load':
     case 'warmup':
-    case 'other':
   }
 }

@@ -12,6 +12,7 @@ import {
 import { notStreamed, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
+import { plural } from '../../vocabulary/format.js';
 
 /**
  * AIPerf over several runs: `profile_export_aiperf_sweep.json`, an entry per combination of parameters, and
@@ -30,7 +31,7 @@ export function aiperfSweep(file: JsonObject, path: string): ResultFile {
     throw unreadable(path, 'It contains no combination with a metric.');
   const failed = file['failed_runs'] ?? objectOf(file['metadata'])?.['failed_runs'];
   if (Array.isArray(failed) && failed.length > 0) {
-    const text = `AIPerf: ${failed.length} ${failed.length === 1 ? 'run' : 'runs'} failed and ${failed.length === 1 ? 'is' : 'are'} excluded from all numbers.`;
+    const text = `AIPerf: ${plural(failed.length, 'run')} failed and ${failed.length === 1 ? 'is' : 'are'} excluded from all numbers.`;
     issues.push(warning('benchmark_runs_failed', text, failed.length));
   }
   return {

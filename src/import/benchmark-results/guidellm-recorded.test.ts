@@ -149,7 +149,7 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.names()).not.toContain('duration');
     expect(found.names()).not.toContain('request_throughput');
     expect(found.issues.at(-1)!.text).toBe(
-      'concurrent 2: 3 requests in warm-up or cool-down are excluded from all figures; the measured window is 0.716 s.',
+      'concurrent 2: 3 requests in warm-up or cool-down are excluded from all figures; the measured window is 716 ms.',
     );
     // Rows begin with the first request, 0.284 s before the window.
     expect(Math.min(...found.requests.map(({ sent_ns }) => sent_ns!))).toBe(0);

@@ -14,6 +14,7 @@ import {
 } from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
+import { formatSetting, plural, formatQuantity } from '../../vocabulary/format.js';
 
 /** GuideLLM's `benchmarks.json`: one benchmark per load point. A distribution with count 0 is filled with zeros. */
 export const guidellmImporter = resultsImporter({
@@ -79,7 +80,7 @@ function labelOf(benchmark: JsonObject, index: number): string {
   const rate = numberOf(strategy?.['rate']);
   if (kind === null) return `benchmark ${index}`;
   // A sweep's rates are fractions of the throughput run's rate.
-  if (rate !== null) return `${kind} ${Number(rate.toPrecision(4))} req/s`;
+  if (rate !== null) return `${kind} ${formatSetting(rate, 'req/s')}`;
   return streams === null || kind === 'synchronous' ? kind : `${kind} ${streams}`;
 }
 
@@ -122,12 +123,12 @@ function leftOut(
   const issues: Issue[] = [];
   const cut = requests.filter(({ failure }) => failure?.status === 'incomplete').length;
   if (cut > 0) {
-    const text = `${label}: ${cut} ${cut === 1 ? 'request' : 'requests'} cut off by the end of the benchmark are excluded from all latencies.`;
+    const text = `${label}: ${plural(cut, 'request')} cut off by the end of the benchmark are excluded from all latencies.`;
     issues.push(warning('requests_incomplete', text, cut));
   }
   const outside = requests.filter(({ failure, warmup }) => failure === null && warmup).length;
   if (seconds !== null) {
-    const text = `${label}: ${outside} ${outside === 1 ? 'request' : 'requests'} in warm-up or cool-down are excluded from all figures; the measured window is ${seconds.toFixed(3)} s.`;
+    const text = `${label}: ${plural(outside, 'request')} in warm-up or cool-down are excluded from all figures; the measured window is ${formatQuantity(seconds, 's')}.`;
     issues.push(info('warmup_left_out', text));
   }
   if (errored) issues.push(failures(label, errored));

@@ -1,5 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import { type ResultFile, type ResultPoint, warning } from './result-file.js';
+import { formatNs } from '../../vocabulary/format.js';
 
 /** Times, counts and rates are never negative. Others (temperatures, differences) may be. */
 const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tok/s/GPU', 'tokens', 'requests']);
@@ -39,7 +40,7 @@ export function withoutImpossible(file: ResultFile): ResultFile {
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
       const kept = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
-      if (!kept) left.push(`a repeat that took ${(end ?? 0) - (start ?? 0)} ns`);
+      if (!kept) left.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
       return kept;
     });
     return { ...point, metrics, requests, iterations };

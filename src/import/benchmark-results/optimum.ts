@@ -4,6 +4,7 @@ import { summaryOf } from './recompute.js';
 import { type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
+import { plural } from '../../vocabulary/format.js';
 
 /** Each kind of task and scenario puts a different one first. */
 const stages = [
@@ -174,7 +175,7 @@ function eachOnce(
   for (const [statistic, value] of summaryOf(sorted)) {
     list.own('per_token_latency', 'ms', definition, statistic, value, {
       n: sorted.length,
-      source: `recomputed from ${sorted.length} tokens, each counted once`,
+      source: `recomputed from ${plural(sorted.length, 'token')}, each counted once`,
     });
   }
 }

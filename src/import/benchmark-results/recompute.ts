@@ -4,6 +4,7 @@ import type { Row } from '../../model/tables.js';
 import type { MetricList, OurMetric } from './metric-list.js';
 import { warning } from './result-file.js';
 import { mean, percentile, standardDeviation } from '../../model/statistics.js';
+import { formatQuantity } from '../../vocabulary/format.js';
 
 /** One request with our definitions, ms; null where the file lacks the data. */
 export interface RequestSample {
@@ -81,7 +82,7 @@ export function disagreements(list: MetricList, label: string): Issue[] {
     if (isRecomputed(reported.source)) return [];
     const made = means.find(({ name, source }) => name === reported.name && isRecomputed(source));
     if (!made || Math.abs(made.value - reported.value) <= sameWithin * Math.abs(made.value)) return [];
-    const text = `${label}: mean ${reported.name} is ${reported.value.toPrecision(4)} ${reported.unit} in the file, but ${made.value.toPrecision(4)} from its own requests.`;
+    const text = `${label}: mean ${reported.name} is ${formatQuantity(reported.value, reported.unit, 4)} in the file, but ${formatQuantity(made.value, made.unit, 4)} from its own requests.`;
     return [warning('recomputed_differs', text)];
   });
 }

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { type JsonObject, objectOf } from './metric-list.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** V8's maximum string length is 2^29 − 24 characters. */
 const largestFile = 500 * 2 ** 20;
@@ -45,7 +46,7 @@ export async function readText(path: string): Promise<string> {
   if (size > largestFile) {
     throw unreadable(
       path,
-      `It has ${Math.round(size / 2 ** 20)} MiB; the limit is ${largestFile / 2 ** 20} MiB. Write it without generated texts, or split its lines.`,
+      `It has ${formatBytes(size)}; the limit is ${formatBytes(largestFile)}. Write it without generated texts, or split its lines.`,
     );
   }
   return readFile(path, 'utf8');

@@ -21,6 +21,7 @@ import {
 } from './result-file.js';
 import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
+import { plural } from '../../vocabulary/format.js';
 
 /**
  * `vllm bench serve --save-result` (also benchmark_serving.py), one JSON object, or one per line with --append-result.
@@ -277,6 +278,6 @@ function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] 
   if (other.length === 0) return [];
   const chunks = good.reduce((sum, one) => sum + (one.chunks ?? 0), 0);
   const tokens = good.reduce((sum, one) => sum + (one.output_tokens ?? 0), 0);
-  const text = `${label}: ${chunks} chunks contain ${tokens} tokens, so vllm.itl is the gap between chunks; use tpot instead.`;
+  const text = `${label}: ${plural(chunks, 'chunk')} contain ${plural(tokens, 'token')}, so vllm.itl is the gap between chunks; use tpot instead.`;
   return [warning('chunk_is_not_token', text, other.length)];
 }

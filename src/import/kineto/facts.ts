@@ -1,5 +1,6 @@
 import type { CaptureFacts, Fact } from '../importer.js';
 import type { TraceHead } from './head.js';
+import { cudaVersion } from '../../model/cuda-version.js';
 
 /** ts at or after 2001 as µs since the epoch: the absolute times of files before baseTimeNanoseconds. */
 const epochUs = 1e15;
@@ -63,8 +64,8 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
     command: null,
     hardware,
     software: present({
-      cuda_runtime: cudaVersion(facts.get('cuda_runtime_version')),
-      cuda_driver: cudaVersion(facts.get('cuda_driver_version')),
+      cuda_runtime: cudaVersionOf(facts.get('cuda_runtime_version')),
+      cuda_driver: cudaVersionOf(facts.get('cuda_driver_version')),
       cupti: plain(facts.get('cupti_version')),
       hip_runtime: plain(facts.get('hip_runtime_version')),
       roctracer: plain(facts.get('roctracer_version')),
@@ -93,9 +94,8 @@ function integer(value: unknown): bigint | null {
   return typeof value === 'string' && /^\d+$/.test(value) ? BigInt(value) : null;
 }
 
-/** 13000 -> 13.0, 12040 -> 12.4. */
-function cudaVersion(value: unknown): string | null {
+function cudaVersionOf(value: unknown): string | null {
   const code = plain(value);
   if (typeof code !== 'number' || code < 1000) return code === null ? null : String(code);
-  return `${Math.floor(code / 1000)}.${Math.floor((code % 1000) / 10)}`;
+  return cudaVersion(code);
 }

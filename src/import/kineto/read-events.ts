@@ -6,6 +6,7 @@ import type { Lanes, ParsedChunk } from './lanes.js';
 import type { Source } from './source.js';
 import { lastEventStart } from './split.js';
 import { readTopLevel } from './top-level.js';
+import { formatBytes } from '../../vocabulary/format.js';
 
 /** Chunk size per parse: its names and columns fit a core's caches. */
 const chunkBytes = 2 * 2 ** 20;
@@ -111,7 +112,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
     step(false);
     compact(window);
     if (window.end > maximumTokenBytes) {
-      throw damagedTrace(path, `One event or value is longer than ${maximumTokenBytes / 2 ** 20} MB.`);
+      throw damagedTrace(path, `One event or value is longer than ${formatBytes(maximumTokenBytes)}.`);
     }
     // The next try waits for twice as much, so that a huge event is not rescanned for every block.
     wanted = Math.max(chunkBytes, 2 * window.end);

@@ -95,7 +95,7 @@ const cases: [string, string, () => string, RegExp][] = [
     'a file cut off',
     'E_TRACE_FILE',
     () => changed('cut.sqlite', (path) => truncateSync(path, 200_000)),
-    /cut off: 200000 bytes/,
+    /cut off: 200\u00a0000 bytes/,
   ],
   [
     'a file of 50 bytes',

@@ -3,6 +3,7 @@ import type { Issue } from '../../model/document.js';
 import { secretsOfEnvironment } from '../../model/redaction.js';
 import type { CaptureFacts, Fact } from '../importer.js';
 import type { SqliteValue } from './sqlite-record.js';
+import { cudaVersion } from '../../model/cuda-version.js';
 
 /** Major version of the export schema that this reader supports (META_DATA_EXPORT); older ones are read too. */
 const knownMajor = 3;
@@ -42,7 +43,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
     hardware: await hardware(read),
     software: {
       nvidia_driver: environment.get('NvDriverVersion') ?? null,
-      cuda_driver: cudaVersion(environment.get('CudaDriverVersion')),
+      cuda_driver: cudaVersionOf(environment.get('CudaDriverVersion')),
       os: environment.get('OsDescription') ?? null,
       nsys_export_schema: schema,
     },
@@ -116,10 +117,9 @@ async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
   };
 }
 
-/** 13000 -> 13.0, 12040 -> 12.4. */
-function cudaVersion(value: string | null | undefined): string | null {
+function cudaVersionOf(value: string | null | undefined): string | null {
   const code = Number(value);
-  return value && code >= 1000 ? `${Math.floor(code / 1000)}.${Math.floor((code % 1000) / 10)}` : null;
+  return value && code >= 1000 ? cudaVersion(code) : null;
 }
 
 function text(value: SqliteValue | undefined): string | null {

@@ -3,6 +3,7 @@ import { messageOf, systemErrorCode } from '../../model/errors.js';
 import { damaged } from './damage.js';
 import { columnsOf, type TableColumns } from './sqlite-columns.js';
 import { cursor, readRecord, type SqliteValue, varint } from './sqlite-record.js';
+import { plural, formatCount } from '../../vocabulary/format.js';
 
 /**
  * Our own reader of SQLite's file format (https://sqlite.org/fileformat2.html) for reading whole tables: a binding returns
@@ -61,12 +62,15 @@ function describe(path: string, fd: number): SqliteFile {
   const pageSize = head.readUInt16BE(16) === 1 ? 65536 : head.readUInt16BE(16);
   const usable = pageSize - head[20]!;
   if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0 || usable < 480)
-    throw damaged(path, `Its header gives a page size of ${pageSize} bytes.`);
+    throw damaged(path, `Its header gives a page size of ${plural(pageSize, 'byte')}.`);
   if (head.readUInt32BE(56) > 1) throw damaged(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
   // The page count in the header is valid only when the version next to it is that of the last change.
   const stated = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
   if (stated * pageSize > size)
-    throw damaged(path, `The file is cut off: ${size} bytes, and its header says ${stated * pageSize}.`);
+    throw damaged(
+      path,
+      `The file is cut off: ${plural(size, 'byte')}, and its header says ${formatCount(stated * pageSize)}.`,
+    );
   for (const suffix of ['-wal', '-journal']) {
     if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
       throw damaged(path, `${path}${suffix} exists: it has changes that are not yet in the database file.`);
@@ -170,7 +174,7 @@ export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
   const fits = least + ((length - least) % (usable - 4));
   const local = fits <= usable - 35 ? fits : least;
   if (length > file.pages * usable || begin + local + 4 > usable)
-    throw damaged(file.path, `A row claims ${length} bytes.`);
+    throw damaged(file.path, `A row claims ${plural(length, 'byte')}.`);
   const payload = Buffer.allocUnsafe(length);
   page.copy(payload, 0, begin, begin + local);
   let next = page.readUInt32BE(begin + local);

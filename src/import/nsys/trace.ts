@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { said } from '../../model/said.js';
+import { said } from '../../vocabulary/said.js';
 import type { Workbench } from '../../model/workbench.js';
 import { mostCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';

@@ -68,7 +68,7 @@ test('sizes in bytes with their line, and when it was printed; numbers by name',
   expect(value('vllm.kv_cache_tokens')).toMatchObject({ value: 136_080, unit: 'tokens', label: 'engine' });
   expect(value('vllm.max_concurrency')).toMatchObject({
     value: 3.32,
-    definition: 'requests of 40960 tokens that fit concurrently',
+    definition: 'requests of 40\u00a0960 tokens that fit concurrently',
   });
   expect(value('vllm.weights')).toMatchObject({ unit: 'GiB', label: 'rank 0', defined_as_ours: false });
   expect(issues).toEqual([]);

@@ -7,6 +7,7 @@ import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { parseVllmLines } from './parse.js';
 import { type ReadLog, readLog } from './read-log.js';
+import { plural } from '../../vocabulary/format.js';
 
 /** Sizes of a rank: the `kind` in the table `memory`, and its meaning. */
 const sizes = {
@@ -162,7 +163,7 @@ function engineMetrics(facts: VllmLogFacts): Metric[] {
     ...one(
       'vllm.max_concurrency',
       'requests',
-      `requests of ${most?.value.tokens} tokens that fit concurrently`,
+      `requests of ${plural(most?.value.tokens ?? 0, 'token')} that fit concurrently`,
       most && { ...most, value: most.value.requests },
     ),
     ...one('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),

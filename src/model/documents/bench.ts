@@ -3,6 +3,7 @@ import { benchParts, pointOutcomes } from '../bench.js';
 import { documentSchema } from '../document.js';
 import { saidSchema } from '../said.js';
 import { figureSchema, missingFigureSchema } from '../figure.js';
+import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 /** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
 export const benchSpreadSchema = z.object({
@@ -259,3 +260,21 @@ export type BenchAnswer = z.infer<typeof benchAnswerSchema>;
 export type BenchVariant = z.infer<typeof benchVariantSchema>;
 export type BenchResult = z.infer<typeof benchResultSchema>;
 export type BenchPlan = z.infer<typeof benchPlanSchema>;
+
+export const benchFigures = ({ variants }: BenchResult): FigureRow[] =>
+  variants.flatMap(({ label, points }) =>
+    points.map(({ point, latency, throughput, machine, model_utilization }) => ({
+      label: [...(variants.length > 1 ? [label] : []), point].join(' '),
+      values: valuesOf({
+        ttft_ms: latency.ttft_ms,
+        tpot_ms: latency.tpot_ms,
+        e2e_ms: latency.e2e_ms,
+        output_tokens_per_s: throughput.output_tokens_per_s,
+        decode_tokens_per_s: throughput.decode_tokens_per_s,
+        memory_bytes: machine.memory_bytes,
+        power_w: machine.power_w,
+        prefill_mfu: model_utilization.prefill_mfu,
+        decode_mbu: model_utilization.decode_mbu,
+      }),
+    })),
+  );

@@ -3,6 +3,7 @@ import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { caseOutcomes } from '../kernels.js';
+import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 const count = z.number().int();
 
@@ -217,3 +218,9 @@ export type KernelResult = z.infer<typeof kernelCaseSchema>;
 export type KernelMap = z.infer<typeof kernelMapSchema>;
 export type KernelStep = z.infer<typeof kernelStepSchema>;
 export type KernelsResult = z.infer<typeof kernelsSchema>;
+
+export const kernelFigures = ({ cases }: KernelsResult): FigureRow[] =>
+  cases.map(({ case: label, median_ns, bytes_per_s, flops_per_s, roof_share, peak_memory_bytes }) => ({
+    label,
+    values: valuesOf({ median_ns, bytes_per_s, flops_per_s, roof_share, peak_memory_bytes }),
+  }));

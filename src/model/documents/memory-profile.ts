@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { memoryComponents } from '../memory-components.js';
+import type { FigureRow } from '../figure-rows.js';
 
 /**
  * The memory profile, schema 2.0: names are fixed (jq lines of its users read them). Fields that end in _gb are 10^9
@@ -197,3 +198,32 @@ export type MemoryProfile = z.infer<typeof memoryProfileSchema>;
 export type MemoryPoint = z.infer<typeof memoryPointSchema>;
 export type MemoryComponent = z.infer<typeof memoryComponentSchema>;
 export type GpuMemory = z.infer<typeof gpuMemorySchema>;
+
+/** The figures of a memory profile that a table of many shows; names are the profile's own. */
+export function memoryFigures(profile: MemoryProfile): FigureRow[] {
+  const { memory_measurements: points, memory_breakdown: parts, latency_stats: latency } = profile;
+  return [
+    {
+      label: null,
+      values: {
+        baseline_gb: points.baseline.total_gb,
+        post_warmup_gb: points.post_warmup.total_gb,
+        peak_gb: points.peak.total_gb,
+        memory_increase_gb: points.memory_increase_gb,
+        peak_max_gb: points.peak.max_gb,
+        peak_mean_gb: points.peak.mean_gb,
+        peak_stddev_gb: points.peak.stddev_gb,
+        total_measured_gb: parts.total_measured_gb,
+        model_weights_gb: parts.model_weights_gb,
+        kv_cache_gb: parts.kv_cache_gb,
+        activations_gb: parts.activations_gb,
+        framework_overhead_gb: parts.framework_overhead_gb,
+        residual_gb: parts.residual_gb,
+        mean_latency_ms: latency.mean_latency_ms,
+        tokens_per_second: latency.tokens_per_second,
+        mean_ttft_ms: latency.mean_ttft_ms,
+        mean_tpot_ms: latency.mean_tpot_ms,
+      },
+    },
+  ];
+}

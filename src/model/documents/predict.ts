@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
+import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 export const launches = ['eager', 'graph'] as const;
 export type Launch = (typeof launches)[number];
@@ -171,3 +172,9 @@ export type PredictStage = z.infer<typeof predictStageSchema>;
 export type CrossValidation = z.infer<typeof crossValidationSchema>;
 export type PredictCalibration = z.infer<typeof predictCalibrationSchema>;
 export type PredictResult = z.infer<typeof predictResultSchema>;
+
+export const predictFigures = ({ stages }: PredictResult): FigureRow[] =>
+  stages.map(({ phase, batch_size, context_len, predicted_ms, roofline_ms }) => ({
+    label: `${phase} batch ${batch_size} context ${context_len}`,
+    values: valuesOf({ predicted_ms, roofline_ms }),
+  }));

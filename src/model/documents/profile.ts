@@ -5,6 +5,7 @@ import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
 import { machineRooflineSchema } from './roofline.js';
 import { traceTimelineSchema } from './trace-timeline.js';
+import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 const opClass = z.enum(opClasses);
 
@@ -196,3 +197,16 @@ export type ClassRow = z.infer<typeof classRowSchema>;
 export type LatencyResult = z.infer<typeof latencySchema>;
 export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
+
+export const profileFigures = ({ latency, memory }: ProfileResult): FigureRow[] => [
+  {
+    label: null,
+    values: valuesOf({
+      ttft_ms: latency.ttft_ms,
+      tpot_ms: latency.tpot_ms,
+      e2e_ms: latency.e2e_ms,
+      output_tokens_per_s: latency.output_tokens_per_s,
+      ...(memory ? { peak_bytes: memory.peak_bytes } : {}),
+    }),
+  },
+];

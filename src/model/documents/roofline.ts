@@ -72,9 +72,6 @@ export const rooflineDocumentSchema = documentSchema(
 export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
 export type WeightStream = z.infer<typeof weightStreamSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
-type Data = z.infer<typeof rooflineDocumentSchema>['data'];
-type GpuFields = 'gpu' | 'gpu_cached' | 'gpu_age_s';
+export type RooflineData = z.infer<typeof rooflineDocumentSchema>['data'];
 /** One of GPUs, whatever else is in it. */
 export type GpuRooflineDocument = Document<RooflineData & { gpu: GpuRoofline }>;
-/** Documents of 1.0 have no GPU fields. */
-export type RooflineData = Omit<Data, GpuFields> & Partial<Pick<Data, GpuFields>>;

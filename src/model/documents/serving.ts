@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema, missingFigureSchema } from '../figure.js';
+import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 /** A distribution over requests (or tokens). Percentiles are linear (type 7), sd is over n − 1. */
 export const spreadSchema = z.object({
@@ -179,3 +180,16 @@ export type Probe = z.infer<typeof probeSchema>;
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 export type ServingPoint = z.infer<typeof servingPointSchema>;
 export type ServingResult = z.infer<typeof servingResultSchema>;
+
+export const servingFigures = ({ points }: ServingResult): FigureRow[] =>
+  points.map(({ load: { kind, concurrency, rate_per_s: rate }, latency, throughput, goodput }) => ({
+    label: rate === null ? `concurrency ${concurrency}` : `${kind} ${rate}/s`,
+    values: valuesOf({
+      ttft_ms: latency.ttft,
+      tpot_ms: latency.tpot,
+      e2e_ms: latency.e2e,
+      requests_per_s: throughput.requests_per_s,
+      output_tokens_per_s: throughput.output_tokens_per_s,
+      goodput_requests_per_s: goodput.requests_per_s,
+    }),
+  }));

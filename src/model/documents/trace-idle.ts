@@ -70,7 +70,6 @@ export const overlapSchema = z.object({
   serialised: z
     .boolean()
     .describe('Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time).'),
-  text: z.string(),
 });
 
 export type Idle = z.infer<typeof idleSchema>;

@@ -14,11 +14,11 @@ import {
 import { launchesSchema } from './trace-launches.js';
 import { traceMemorySchema } from './trace-memory.js';
 import { operatorsSchema } from './trace-operators.js';
-import { phaseKindSchema } from './trace-phase.js';
 import { tracePhaseSchema } from './trace-phases.js';
 import { traceDeviceSchema, traceSourceSchema } from './trace-source.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
 import { utilizationSchema } from './utilization.js';
+import type { FigureRow } from '../figure-rows.js';
 
 export type { Idle, Overlap } from './trace-idle.js';
 export type { PhaseKind } from './trace-phase.js';
@@ -42,21 +42,6 @@ export const attributionSchema = z.object({
     .describe("Of the session's issues, those that change what this document says."),
 });
 
-/** A sentence for the summary, with the numbers it rests on. */
-export const headlineSchema = z.object({
-  id: z
-    .string()
-    .describe(
-      'launches_per_layer, class_shares, idle, short_kernels, overlap, copies, operators, throttling, …',
-    ),
-  phase: phaseKindSchema.nullable(),
-  text: z.string(),
-  at_stake_ms: z
-    .number()
-    .nullable()
-    .describe('ms of a mean instance at stake; null where it is not a matter of time.'),
-});
-
 export const traceResultSchema = z.object({
   session: z.object({
     id: z.string(),
@@ -68,7 +53,6 @@ export const traceResultSchema = z.object({
   }),
   workload: workloadSchema.nullable(),
   source: traceSourceSchema,
-  headlines: z.array(headlineSchema),
   devices: z.array(traceDeviceSchema),
   phases: z
     .array(tracePhaseSchema)
@@ -100,11 +84,16 @@ export const traceResultSchema = z.object({
   drift: z.array(driftSchema).optional().describe('By kind of step (1.6).'),
 });
 
-export const traceVersion = '2.0';
+export const traceVersion = '3.0';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;
 export type TraceAttribution = z.infer<typeof attributionSchema>;
-export type Headline = z.infer<typeof headlineSchema>;
 export type TraceTimeline = z.infer<typeof traceTimelineSchema>;
 export type TraceTelemetry = z.infer<typeof traceTelemetrySchema>;
+
+export const traceFigures = ({ phases }: TraceResult): FigureRow[] =>
+  phases.map(({ kind, wall, clean_ms, idle_share, kernels, launches }) => ({
+    label: kind,
+    values: { wall_ms: clean_ms.value ?? wall.mean_ns / 1e6, idle_share, kernels, launches },
+  }));

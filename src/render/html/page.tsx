@@ -12,6 +12,8 @@ interface PageProps {
   clientScript: string;
   /** Instead of it where nothing is drawn. */
   readingScript?: string | undefined;
+  /** Above everything, where the page is one of several. */
+  navigation?: Child;
   children: Child;
 }
 
@@ -35,6 +37,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
   data,
   clientScript,
   readingScript = clientScript,
+  navigation,
   children,
 }) => {
   const body = safeText(String(<>{children}</>));
@@ -63,6 +66,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
         <a class="skip" href="#report">
           Skip to the report
         </a>
+        {navigation}
         <div class="layout">
           <Contents entries={contents} />
           <main id="report">{raw(body)}</main>

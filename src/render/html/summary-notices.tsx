@@ -1,5 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import { Behind, Notice } from './parts.js';
+import { plural } from '../../vocabulary/format.js';
 
 const list = (issues: readonly Issue[], label: string) => (
   <ul class="notices" aria-label={label}>
@@ -16,11 +17,7 @@ export const Notices = ({ issues }: { issues: readonly Issue[] }) => {
   return (
     <>
       {loud.length > 0 && list(loud, 'What to know before trusting these figures')}
-      {notes.length > 0 && (
-        <Behind title={`${notes.length} ${notes.length === 1 ? 'note' : 'notes'}`}>
-          {list(notes, 'Notes')}
-        </Behind>
-      )}
+      {notes.length > 0 && <Behind title={plural(notes.length, 'note')}>{list(notes, 'Notes')}</Behind>}
     </>
   );
 };

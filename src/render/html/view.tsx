@@ -1,4 +1,4 @@
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { Page } from './page.js';
@@ -7,6 +7,7 @@ import { Notices } from './summary-notices.js';
 import { collapsed } from '../notices.js';
 import type { Bars, Block, FindingItem, Section, Table, View } from '../../views/block.js';
 import { withExplanation } from '../../views/explain.js';
+import type { Places } from '../../views/findings.js';
 import { explained } from '../reasons.js';
 import { plainText, rawValue } from '../value.js';
 import { Words } from './words.js';
@@ -18,18 +19,22 @@ interface PageOptions {
   readingScript?: string;
   /** What leads the page: sentences, waterfall, findings. */
   explain?: Document<ExplainResult> | null;
+  /** Above the page, where it is one of several. */
+  navigation?: Child;
+  /** Where its findings and bars are to be seen. */
+  places?: Places;
 }
 
 /** A view as one page without any remote asset. */
-export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions): string {
-  const { session, document, title, command, lead, sections } = withExplanation(of, explain);
+export function pageOfView(of: View, { explain = null, places, ...page }: PageOptions): string {
+  const { session, document, title, command, lead, sections } = withExplanation(of, explain, places);
   const halves = sections.filter(({ half }) => half);
   const html = (
     <Page
       title={`${title} · inferscope`}
       contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
       data={document}
-      {...scripts}
+      {...page}
     >
       <header id="summary">
         <p class="kicker">

@@ -1,7 +1,10 @@
 import type { Level, View } from '../../views/block.js';
 
-/** 0: a summary with little room: warnings take a line each, tables are without notes; −1: and of three rows. */
-export type Detail = -1 | 0 | Level;
+/**
+ * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: warnings are
+ * only counted.
+ */
+export type Detail = -2 | -1 | 0 | Level;
 
 export const shownAt =
   (level: Detail) =>
@@ -13,7 +16,7 @@ export interface Less {
   level: Detail;
 }
 
-/** Without its last section, then what leads them, then rows of the first, then that; the report has all. */
+/** Without its last section, then what leads them, then rows of the first, then that, then warnings; the report has all. */
 export function less({ view, level }: Less): Less | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);
@@ -21,7 +24,10 @@ export function less({ view, level }: Less): Less | null {
   const shown = sections.filter(isShown);
   const last = shown.at(-1);
   if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };
-  if (!last) return null;
+  if (!last) {
+    if (level === -2 || !lead.some(({ t }) => t === 'issues')) return null;
+    return { view, level: level === -1 ? -2 : -1 };
+  }
   return shown.length === 1 && level === 0
     ? { level: -1, view }
     : { level, view: { ...view, sections: sections.slice(0, sections.indexOf(last)) } };

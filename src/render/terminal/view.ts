@@ -1,6 +1,6 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { formatMs, formatMsColumn, formatPercent, nbsp } from '../../vocabulary/format.js';
+import { formatMs, formatMsColumn, formatPercent, nbsp, plural } from '../../vocabulary/format.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -141,32 +141,37 @@ function blockLines(block: Block, width: number, level: Detail): string[] {
     case 'missing':
       return hanging('  ', `${inert(block.what)} ${inert(block.why)}`, width);
     case 'commands':
-      return block.items.flatMap(({ command, why }) => {
-        const line = `    ${inert(command)}  ${inert(why)}`;
-        return textWidth(line) <= width
-          ? [line]
-          : level < 2
-            ? [`    ${inert(command)}`]
-            : [`    ${inert(command)}`, ...hanging('        ', inert(why), width)];
-      });
+      return commandLines(block.items, width, level);
     case 'fold':
       return [`  ${inert(block.title)}`, ...blocksLines(block.blocks, width, level)];
   }
 }
 
-/** Issues of a summary: without notes; the rest is counted. */
-const briefIssues = 3;
+/** In a summary reasons in a column, where there is room for all; with details below their commands. */
+function commandLines(
+  items: readonly { command: string; why: string }[],
+  width: number,
+  level: Detail,
+): string[] {
+  const widest = Math.max(0, ...items.map(({ command }) => textWidth(inert(command))));
+  const lines = items.map(({ command, why }) => `    ${inert(command).padEnd(widest)}  ${inert(why)}`);
+  if (lines.every((line) => textWidth(line) <= width)) return lines;
+  return items.flatMap(({ command, why }) => [
+    `    ${inert(command)}`,
+    ...(level < 2 ? [] : hanging('        ', inert(why), width)),
+  ]);
+}
+
+/** Issues of a summary, by its room: without notes; the rest is counted. */
+const briefIssues = { '-2': 0, '-1': 1, 0: 2, 1: 3 };
 
 function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {
   const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
-  const shown = level < 2 ? due.slice(0, level < 1 ? briefIssues - 1 : briefIssues) : due;
+  const shown = level === 2 || level === 3 ? due : due.slice(0, briefIssues[level]);
+  if (shown.length === 0 && due.length > 0)
+    return [`  ${plural(due.length, 'warning')} in the report`];
   return [
-    ...shown.flatMap(({ severity, text }) => {
-      const first = `  ${severityWord[severity]} `;
-      return level < 1
-        ? [`${first}${cutTo(inert(text), width - textWidth(first))}`]
-        : hanging(first, inert(text), width);
-    }),
+    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
     ...moreLine(due.length - shown.length),
   ];
 }
@@ -238,8 +243,6 @@ const pairCells = 8;
 const minBar = 4;
 /** Cells of a bar's share, with the gap after it. */
 const shareWidth = 9;
-/** Cells below which a cut note says nothing. */
-const minNote = 8;
 
 /** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table. */
 function barLines(block: Bars, width: number, level: Detail): string[] {
@@ -280,12 +283,17 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const share = (ms: number) =>
     shares ? (total > 0 ? formatPercent(ms / total) : '').padStart(shareWidth - 2) + '  ' : '';
   return [
-    ...bars.flatMap(({ name, ms, note = '', wholeNote }) => {
+    ...bars.flatMap(({ name, ms, notes = [] }) => {
       const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
-      const said = inert(plainText(note));
-      if (wholeNote) return [timed(name, ms), ...hanging('      ', said, width)];
+      const said = notes.map((note) => inert(plainText(note)));
       const room = width - textWidth(first);
-      return [`${first}${room < minNote ? '' : cutTo(said, room)}`.trimEnd()];
+      const fits = (count: number) => textWidth(said.slice(0, count).join(', ')) <= room;
+      const count = [2, 1].find((one) => one <= said.length && fits(one)) ?? 0;
+      const line = `${first}${said.slice(0, count).join(', ')}`.trimEnd();
+      // Counts are left out where there is no room; a name or a sentence stays whole, on a line of its own.
+      return count === 0 && typeof notes[0] === 'string'
+        ? [line, ...hanging('      ', said[0]!, width)]
+        : [line];
     }),
     ...totalLines(totals, timed, level),
   ];
@@ -331,9 +339,6 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   ).split('\n');
 }
 
-const cutTo = (text: string, room: number): string =>
-  textWidth(text) > room ? `${[...text].slice(0, Math.max(0, room - 1)).join('')}…` : text;
-
 /** Milliseconds without their unit, all with the decimals that suit the largest of `shown`. */
 const plainMs =
   (shown: readonly { ms: number }[]) =>
@@ -348,7 +353,7 @@ function findingLines(
   const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
   return shown.flatMap((item, index) => [
     ...(index === 0 || level < 2 ? [] : ['']),
-    ...titleLines(level > 1 || item.expected === '' ? item : { ...item, gain: '' }, index + 1, width),
+    ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
       : briefFinding(item, index === 0, width)),
@@ -356,13 +361,14 @@ function findingLines(
   ]);
 }
 
-function titleLines({ severity, title, gain }: FindingItem, index: number, width: number): string[] {
-  const tail = plainText(gain);
-  const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
-  const [head = '', ...rest] = hanging(`  ${String(index).padEnd(3)}`, inert(title), room);
+/** What is at stake is below the title; what is expected is among what follows. */
+function titleLines({ severity, title, gain, expected }: FindingItem, index: number, width: number): string[] {
   const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
-  const gap = ' '.repeat(Math.max(2, width - textWidth(head) - textWidth(tail)));
-  return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
+  const stake = expected === '' ? inert(plainText(gain)) : '';
+  return [
+    ...hanging(`  ${String(index).padEnd(3)}`, inert(title), width).map(paint),
+    ...(stake === '' ? [] : [`     ${colour.bold(stake)}`]),
+  ];
 }
 
 /** Below a title of a summary: what is expected, and of the first finding the change and how to make it. */

@@ -3,6 +3,7 @@ import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Conversions by type and shape: every cast calls `copy_` between two types. */
 const castsSql = ({ kind, instances }: OperatorStage): string =>
@@ -30,7 +31,10 @@ export async function conversions(
   const { rows, evidence } = await context.evidence<Row>(castsSql(stage), (found) =>
     found
       .slice(0, 2)
-      .map((row) => `${row.from_type} to ${row.to_type} ${row.shape}: ${row.per_instance} of ${row.us} µs`)
+      .map(
+        (row) =>
+          `${row.from_type} to ${row.to_type} ${row.shape}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`,
+      )
       .join('; '),
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);

@@ -2,6 +2,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** With fewer steps, growth may be chance. */
 const minSteps = 4;
@@ -54,7 +55,7 @@ export async function copiedContext(
       .slice(0, 2)
       .map(
         (row) =>
-          `${row.operator}: ${row.per_step} per step, ${row.us} µs each, from ${row.first_elements} elements in the first step to ${row.last_elements} in the last`,
+          `${row.operator}: ${row.per_step} per step, ${formatQuantity(row.us, 'us')} each, from ${row.first_elements} elements in the first step to ${row.last_elements} in the last`,
       )
       .join('; '),
   );

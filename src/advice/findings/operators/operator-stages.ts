@@ -24,7 +24,7 @@ export function operatorStages(context: FindingContext): Promise<OperatorStage[]
   return made;
 }
 
-const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
+const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed', 'training']);
 
 /** SQL of the operators that start in a window of a kind, with `window_id`; without Python frames. */
 export const operatorsSql = (kind: PhaseKind): string =>

@@ -156,6 +156,33 @@ test('attention written out: what lies between two products that share a score m
   expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
 });
 
+test('stock attention in one operator: rotary embeddings of one step and of the next share no scores', async () => {
+  const rotary = product(100, [
+    [8, 64, 1],
+    [8, 1, 1],
+  ]);
+  const fused: Call = {
+    name: 'aten::_scaled_dot_product_flash_attention_for_cpu',
+    takes: 300,
+    class: 'attention',
+  };
+  const norm: Call = { name: 'aten::mean', takes: 100, class: 'norm' };
+  expect(await firing(await stepsOf(6, () => [rotary, norm, fused, rotary, norm, fused]))).toEqual([]);
+  // Products that look alike, with attention in one operator or a layer's weights between them.
+  const scores = product(200, [
+    [8, 16, 64],
+    [8, 64, 128],
+  ]);
+  const values = product(200, [
+    [8, 16, 128],
+    [8, 128, 64],
+  ]);
+  const weights: Call = { name: 'aten::addmm', takes: 10 };
+  expect(await firing(await stepsOf(6, () => [scores, norm, values]))).toEqual(['eager_attention']);
+  for (const other of [fused, weights])
+    expect(await firing(await stepsOf(6, () => [scores, norm, other, values]))).toEqual([]);
+});
+
 test('a program that computes at one place of every step, not one that was held up once', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [

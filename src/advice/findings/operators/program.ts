@@ -4,6 +4,7 @@ import { barsOf, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+import { formatNs } from '../../../vocabulary/format.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
 const mostSteps = 0.5;
@@ -65,7 +66,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   );
   const n = own.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
   if (time < minShare * wall || own.length === 0)
-    return `recurring gaps over ${longHostNs / 1000} µs without an operator take ${part(time, wall)}`;
+    return `recurring gaps over ${formatNs(longHostNs)} without an operator take ${part(time, wall)}`;
   const [first] = own;
   return {
     stage: kind,

@@ -1,9 +1,11 @@
-import { multipliesScores } from '../attention-scores.js';
+import { fusedAttentionChange, multipliesScores } from '../attention-scores.js';
+import { softmaxOperators } from '../kernel-roles.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Batched products of a stage in order, with the time of the operators between each one and the next. */
 const productsSql = ({ kind }: OperatorStage): string =>
@@ -13,11 +15,15 @@ const productsSql = ({ kind }: OperatorStage): string =>
    numbered AS (SELECT *, sum(CASE WHEN product THEN 1 ELSE 0 END) OVER (PARTITION BY window_id ORDER BY start_ns, name ROWS UNBOUNDED PRECEDING) AS nth FROM op),
    span AS (
      SELECT window_id, nth, any_value(input_shapes) FILTER (product) AS shapes, sum(self_ns) FILTER (NOT product) AS between_ns, sum(self_ns) FILTER (product) AS product_ns,
-       count_if(NOT product AND class IN ('elementwise', 'norm', 'attention')) AS operators, count_if(class IN ('norm', 'attention') AND NOT product) AS reductions
+       count_if(NOT product AND class IN ('elementwise', 'norm', 'attention')) AS operators,
+       count_if(NOT product AND (class = 'norm' OR ${softmaxOperators})) AS reductions,
+       -- A layer's weights, or attention in one operator: what follows belongs to another attention.
+       count_if(NOT product AND (name IN ('aten::mm', 'aten::addmm', 'aten::mv', 'aten::addmv') OR class = 'sampling'
+         OR (class = 'attention' AND NOT ${softmaxOperators}))) AS others
      FROM numbered WHERE nth > 0 GROUP BY window_id, nth),
    pair AS (SELECT *, lead(shapes) OVER (PARTITION BY window_id ORDER BY nth) AS next_shapes FROM span)
    SELECT shapes, next_shapes, count(*) AS pairs, round(avg(operators), 1) AS operators_between, round(sum(between_ns) / 1e6, 4) AS between_ms, round(sum(product_ns) / 1e6, 4) AS product_ms
-   FROM pair WHERE reductions > 0 AND next_shapes IS NOT NULL GROUP BY shapes, next_shapes ORDER BY between_ms DESC, shapes`;
+   FROM pair WHERE reductions > 0 AND others = 0 AND next_shapes IS NOT NULL GROUP BY shapes, next_shapes ORDER BY between_ms DESC, shapes`;
 
 type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; product_ms: number };
 
@@ -33,7 +39,7 @@ export async function writtenOutAttention(
       .slice(0, 2)
       .map(
         (row) =>
-          `${row.shapes} then ${row.next_shapes}: ${row.pairs} times, ${row.between_ms} ms between them`,
+          `${row.shapes} then ${row.next_shapes}: ${row.pairs} times, ${ms(row.between_ms)} between them`,
       )
       .join('; '),
   );
@@ -44,14 +50,13 @@ export async function writtenOutAttention(
     return `operators between the two products of attention take ${part(between, wall)}`;
   return {
     stage: kind,
-    title: `Eager attention: ${Math.round(pairs)} unfused attentions spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
+    title: `Eager attention: ${plural(pairs, 'unfused attention')} spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
     at_stake_ms: between,
     cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second product reads them. A fused operator keeps them in the cache.`,
-    change: {
-      kind: 'code',
-      text: 'Use scaled_dot_product_attention; in transformers, set the attention implementation.',
-      example: 'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
-    },
+    change: await fusedAttentionChange(
+      context.database,
+      'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
+    ),
     gain: {
       expected_ms: 0.8 * between,
       low_ms: 0.5 * between,

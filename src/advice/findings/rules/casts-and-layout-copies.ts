@@ -7,6 +7,7 @@ import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Shorter ones write the step's own tokens (for example into a cache): dominated by launch cost. */
 const minNs = 4000;
@@ -76,7 +77,7 @@ async function finding(
     (rows) =>
       rows
         .slice(0, 2)
-        .map((row) => `${row.kernel}: ${row.per_instance} of ${row.us} µs`)
+        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
         .join('; '),
   );
   const mostlyCasts = casts >= layouts;

@@ -2,6 +2,7 @@ import { collectiveRows } from '../../../facts/collectives/queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { checkAgain } from '../stage-rule.js';
 import { ms, part, percent } from '../words.js';
+import { formatBytes } from '../../../vocabulary/format.js';
 
 /** Minimum operations of a communicator that all ranks recorded. */
 const minOperations = 20;
@@ -54,7 +55,7 @@ export const collectiveLateRank: Rule = {
         .slice(0, 3)
         .map(
           (row) =>
-            `${row.operation} of ${row.bytes} bytes: rank ${row.rank} last in ${row.last} of ${row.operations}`,
+            `${row.operation} of ${formatBytes(row.bytes)}: rank ${row.rank} last in ${row.last} of ${row.operations}`,
         )
         .join('; '),
     );

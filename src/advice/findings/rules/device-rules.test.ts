@@ -43,6 +43,8 @@ const names = {
   mul: 'void at::native::vectorized_elementwise_kernel<8, at::native::BinaryFunctor<MulFunctor>>',
   norm: 'void at::native::<unnamed>::vectorized_layer_norm_kernel<float>',
   softmax: 'void at::native::<unnamed>::cunn_SoftMaxForward<8, c10::BFloat16>',
+  topk: 'void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>',
+  flash: 'void pytorch_flash::flash_fwd_splitkv_kernel<pytorch_flash::Flash_fwd_kernel_traits<64>>',
   scan: 'void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>',
 };
 const gemm = (takes: number, more: Row<'kernels'> = {}) =>
@@ -155,7 +157,7 @@ describe('attention', () => {
   });
 
   /** Two products around a softmax that is written out, as einsum launches them: heads × rows × columns by their operators. */
-  const writtenOut = (products: [number[][], number[][]], reduces: boolean) => {
+  const writtenOut = (products: [number[][], number[][]], reduces: boolean, around?: string) => {
     const rows = stepRows('prefill', 3, () =>
       repeated(2, [
         gemm(200),
@@ -174,7 +176,8 @@ describe('attention', () => {
       dur_ns: 1000,
       input_shapes: JSON.stringify(shapes),
     }));
-    return contextOf({ ...rows, ops });
+    const container = around ? [{ op_id: 3, name: around, start_ns: 0, dur_ns: 3000 }] : [];
+    return contextOf({ ...rows, ops: [...ops, ...container] });
   };
   const scores: [number[][], number[][]] = [
     [
@@ -195,6 +198,54 @@ describe('attention', () => {
     expect((await eagerAttention.find(await writtenOut(scores, false))).outcome).toBe('not_fired');
     const others: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
     expect((await eagerAttention.find(await writtenOut(others, true))).outcome).toBe('not_fired');
+  });
+
+  test('a router computes a softmax between two products, too: experts are chosen after it, or before it', async () => {
+    const softmax = run(200, 'attention', names.softmax);
+    const choice = run(40, 'sampling', names.topk);
+    const sum = run(20, 'norm', names.scan);
+    for (const router of [
+      [gemm(20), softmax, choice, sum],
+      [gemm(20), choice, softmax],
+      [gemm(20), softmax, sum],
+    ])
+      expect(
+        await firing(
+          await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(200), ...router, gemm(200)]))),
+        ),
+      ).toEqual([]);
+  });
+
+  test('as many fused attentions as softmaxes: the softmaxes are of something else', async () => {
+    const layer = [gemm(100), run(30, 'attention', names.flash), gemm(100)];
+    const softmax = run(200, 'attention', names.softmax);
+    const steps = (fused: boolean) =>
+      contextOf(
+        stepRows('decode', 4, () => repeated(4, [...(fused ? layer : []), gemm(20), softmax, gemm(100)])),
+      );
+    expect((await eagerAttention.find(await steps(false))).outcome).toBe('fired');
+    const outcome = await eagerAttention.find(await steps(true));
+    expect(outcome).toMatchObject({ outcome: 'not_fired' });
+    expect('why' in outcome && outcome.why).toContain('4 fused attention kernels run');
+  });
+
+  test('rotary embeddings multiply without scores', async () => {
+    const rotary: [number[][], number[][]] = [
+      [
+        [2, 64, 1],
+        [2, 1, 1],
+      ],
+      [
+        [2, 64, 1],
+        [2, 1, 1],
+      ],
+    ];
+    expect((await eagerAttention.find(await writtenOut(rotary, true))).outcome).toBe('not_fired');
+  });
+
+  test('scores that the math backend writes: the program calls the fused operator already', async () => {
+    const context = await writtenOut(scores, true, 'aten::_scaled_dot_product_attention_math');
+    expect(fired(await eagerAttention.find(context)).change.text).toContain('its unfused math backend');
   });
 
   test("a sampler's softmax after the last product is none", async () => {

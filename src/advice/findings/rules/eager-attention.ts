@@ -1,7 +1,7 @@
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { necessaryOps } from '../../../facts/model-work.js';
-import { multipliesScores } from '../attention-scores.js';
-import { fusedAttentionName, softmaxName } from '../kernel-roles.js';
+import { fusedAttentionChange, multipliesScores } from '../attention-scores.js';
+import { isFusedAttention, isSoftmax } from '../kernel-roles.js';
 import { writtenOutAttention } from '../operators/written-out-attention.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -9,6 +9,7 @@ import { stageShape } from '../stage-shape.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Scale, mask, cast, dropout: kernels between scores and softmax, and between softmax and values. */
 const kernelsBetween = 10;
@@ -34,7 +35,8 @@ export const eagerAttention = stageRule(
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: "The time of those kernels minus a fused kernel's time: the necessary work of attention at the efficiency of such kernels.",
       change: 'Use scaled_dot_product_attention or FlashAttention.',
-      withheld: 'less than 5 % of the stage at stake, or no sign of a softmax between the products',
+      withheld:
+        'less than 5 % of the stage at stake, or no sign that a softmax between two products is of attention scores (a router and a sampler compute one, too)',
     },
     references: [
       { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },
@@ -47,8 +49,12 @@ export const eagerAttention = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
-    const regions = regionsOf(sequence, await scoresOf(context, stage.kind, sequence));
-    if (regions.length === 0) return 'no softmax between two products';
+    const scores = await scoresOf(context, stage.kind, sequence);
+    const regions = regionsOf(sequence, scores);
+    if (regions.length === 0) return 'no softmax of attention scores between two products';
+    const fusedKernels = sequence.filter(isFusedAttention).length;
+    if (!scores.proves && fusedKernels >= regions.length)
+      return `${fusedKernels} fused attention kernels run, and nothing shows that the ${regions.length} softmaxes between two products are of attention scores`;
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
     const stake = time - Math.min(time, fused.expected);
@@ -60,10 +66,12 @@ export const eagerAttention = stageRule(
   writtenOutAttention,
 );
 
-/** Evidence, without a softmax kernel by name, of a softmax over a score matrix between two products. */
+/** Evidence of a softmax over a score matrix between two products. */
 interface Scores {
-  /** Input shapes of the product operators. */
-  shapes: ReadonlyMap<number, number[][]>;
+  /** Product operators, with their input shapes where these were recorded. */
+  products: ReadonlyMap<number, { name: string; shapes: number[][] | null }>;
+  /** Whether the shapes show which products multiply scores. */
+  proves: boolean;
   /** Elements of one layer's score matrix and hidden state; null if the model's sizes are not known. */
   elements: number | null;
   hidden: number | null;
@@ -83,8 +91,8 @@ async function scoresOf(
   const rows =
     ids.size === 0
       ? []
-      : await context.database.query<{ op_id: number; shapes: string }>(
-          `SELECT op_id, input_shapes AS shapes FROM own_ops WHERE op_id IN (${[...ids].join(', ')}) AND input_shapes IS NOT NULL`,
+      : await context.database.query<{ op_id: number; name: string; shapes: string | null }>(
+          `SELECT op_id, name, input_shapes AS shapes FROM own_ops WHERE op_id IN (${[...ids].join(', ')})`,
         );
   const { model } = context;
   const shape = await stageShape(context, kind);
@@ -92,19 +100,38 @@ async function scoresOf(
   const heads = sized ? (model.architecture.layers[0]?.attention.headCount ?? null) : null;
   const queries = shape ? shape.batchSize * shape.newTokens : 0;
   return {
-    shapes: new Map(rows.map(({ op_id: id, shapes }) => [id, JSON.parse(shapes) as number[][]])),
+    products: new Map(
+      rows.map(({ op_id: id, name, shapes }) => [
+        id,
+        { name, shapes: shapes === null ? null : (JSON.parse(shapes) as number[][]) },
+      ]),
+    ),
+    proves: rows.some(({ shapes }) => shapes !== null),
     elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
     hidden: sized ? queries * model.architecture.hiddenSize : null,
   };
 }
 
+/** Operators that multiply by a matrix without a batch: a layer's weights, which attention's products never are. */
+const weightProduct = /^aten::(?:addmm|mm|addmv|mv)(?:_|$)/;
+
 /**
- * Whether kernels between two products compute a softmax of scores: from the product shapes, else from a kernel as large as the
- * model's score matrix and far larger than its hidden state. A norm between two products has neither.
+ * Whether kernels between two products compute a softmax of scores: by the product shapes where they were recorded, else by a
+ * softmax kernel with nothing of a router or sampler around it, else by a kernel as large as the model's score matrix and far
+ * larger than its hidden state. A norm between two products has none of these.
  */
-function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidden }: Scores): boolean {
-  const [before, after] = [kernels[0]!, kernels.at(-1)!];
-  if (shapes.size > 0) return multipliesScores(shapes.get(before.op_id ?? -1), shapes.get(after.op_id ?? -1));
+function overScores(
+  kernels: readonly SequenceKernel[],
+  softmax: number,
+  { products, proves, elements, hidden }: Scores,
+): boolean {
+  const [before, after] = [kernels[0]!, kernels.at(-1)!].map(({ op_id: id }) => products.get(id ?? -1));
+  if (proves) return multipliesScores(before?.shapes ?? undefined, after?.shapes ?? undefined);
+  if ([before, after].some((product) => product && weightProduct.test(product.name))) return false;
+  if (isSoftmax(kernels[softmax]!))
+    return kernels.every(
+      (one, i) => !notOfScores.has(one.class) && (i < softmax || !notAfter.has(one.class)),
+    );
   if (elements === null || hidden === null || elements < 4 * hidden) return false;
   return kernels.some(({ class: own, blocks, threads }) => {
     const all = (blocks ?? 0) * (threads ?? 0);
@@ -112,24 +139,23 @@ function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidd
   });
 }
 
+/** Classes that a router or a sampler runs around its softmax: top-k and sort, routing, communication. */
+const notOfScores: ReadonlySet<string> = new Set(['sampling', 'moe_routing', 'communication']);
+/** After the softmax of a router come sums and gathers; probabilities of attention are only cast and dropped out. */
+const notAfter: ReadonlySet<string> = new Set(['norm', 'embedding']);
+
 /** From the product before a softmax to the product after it; an unfused softmax includes a reduction. */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
   const regions: Region[] = [];
   let free = 0;
   for (const [index, kernel] of sequence.entries()) {
     if (index < free) continue;
-    const named = kernel.class === 'attention' && softmaxName.test(kernel.name);
-    if (!named && kernel.class !== 'norm') continue;
+    if (!isSoftmax(kernel) && kernel.class !== 'norm') continue;
     const before = nearest(sequence, index, -1, free);
     const after = nearest(sequence, index, 1, sequence.length - 1);
     if (before === null || after === null) continue;
-    if (!named && !overScores(sequence.slice(before, after + 1), scores)) continue;
     const kernels = sequence.slice(before, after + 1);
-    // A sampler's softmax is followed by a fused attention or another softmax before the next product.
-    if (
-      kernels.some((one) => one !== kernel && fusedAttentionName.test(one.name) && one.class === 'attention')
-    )
-      continue;
+    if (kernels.some(isFusedAttention) || !overScores(kernels, index - before, scores)) continue;
     regions.push({ kernels, ns: kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) });
     free = after + 1;
   }
@@ -194,24 +220,23 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
-      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${rows[0]?.us ?? '–'} µs`,
+      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );
   return {
     stage: kind,
     title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second product reads them: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
-    change: {
-      kind: 'code',
-      text: 'Use scaled_dot_product_attention or FlashAttention; in transformers, set the attention implementation.',
-      example: 'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
-    },
+    change: await fusedAttentionChange(
+      context.database,
+      'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
+    ),
     gain: {
       expected_ms: stake,
       low_ms: 0.8 * stake,
       high_ms: Math.max(stake, best),
       after_ms: wall - stake,
-      assumption: `A fused kernel reaches ${fusedEfficiency.expected * 100} % of its roof for the model's causal attention (without a model: ${withoutModel * 100} % of the time remains).`,
+      assumption: `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains).`,
       what_if: 'fused-attention',
     },
     confidence: 'high',

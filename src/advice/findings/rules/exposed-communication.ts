@@ -6,6 +6,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { type RankCollectives, waitingOfRanks } from '../../../facts/trace/collectives.js';
 import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Share that overlap or a faster all-reduce usually removes; the rest is latency per call. */
 const hideable = 0.5;
@@ -146,7 +147,7 @@ async function exchange(
     (found) =>
       found
         .slice(0, 2)
-        .map((row) => `${row.kernel}: ${row.per_instance} of ${row.us} µs`)
+        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
         .join('; '),
   );
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);

@@ -6,7 +6,7 @@ import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
-import { formatNumber } from '../../../vocabulary/format.js';
+import { formatNumber, plural, formatPercent } from '../../../vocabulary/format.js';
 
 /** Launch cost dominates shorter products. */
 const minNs = 10_000;
@@ -103,13 +103,13 @@ async function misaligned(
     context,
     stage,
     own,
-    () => `${own[0]!.name.slice(0, 120)}: loads ${smallest} bytes at once`,
+    () => `${own[0]!.name.slice(0, 120)}: loads ${plural(smallest, 'byte')} at once`,
   );
   return {
     stage: kind,
     title: `Misaligned products: ${part(time, wall)} of ${everyInstance(kind)} runs in slow kernels, because sizes are not multiples of 16 bytes`,
     at_stake_ms: stake,
-    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in kernels that load ${smallest} bytes at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
+    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in kernels that load ${plural(smallest, 'byte')} at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
     change: {
       kind: 'code',
       text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), once in the weights and not at every use.',
@@ -123,7 +123,7 @@ async function misaligned(
       assumption:
         byModel === null
           ? 'Kernels that load 2, 4 and 8 bytes at once take 2.5, 1.8 and 1.25 times as long as those that load 16.'
-          : `Aligned products reach ${alignedEfficiency * 100} % of their roof.`,
+          : `Aligned products reach ${formatPercent(alignedEfficiency)} of their roof.`,
       what_if: null,
     },
     confidence: 'medium',
@@ -192,7 +192,7 @@ async function quantised(
     stage: kind,
     title: `Wave quantisation: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${worst.blocks} tiles run in ${Math.ceil(worst.waves)} waves on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such products take ${ms(time)} of ${instanceWord(kind)}.`,
+    cause: `${plural(worst.blocks, 'tile')} run in ${plural(Math.ceil(worst.waves), 'wave')} on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such products take ${ms(time)} of ${instanceWord(kind)}.`,
     change: {
       kind: 'code',
       text: 'Choose rows (batch × tokens) or output features so that the tiles fill whole waves, smaller tiles, or a kernel that splits K or keeps blocks resident (stream-K, persistent).',

@@ -7,6 +7,7 @@ import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part, times } from '../words.js';
+import { formatNs } from '../../../vocabulary/format.js';
 
 /** The device waits while the program computes on the host: Python between steps, a tokenizer, sampling, the GIL. */
 export const hostBound: Rule = stageRule(
@@ -40,7 +41,7 @@ export const hostBound: Rule = stageRule(
     const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
     return host >= minShare * stage.wall_ms
       ? finding(context, stage, host)
-      : `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${longHostNs / 1000} µs`;
+      : `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
   },
   program,
 );

@@ -95,7 +95,7 @@ async function finding(
       found
         .map(
           (row) =>
-            `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')} of ${row.mib} MiB together, ${row.gb_per_s} GB/s`,
+            `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')} of ${formatQuantity(row.mib * 2 ** 20, 'B')} together, ${formatQuantity(row.gb_per_s * 1e9, 'B/s')}`,
         )
         .join('; '),
   );

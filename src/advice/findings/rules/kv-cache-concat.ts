@@ -5,6 +5,7 @@ import { literal } from '../../../facts/trace/scope.js';
 import { type ContextCopies, contextCopies } from '../context-copies.js';
 import { barsOf, checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { formatQuantity, formatNs } from '../../../vocabulary/format.js';
 
 /**
  * A longer copy moves more than a step's own tokens: 10 µs are 20 MB read and written at 4 TB/s, while a step's activations are
@@ -92,7 +93,7 @@ async function finding(
     (rows) =>
       rows.length === 0
         ? `${count(n)} copies on the device in ${instanceWord(kind)}, ${ms(time)}`
-        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${rows[0]!.us} µs in ${instanceWord(kind)}`,
+        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${formatQuantity(rows[0]!.us, 'us')} in ${instanceWord(kind)}`,
   );
   const gain = Math.max(0, time - (n * writeNs) / 1e6);
   return {
@@ -112,7 +113,7 @@ async function finding(
       low_ms: 0.8 * gain,
       high_ms: time,
       after_ms: wall - gain,
-      assumption: `Each copy becomes a write of the new tokens, ${writeNs / 1000} µs; attention takes as long as now.`,
+      assumption: `Each copy becomes a write of the new tokens, ${formatNs(writeNs)}; attention takes as long as now.`,
       what_if: null,
     },
     confidence: 'medium',

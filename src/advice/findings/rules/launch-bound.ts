@@ -7,6 +7,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
+import { formatNs } from '../../../vocabulary/format.js';
 
 /** A longer launch does something else first: it loads code or waits for memory. */
 const slowestLaunchMs = 0.5;
@@ -116,7 +117,7 @@ async function finding(
       low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
       high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
       after_ms: wall - gain,
-      assumption: `Kernels take as long as now and follow each other ${node.words} (low: ${slowNodeGapNs} ns${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
+      assumption: `Kernels take as long as now and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
       what_if: 'cudagraph',
     },
     confidence: 'high',

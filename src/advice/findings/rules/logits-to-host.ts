@@ -3,6 +3,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, mib, ms, part } from '../words.js';
+import { plural, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Token ids take 8 bytes per sequence; larger copies are logits, probabilities or hidden states. */
 const largeBytes = 32 * 1024;
@@ -47,7 +48,7 @@ export const logitsToHost = stageRule(
     const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
     const stake = copies.ms + after + idle.wait.copy;
     if (stake < minShare * stage.wall_ms) {
-      return `${count(copies.bytes / 1024)} KiB per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
+      return `${mib(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, { ...copies, after, stake });
   },
@@ -82,7 +83,8 @@ async function finding(
     (rows) =>
       rows
         .map(
-          (row) => `${row.copies} copies of ${row.mib} MiB into ${row.memory} memory, ${row.gb_per_s} GB/s`,
+          (row) =>
+            `${plural(row.copies, 'copy', 'copies')} of ${mib(row.mib * 2 ** 20)} into ${row.memory} memory, ${formatQuantity(row.gb_per_s * 1e9, 'B/s')}`,
         )
         .join('; '),
   );
@@ -102,7 +104,7 @@ async function finding(
       low_ms: Math.max(0, exposed - onDeviceMs),
       high_ms: stake,
       after_ms: wall - gain,
-      assumption: `Sampling on the device takes ${onDeviceMs * 1000} µs; the copy and the host work on it are removed.`,
+      assumption: `Sampling on the device takes ${ms(onDeviceMs)}; the copy and the host work on it are removed.`,
       what_if: null,
     },
     confidence: 'high',

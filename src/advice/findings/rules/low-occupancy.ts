@@ -10,7 +10,7 @@ import {
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { classBars } from '../stage-rule.js';
 import { countersOf } from '../session-analyses.js';
-import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
+import { formatPercent, formatQuantity, plural, formatNs } from '../../../vocabulary/format.js';
 
 /** Theoretical occupancy below which latency is not hidden (NVIDIA's Occupancy rule uses a higher threshold). */
 const fewWarps = 50;
@@ -133,7 +133,7 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   };
   const blocks = blocksOf(kernel.grid);
   if (sms !== null && blocks !== null && blocks < sms) {
-    const text = `${blocks} block${blocks === 1 ? '' : 's'} for ${sms} SMs`;
+    const text = `${plural(blocks, 'block')} for ${sms} SMs`;
     return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeak) };
   }
   // A last wave that fills few SMs lowers every mean: while its blocks run, the kernel is busier than the mean.
@@ -202,8 +202,7 @@ async function finding(
      WHERE kernel_name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')})
        AND regexp_matches(metric, '^(gpu__time_duration.sum|sm__warps_active.avg.pct_of_peak_sustained_active|sm__maximum_warps_per_active_cycle_pct|launch__(grid_size|registers_per_thread|waves_per_multiprocessor|occupancy_limit_.*)|(sm__throughput|gpu__compute_memory_throughput).avg.pct_of_peak_sustained_elapsed)$')
      GROUP BY ALL ORDER BY kernel_name, metric`,
-    () =>
-      `${shortName(worst.name)}: ${worst.text}, ${Math.round(worst.duration_ns / 1000)} µs per launch under ncu.`,
+    () => `${shortName(worst.name)}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
   );
   const share = saving.kernel_ms / saving.whole_ms;
   return {

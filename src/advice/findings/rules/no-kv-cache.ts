@@ -103,11 +103,11 @@ async function judge(
   const gain = work * Math.max(0, 1 - Math.max(balance, batch) / row.mean_rows);
   const tokens = row.mean_rows / batch;
   if (gain < minShare * wall)
-    return `each step recomputes ${count(tokens)} tokens, within the time to read the weights`;
+    return `each step recomputes ${plural(tokens, 'token')}, within the time to read the weights`;
   const phase = kind as 'decode' | 'mixed';
   return {
     stage: phase,
-    title: `No KV cache: ${everyInstance(phase)} recomputes ${count(tokens)} tokens of each sequence`,
+    title: `No KV cache: ${everyInstance(phase)} recomputes ${plural(tokens, 'token')} of each sequence`,
     at_stake_ms: gain,
     cause: `The products of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
     change: {

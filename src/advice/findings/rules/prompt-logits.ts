@@ -68,7 +68,7 @@ async function judge(
   if (!inPrefill || !inDecode) return 'No logits product was recorded with its shape in both.';
   const gain = inPrefill.ms * Math.max(0, 1 - inDecode.rows / inPrefill.rows);
   if (gain < minShare * wall)
-    return `The logits of ${count(inPrefill.rows)} tokens take ${part(inPrefill.ms, wall)} of a prefill.`;
+    return `The logits of ${plural(inPrefill.rows, 'token')} take ${part(inPrefill.ms, wall)} of a prefill.`;
   return {
     stage: 'prefill',
     title: `Logits of the whole prompt: ${count(inPrefill.rows)} rows take ${part(inPrefill.ms, wall)} of every prefill; ${count(inDecode.rows)} ${inDecode.rows === 1 ? 'is' : 'are'} needed`,

@@ -1,10 +1,11 @@
 import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
-import { level, levelWords } from '../../../facts/serving/answers.js';
+import { level } from '../../../facts/serving/answers.js';
 import { queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { servingOf } from '../session-analyses.js';
 import { ms, percent } from '../words.js';
-import { formatCount, formatNumber } from '../../../vocabulary/format.js';
+import { formatCount, formatQuantity } from '../../../vocabulary/format.js';
+import { loadLabel } from '../../../vocabulary/loads.js';
 
 /** The load exceeds what the server processes concurrently: requests queue, or miss their SLO. */
 export const requestsQueue: Rule = {
@@ -42,7 +43,7 @@ export const requestsQueue: Rule = {
     return {
       outcome: 'not_fired',
       why: worst
-        ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${levelWords(worst.point)}).`
+        ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${loadLabel(worst.point.load)}).`
         : 'No request was answered.',
     };
   },
@@ -69,7 +70,7 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
     rows
       .map(({ execution_id, ttft_ms, requests_per_s }) => {
         const point = points.find((one) => one.execution_id === execution_id);
-        return `${point ? levelWords(point) : execution_id}: TTFT ${ms(ttft_ms)}, ${requests_per_s} requests/s`;
+        return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft_ms)}, ${formatQuantity(requests_per_s, 'req/s')}`;
       })
       .join('; '),
   );
@@ -90,7 +91,7 @@ async function queued(
       : ` On average ${formatCount(users * (1 - queue.share))} of ${users} requests in flight were processed; the others waited.`;
   return {
     stage: null,
-    title: `Requests queue at ${levelWords(point)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
+    title: `Requests queue at ${loadLabel(point.load)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
     cause: `The server processes fewer requests concurrently than are in flight.${computed}${flatRate(point, serving)}`,
     change,
     at_stake_ms: queue.wait_ms,
@@ -109,7 +110,7 @@ function flatRate(point: ServingPoint, { points }: ServingResult): string {
   const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
   const [low, high] = [lowest, point].map((one) => one.throughput.output_tokens_per_s.value);
   if (lowest === point || low === null || high === null || !low || !high) return '';
-  return ` From ${levelWords(lowest)} to ${levelWords(point)} throughput went from ${formatNumber(low)} to ${formatNumber(high)} tokens/s.`;
+  return ` From ${loadLabel(lowest.load)} to ${loadLabel(point.load)} throughput went from ${formatQuantity(low, 'tok/s')} to ${formatQuantity(high, 'tok/s')}.`;
 }
 
 /** The lowest load, if no load met the SLO. */
@@ -137,7 +138,7 @@ async function sloMissed(
   const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
   return {
     stage: null,
-    title: `No load met the SLO: ${percent(kept)} of requests at ${levelWords(point)}, the lowest tried${text}`,
+    title: `No load met the SLO: ${percent(kept)} of requests at ${loadLabel(point.load)}, the lowest tried${text}`,
     cause: 'Requests are slower than the SLO allows, and not mainly because of queueing.',
     change: {
       kind: 'config',

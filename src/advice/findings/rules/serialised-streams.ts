@@ -4,6 +4,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { plural, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Share of the multiprocessors: with fewer blocks most of the GPU is idle. */
 const fewBlocks = 0.25;
@@ -51,7 +52,7 @@ export const serialisedStreams = stageRule(
     const factor = carried(sequence, stage.compute_ms);
     const time = (small.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
     if (time < smallShare * stage.wall_ms) {
-      return `kernels of at most ${Math.floor(fewBlocks * sms)} blocks that run alone take ${part(time, stage.wall_ms)}`;
+      return `kernels of at most ${plural(Math.floor(fewBlocks * sms), 'block')} that run alone take ${part(time, stage.wall_ms)}`;
     }
     return finding(context, stage, { small, time, sms });
   },
@@ -96,14 +97,17 @@ async function finding(
     (rows) =>
       rows
         .slice(0, 2)
-        .map((row) => `${row.kernel} (${row.grid} blocks): ${row.per_instance} of ${row.us} µs`)
+        .map(
+          (row) =>
+            `${row.kernel} (${row.grid} blocks): ${row.per_instance} of ${formatQuantity(row.us, 'us')}`,
+        )
         .join('; '),
   );
   return {
     stage: kind,
     title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${instanceWord(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} without a concurrent kernel, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
+    cause: `In ${instanceWord(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} without a concurrent kernel, on ${plural(streams, 'stream')}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
     change: {
       kind: 'code',
       text: 'Run independent work on separate streams (inside a CUDA graph the branches then run concurrently), or batch it into one kernel.',

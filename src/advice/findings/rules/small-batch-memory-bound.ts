@@ -9,6 +9,7 @@ import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
 import { everyInstance, ms, part } from '../words.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Share of W: if the roofline is a smaller part, other changes come first. */
 const nearRoof = 0.4;
@@ -113,7 +114,7 @@ async function finding(
     `SELECT coalesce(class, 'other') AS class, round(count(*) / ${instances}, 2) AS kernels, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE phase = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
     (rows) =>
-      `${rows[0]?.class ?? 'gemm'} kernels take ${rows[0]?.ms ?? '–'} ms of ${ms(wall)} per step; the bytes alone take ${ms(now.roof)}`,
+      `${rows[0]?.class ?? 'gemm'} kernels take ${ms(rows[0]?.ms ?? Number.NaN)} of ${ms(wall)} per step; the bytes alone take ${ms(now.roof)}`,
   );
   // Assumes the larger batch has the same absolute distance from its roofline.
   const perToken = wall / batch;
@@ -123,9 +124,9 @@ async function finding(
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
-    title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyInstance(kind)}`,
+    title: `Memory-bound decode: batch ${batch} reads all weights for ${plural(batch, 'token')}, ${part(now.roof, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: gain * batch,
-    cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${turn}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
+    cause: `At batch ${batch} and ${plural(contextTokens, 'token')} of context a step moves the weights once for every ${plural(batch, 'token')}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${turn}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
       text: `Decode more sequences in one step (up to ${turn}), keep weights in 8 or 4 bits, or verify several tokens per step with speculative decoding.`,

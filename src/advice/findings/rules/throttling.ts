@@ -6,7 +6,7 @@ import { doubt } from '../doubt.js';
 import { clocksSql, throttledSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
-import { formatPercent } from '../../../vocabulary/format.js';
+import { formatPercent, formatFigure } from '../../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../../vocabulary/sentence.js';
 
 /** Share of the time: less may be a single sample at the edge of a load. */
@@ -80,7 +80,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   const why = held.reasons
     .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
     .join(', ');
-  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz during that time`;
+  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
   const { evidence } = await context.evidence(throttledSql(scope), () => text);
   const common = {
     cause: `${capital(why)} throttled the clocks of ${scope}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
@@ -135,7 +135,7 @@ async function unexplained(
   { scope, clock }: MonitorDevice,
   dropped: number,
 ): Promise<FoundDraft> {
-  const text = `${scope}: under 90 % of its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz in ${formatPercent(dropped)} of the time it was busy`;
+  const text = `${scope}: under 90 % of its usual ${formatFigure(clock.usual_mhz)} in ${formatPercent(dropped)} of the time it was busy`;
   const { evidence } = await context.evidence(clocksSql(scope, busyPercent), () => text);
   return doubt({
     title: `Clock drops: ${text}`,

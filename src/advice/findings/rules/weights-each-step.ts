@@ -8,6 +8,7 @@ import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
 import type { FoundDraft } from '../rule.js';
 import { boundOfStage } from '../session-analyses.js';
 import { everyInstance, ms, part } from '../words.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Share of a memory-bound step's bytes that matrix products must read for weights to be the cause. */
 const weightsDominate = 0.5;
@@ -43,7 +44,7 @@ export const weightsEachStep = engineRule(
     const changes = candidates(state);
     if (changes.length === 0) return [`no change measured on this CPU saves ${part(worthwhile, 1)}`];
     const batch = shape.batchSize;
-    const sequences = `${batch} sequence${batch === 1 ? '' : 's'}`;
+    const sequences = plural(batch, 'sequence');
     const { evidence } = await context.evidence(
       stageSql(kind),
       () => `its necessary bytes alone take ${ms(roof)} of ${ms(wall)}`,

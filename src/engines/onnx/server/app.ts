@@ -6,7 +6,7 @@ import { messageOf } from '../../../model/errors.js';
 import type { TextTokenizer } from '../tokenizer.js';
 import type { Generated, GenerationQueue, GenerationRequest } from './generation-queue.js';
 import { prometheusText } from './prometheus.js';
-import { requestGuard } from './request-guard.js';
+import { requestGuard } from '../../../model/request-guard.js';
 import {
   chatPrompt,
   chatSchema,
@@ -15,6 +15,7 @@ import {
   type ChatBody,
   type CompletionBody,
 } from './request-schema.js';
+import { formatSetting } from '../../../vocabulary/format.js';
 
 export interface ServedModel {
   name: string;
@@ -40,7 +41,7 @@ export function servedApp(model: ServedModel, draining: () => boolean): Hono {
   app.use(
     bodyLimit({
       maxSize: mostBodyBytes,
-      onError: () => refuse(413, `The body is larger than ${mostBodyBytes / 2 ** 20} MiB.`),
+      onError: () => refuse(413, `The body is larger than ${formatSetting(mostBodyBytes / 2 ** 20, 'MiB')}.`),
     }),
   );
   app.get('/health', (context) => (draining() ? context.text('draining', 503) : context.text('ok')));

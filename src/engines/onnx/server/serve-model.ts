@@ -1,7 +1,5 @@
-import type { Server } from 'node:http';
-import type { ServerType } from '@hono/node-server';
 import type { AddressInfo } from 'node:net';
-import { InferscopeError, systemErrorCode } from '../../../model/errors.js';
+import { listen } from '../../../model/listen.js';
 import { openDecoder } from '../decoder.js';
 import type { OnnxModel } from '../onnx-model.js';
 import { loadTokenizer } from '../tokenizer.js';
@@ -32,7 +30,6 @@ export interface RunningServer {
  * @throws E_USAGE when the port is taken, E_LENGTHS and the errors of openDecoder
  */
 export async function serveModel(model: OnnxModel, options: ServeOptions): Promise<RunningServer> {
-  const { serve } = await import('@hono/node-server');
   const decoder = await openDecoder(model, options);
   try {
     const vocabSize = Number(model.config['vocab_size']);
@@ -45,12 +42,7 @@ export async function serveModel(model: OnnxModel, options: ServeOptions): Promi
       { name: model.name, host: options.host, contextLen: options.contextLen, vocabSize, tokenizer, queue },
       () => draining,
     );
-    const server = (await new Promise<ServerType>((resolve, reject) => {
-      const started = serve({ fetch: app.fetch, hostname: options.host, port: options.port }, () =>
-        resolve(started),
-      );
-      started.once('error', (error) => reject(listenFailure(error, options)));
-    })) as Server;
+    const server = await listen(app.fetch, options);
     return {
       host: options.host,
       port: (server.address() as AddressInfo).port,
@@ -70,18 +62,4 @@ export async function serveModel(model: OnnxModel, options: ServeOptions): Promi
     await decoder.release();
     throw error;
   }
-}
-
-function listenFailure(error: unknown, { host, port }: ServeOptions): unknown {
-  const code = systemErrorCode(error);
-  if (code === null) return error;
-  return new InferscopeError(
-    'E_USAGE',
-    {
-      what: `cannot listen on ${host}:${port}`,
-      why: code === 'EADDRINUSE' ? 'Another program has that port.' : `The system says ${code}.`,
-      fix: 'Take another one with --port (0 takes any that is free), or leave --host out for 127.0.0.1.',
-    },
-    { cause: error },
-  );
 }

@@ -9,7 +9,7 @@ import { resolveModel } from '../model-source.js';
 import type { OnnxModel } from '../onnx-model.js';
 import { argmax } from '../sampling.js';
 import { detokenizer } from './detokenizer.js';
-import { requestGuard } from './request-guard.js';
+import { requestGuard } from '../../../model/request-guard.js';
 import { serveModel, type RunningServer } from './serve-model.js';
 import { wordCodec } from './word-codec.js';
 

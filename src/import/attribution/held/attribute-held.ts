@@ -7,9 +7,11 @@ import { readStageNames } from '../../stage-names.js';
 import { isLaunch, nothingImpossible } from '../impossible.js';
 import { attributionIssues } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
+import { stageLabels } from '../infer-ranges.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
 import { correlate } from './correlate.js';
 import { sweepHeldHost } from './held-host.js';
+import { inferHeld, withInferred } from './held-inference.js';
 import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
 import type { HeldTrace } from './held-trace.js';
@@ -49,10 +51,13 @@ export async function attributeHeld(
   const waits = [...new Set(calls.shapes['name'])].filter(
     (code) => !Number.isNaN(code) && isSynchronizing(names[code]!),
   );
+  const marked = readStageNames(marks, context.stageNames);
+  const inference = await inferHeld(trace, names, marked, related.kernels);
+  const { ranges, labels: inferred } = withInferred(trace.ranges, inference.ranges, names);
   const { host, counts, stages, places } = sweepHeldHost(
-    trace.ranges,
+    ranges,
     calls,
-    readStageNames(marks, context.stageNames),
+    stageLabels(marked, inference.training, inferred),
     new Set(waits),
   );
   proceed(0.25);
@@ -91,6 +96,7 @@ export async function attributeHeld(
     device,
     stages: stages.rows,
     launches: kernels.events.rows > 0 ? null : launchCalls(calls, names),
+    inference,
   });
 }
 

@@ -28,6 +28,13 @@ const names = [
   'execute_context_0(0)_generation_4(4)',
   'execute_context_1(64)_generation_0(0)',
   'ProfilerStep#3',
+  'void at::native::(anonymous namespace)::indexSelectSmallIndex<c10::Half, long, unsigned int, 2, 2, -2>',
+  'flash_fwd_splitkv_kernel',
+  'void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::ArgMaxOps<float>>>',
+  'void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float>',
+  '1,1,1',
+  '64,1,1',
+  'ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn',
 ];
 const nameOf = (text: string) => names.indexOf(text);
 
@@ -126,6 +133,76 @@ function randomCapture(seed: number): Capture {
   };
 }
 
+/** A program that generates, and marks only a warm-up without work: two processes, a prompt and decode steps each. */
+function unmarkedGeneration(seed: number): Capture {
+  let state = seed;
+  const below = (n: number) => (state = (state * 48271) % 2147483647) % n;
+  const capture: Capture = { trace_ranges: [], trace_api: [], trace_kernels: [], trace_copies: [] };
+  for (const pid of [7, 8]) {
+    const common = { pid, rank: pid - 7 };
+    const warmUp = {
+      range_id: pid,
+      start_ns: 0,
+      end_ns: 500,
+      tid: 1,
+      name: nameOf('warmup'),
+      process_wide: 0,
+    };
+    capture.trace_ranges.push({ ...common, ...warmUp });
+    let host = 1_000;
+    let device = 1_000;
+    let id = 1;
+    const launch = (name: string, tokens: number, takes: number) => {
+      host += 10 + below(5);
+      device = Math.max(device, host + 3) + below(3);
+      const correlation = id++;
+      const call = {
+        start_ns: host,
+        dur_ns: 2 + below(3),
+        tid: 1,
+        correlation,
+        name: nameOf('cudaLaunchKernel'),
+      };
+      capture.trace_api.push({ ...common, ...call, api: nameOf('runtime') });
+      capture.trace_kernels.push({
+        ...common,
+        start_ns: device,
+        dur_ns: takes,
+        device: pid - 7,
+        context: 1,
+        stream: below(2),
+        correlation,
+        graph_node: Number.NaN,
+        graph_id: Number.NaN,
+        op_id: Number.NaN,
+        name: nameOf(name),
+        short_name: nameOf('layer'),
+        grid: nameOf(`${tokens},1,1`),
+        block: Number.NaN,
+        registers: 32,
+        shared_mem_bytes: 0,
+        opaque_graph: 0,
+      });
+      device += takes;
+    };
+    const [embedding, attention, sampling, norm, , , product] = names.slice(16) as [string, ...string[]];
+    for (let pass = 0; pass < 7; pass++) {
+      const tokens = pass === 0 ? 64 : 1;
+      launch(embedding, tokens, 2);
+      for (let layer = 0; layer < 3; layer++) {
+        launch(norm!, tokens, 2);
+        for (let i = 0; i < 3; i++) launch(product!, tokens, 5 * (pass === 0 ? 6 : 1));
+        launch(attention!, tokens, 4);
+      }
+      launch(sampling!, 1, 3);
+    }
+  }
+  const byStart = (rows: Row[]) => rows.toSorted((a, b) => a['start_ns']! - b['start_ns']!);
+  capture.trace_api = byStart(capture.trace_api);
+  capture.trace_kernels = byStart(capture.trace_kernels);
+  return capture;
+}
+
 async function fillTables(workbench: Workbench, capture: Capture): Promise<void> {
   const writers = await createTraceTables(workbench);
   for (const [table, rows] of Object.entries(capture) as [TraceTable, Row[]][]) {
@@ -221,5 +298,39 @@ test('for any overlap, events in memory are attributed like those in tables', as
       expect(rows).toEqual(await of('tables'));
     }
   }
+  await database.close();
+});
+
+test('steps of a program that marks none are the same from events in memory and in tables', async () => {
+  const capture = unmarkedGeneration(11);
+  const issues: Issue[][] = [];
+  const { database } = await importedBy(async ({ workbench }, context) => {
+    await fillTables(workbench, capture);
+    issues.push((await attribute(workbench, { ...context, capture_id: 'tables' })).issues);
+    await dropTraceTables(workbench);
+    await workbench.createNames('trace_names', names);
+    issues.push((await attribute(workbench, { ...context, capture_id: 'held' }, held(capture))).issues);
+    await dropTraceTables(workbench);
+    return { issues: [] };
+  });
+  expect(issues[1]).toEqual(issues[0]);
+  expect(issues[0]!.find(({ code }) => code === 'steps_inferred')!.text).toContain('2 prefill, 12 decode');
+  for (const table of ['kernels', 'api_calls', 'stages', 'gaps']) {
+    const of = (path: string) =>
+      database.query(`SELECT * EXCLUDE (capture_id) FROM ${table} WHERE capture_id = '${path}' ORDER BY ALL`);
+    expect(await of('held')).toEqual(await of('tables'));
+  }
+  const steps = await database.query<{ n: number }>(
+    `SELECT pid, kind, batch_size, new_tokens, confidence, count(*) AS n, sum(kernels) AS kernels FROM stages
+     JOIN (SELECT stage_id, count(*) AS kernels FROM kernels WHERE capture_id = 'held' GROUP BY stage_id) USING (stage_id)
+     WHERE capture_id = 'held' GROUP BY ALL ORDER BY pid, kind DESC`,
+  );
+  const sized = { batch_size: null, confidence: 1, kernels: 17 };
+  expect(steps).toEqual(
+    [7, 8].flatMap((pid) => [
+      { ...sized, pid, kind: 'prefill', new_tokens: 64, n: 1 },
+      { ...sized, pid, kind: 'decode', new_tokens: 1, batch_size: 1, n: 6, kernels: 6 * 17 },
+    ]),
+  );
   await database.close();
 });

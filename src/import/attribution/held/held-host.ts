@@ -138,6 +138,7 @@ function labelColumns(labels: readonly StageName[]): Columns {
     batch_size: of((label) => label.batch_size),
     new_tokens: of((label) => label.new_tokens),
     context_tokens_sum: of((label) => label.context_tokens_sum),
+    confidence: of((label) => label.confidence),
   };
 }
 

@@ -24,7 +24,7 @@ export interface HeldStages {
   /** The label columns of each stage, where some are folded. */
   folded: Record<LabelColumn, Float64Array> | null;
   shape: Int32Array;
-  /** pid, tid, rank, name, kind, batch_size, new_tokens, context_tokens_sum by code. */
+  /** pid, tid, rank, name, kind, batch_size, new_tokens, context_tokens_sum, confidence by code. */
   shapes: Columns;
 }
 

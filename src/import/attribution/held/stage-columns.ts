@@ -33,6 +33,7 @@ export function stageColumns({ stages, work, names, kinds }: StagesInput): HeldC
     new_tokens: label('new_tokens'),
     context_tokens_sum: label('context_tokens_sum'),
     warmup: direct(own.warmup),
+    confidence: ofShape(shapes['confidence']),
     device: direct(work.device),
     device_start_ns: direct(work.device_start_ns),
     device_end_ns: direct(work.device_end_ns),

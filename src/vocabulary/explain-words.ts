@@ -1,13 +1,14 @@
-import type { ExplainResult, Finding, StageWaterfall } from './documents/explain.js';
+import { plural } from './format.js';
+import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
 
 /** Where no rule found anything: how many had something to judge by, and what is not claimed. */
 export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 'withheld'>): string {
   const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
   if (looked > 0)
-    return `Nothing significant: ${looked} rule${looked === 1 ? '' : 's'} looked, none found anything to change.`;
+    return `Nothing significant to change (${plural(looked, 'rule')} applied).`;
   return withheld.length > 0
-    ? 'Nothing is claimed: all that the rules found is withheld.'
-    : 'No rule could look at this session: it holds nothing that they judge by.';
+    ? 'No finding: all that the rules found is withheld.'
+    : 'No finding: the session has none of the data that the rules need.';
 }
 
 /** A change with all that is said of it. */

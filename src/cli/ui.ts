@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { Command } from 'commander';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { examples } from './examples.js';
+import { stopped } from './interrupt.js';
+import { listeningPort } from './numbers.js';
+import { openInBrowser } from './open-in-browser.js';
+import { print, talk, warn } from './output.js';
+
+interface Options {
+  host: string;
+  port: number;
+  token?: string;
+  open: boolean;
+}
+
+export function define(command: Command): void {
+  command
+    .argument(
+      '[session]',
+      'session to open first: id prefix, name, @last or @last~1 (default: the list of sessions)',
+    )
+    .option('--host <host>', 'address to listen on; another than loopback needs --token', '127.0.0.1')
+    .option('--port <n>', 'port; 0 chooses a free port', listeningPort(0), 0)
+    .option('--token <text>', 'token that the first URL carries (default: a random one)')
+    .option('--no-open', 'print the URL without opening a browser')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope ui', 'open the list of sessions; Ctrl-C ends the server'],
+        ['inferscope ui @last --no-open', 'print the URL of the newest session'],
+      ),
+    )
+    .action(async (selector: string | undefined, options: Options) => {
+      const local = ['127.0.0.1', '::1', 'localhost'].includes(options.host);
+      if (!local && options.token === undefined)
+        throw new InferscopeError('E_USAGE', {
+          what: `--host ${options.host} needs --token`,
+          why: 'Other machines can reach it, and the page shows your sessions.',
+          fix: `Type for example: inferscope ui --host ${options.host} --token "$(openssl rand -hex 16)"`,
+        });
+      const token = options.token ?? randomBytes(18).toString('base64url');
+      const [{ uiApp }, { sessionPath }, { listen }] = await Promise.all([
+        import('../ui/app.js'),
+        import('../ui/session-path.js'),
+        import('../model/listen.js'),
+      ]);
+      const { openSession } = await import('../session/open.js');
+      const path = selector === undefined ? '/' : sessionPath((await openSession(selector)).id);
+      const server = await listen(
+        uiApp({ host: options.host, token, report: (error) => warn(messageOf(error)) }).fetch,
+        options,
+      );
+      const { port } = server.address() as AddressInfo;
+      const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
+      const url = `http://${shown}:${port}${path}?token=${encodeURIComponent(token)}`;
+      if (!local) warn(`${options.host} is reachable from other machines, without TLS`);
+      print(url);
+      talk('Ctrl-C ends the server.');
+      if (options.open) await openInBrowser(url);
+      await stopped();
+      server.close();
+      server.closeAllConnections();
+    });
+}

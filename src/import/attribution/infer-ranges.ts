@@ -1,0 +1,213 @@
+import { isTraining } from '../kernel-classes/training.js';
+import type { StageName } from '../stage-names.js';
+import {
+  type InferredStep,
+  inferSteps,
+  type KernelSequence,
+  noSeparator,
+  separatesSteps,
+} from './inferred-steps.js';
+
+/** Kernels of a process on its busiest device. */
+export interface ProcessKernels {
+  pid: number;
+  rank: number;
+  kernels: KernelSequence;
+  /** First call that launched each of these kernels; NaN where none was recorded. */
+  launches(rows: readonly number[]): Promise<LaunchCalls>;
+}
+
+/** Calls by row asked for. */
+export type LaunchCalls = Record<'start_ns' | 'end_ns' | 'tid', Float64Array>;
+
+/** A marked range, with what its name says. */
+export interface MarkedRange {
+  pid: number;
+  startNs: number;
+  endNs: number;
+  label: StageName;
+}
+
+/** A capture, in arrays or in tables. */
+export interface InferenceSource {
+  /** Distinct names of kernels. */
+  kernelNames: readonly string[];
+  /** Distinct names of ranges. */
+  rangeNames: readonly string[];
+  /** Ranges that `isMark` accepts. */
+  marks(isMark: (label: StageName) => boolean): Promise<MarkedRange[]>;
+  processes(): AsyncIterable<ProcessKernels>;
+}
+
+/** A range for an inferred step, which belongs to its process. */
+export interface InferredRange {
+  pid: number;
+  tid: number;
+  rank: number;
+  startNs: number;
+  endNs: number;
+  name: string;
+  label: StageName;
+}
+
+export interface Inference {
+  ranges: InferredRange[];
+  /** Whether numbered steps of unknown kind are training steps. */
+  training: boolean;
+  /** Why steps were not inferred; null where they were, or where the program marks its steps. */
+  why: string | null;
+}
+
+/** Kernels looked up to see whether marked steps contain the device's work. */
+const sampled = 20_000;
+/** Share of the kernel time from which marked steps are the program's steps. */
+const minMarked = 0.1;
+
+const isStep = ({ kind, step_index: step, warmup }: StageName): boolean =>
+  !warmup &&
+  (['prefill', 'decode', 'mixed', 'training'].includes(kind) || (kind === 'other' && step !== null));
+const isPreparation = ({ kind, warmup }: StageName): boolean =>
+  warmup || kind === 'load' || kind === 'warmup';
+
+/**
+ * Ranges of the steps of a program that marks none, or marks only some in which the device hardly works. What runs in marked
+ * loading and warm-up is not a step.
+ */
+export async function inferRanges(source: InferenceSource): Promise<Inference> {
+  const training = isTraining(source.kernelNames, source.rangeNames);
+  const found: Inference = { ranges: [], training, why: null };
+  if (!separatesSteps(source.kernelNames)) return { ...found, why: noSeparator };
+  const steps = await source.marks(isStep);
+  let preparation: MarkedRange[] | null = null;
+  for await (const one of source.processes()) {
+    const own = steps.filter(({ pid }) => pid === one.pid);
+    if (own.length > 0 && (await markedShare(one, own)) >= minMarked) continue;
+    const inferred = inferSteps(one.kernels);
+    if ('why' in inferred) {
+      found.why ??= inferred.why;
+      continue;
+    }
+    preparation ??= await source.marks(isPreparation);
+    const taken = [...own, ...preparation.filter(({ pid }) => pid === one.pid)];
+    const ranges = await hostRanges(one, inferred.steps, inferred.confidence);
+    if (!ranges) {
+      found.why ??= 'the launches of one step overlap those of the next';
+      continue;
+    }
+    found.ranges.push(
+      ...ranges.filter(({ startNs, endNs }) =>
+        taken.every((mark) => mark.endNs <= startNs || mark.startNs >= endNs),
+      ),
+    );
+  }
+  if (found.ranges.length > 0) found.why = null;
+  return found;
+}
+
+/** Share of the kernel time that was launched in marked ranges. */
+async function markedShare(one: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
+  const { rows, start_ns: start, dur_ns: dur } = one.kernels;
+  const each = Math.ceil(rows / sampled);
+  const looked = Array.from({ length: Math.floor((rows - 1) / each) + 1 }, (_, i) => i * each);
+  const launches = await one.launches(looked);
+  const sorted = marks.toSorted((a, b) => a.startNs - b.startNs);
+  const reach = sorted.map(({ endNs }) => endNs);
+  for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i]!, reach[i - 1]!);
+  let inside = 0;
+  let total = 0;
+  for (const [i, row] of looked.entries()) {
+    const called = launches.start_ns[i]!;
+    const at = Number.isNaN(called) ? start[row]! : called;
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle]!.startNs <= at) low = middle + 1;
+      else high = middle;
+    }
+    total += dur[row]!;
+    if (low > 0 && reach[low - 1]! >= at) inside += dur[row]!;
+  }
+  return total > 0 ? inside / total : 0;
+}
+
+/** On the host a step lasts from its first launch to the first launch after it; null where these are not in order. */
+async function hostRanges(
+  one: ProcessKernels,
+  steps: readonly InferredStep[],
+  confidence: number,
+): Promise<InferredRange[] | null> {
+  const { rows, start_ns: start, dur_ns: dur } = one.kernels;
+  const firsts = steps.map(({ first }) => first);
+  const nexts = steps.map(({ last }) => Math.min(last + 1, rows - 1));
+  const lasts = steps.map(({ last }) => last);
+  const calls = await one.launches([...firsts, ...nexts, ...lasts]);
+  const n = steps.length;
+  const begin = (i: number, row: number) => {
+    const called = calls.start_ns[i]!;
+    return Number.isNaN(called) ? start[row]! : called;
+  };
+  const ranges: InferredRange[] = [];
+  for (const [i, step] of steps.entries()) {
+    const startNs = begin(i, step.first);
+    const called = calls.end_ns[2 * n + i]!;
+    const finished = Number.isNaN(called) ? start[step.last]! + dur[step.last]! : called;
+    const endNs = step.last + 1 < rows ? begin(n + i, step.last + 1) : finished;
+    if (!(endNs > startNs) || (ranges.length > 0 && startNs < ranges.at(-1)!.endNs)) return null;
+    const { kind, tokens } = step;
+    ranges.push({
+      pid: one.pid,
+      tid: calls.tid[i]!,
+      rank: one.rank,
+      startNs,
+      endNs,
+      name: `${kind === 'other' ? 'step' : kind} (inferred)`,
+      label: {
+        kind,
+        iteration: null,
+        step_index: null,
+        // A decode step computes one token of each sequence.
+        batch_size: kind === 'decode' ? tokens : null,
+        new_tokens: tokens,
+        context_tokens_sum: null,
+        warmup: false,
+        hook: null,
+        confidence,
+      },
+    });
+  }
+  return ranges;
+}
+
+/** Distinct inferred labels, with codes for their names from `from` on. */
+export function inferredNames(
+  ranges: readonly InferredRange[],
+  from: number,
+): { codes: number[]; names: { code: number; text: string; label: StageName }[] } {
+  const names: { code: number; text: string; label: StageName }[] = [];
+  const known = new Map<string, number>();
+  const codes = ranges.map(({ name, label }) => {
+    const key = JSON.stringify([name, label]);
+    if (!known.has(key)) {
+      known.set(key, from + names.length);
+      names.push({ code: from + names.length, text: name, label });
+    }
+    return known.get(key)!;
+  });
+  return { codes, names };
+}
+
+/** What the names of ranges say, inferred ones included. */
+export function stageLabels(
+  marked: (code: number) => StageName,
+  training: boolean,
+  inferred: readonly { code: number; label: StageName }[],
+): (code: number) => StageName {
+  const own = new Map(inferred.map(({ code, label }) => [code, label]));
+  return (code) => {
+    const label = own.get(code) ?? marked(code);
+    return training && label.kind === 'other' && label.step_index !== null
+      ? { ...label, kind: 'training' }
+      : label;
+  };
+}

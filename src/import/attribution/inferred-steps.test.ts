@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { inferSteps, type KernelSequence } from './inferred-steps.js';
+
+interface Kernel {
+  name: string;
+  grid?: string;
+  takes?: number;
+}
+
+const product = (grid = '8,1,1', takes = 10): Kernel => ({
+  name: 'ampere_fp16_s16816gemm_fp16_128x64_tn',
+  grid,
+  takes,
+});
+const attention: Kernel = { name: 'flash_fwd_kernel' };
+const argmax: Kernel = { name: 'reduce_kernel<ArgMaxOps<float>>' };
+const topk: Kernel = { name: 'at::native::sbtopk::gatherTopK<float>' };
+const embedding: Kernel = { name: 'indexSelectSmallIndex<c10::Half>' };
+const times = (n: number, kernels: Kernel[]) => Array.from({ length: n }, () => kernels).flat();
+const layer = (grid?: string, takes?: number) => [...times(4, [product(grid, takes)]), attention];
+const pass = (grid?: string, takes?: number) => [embedding, ...times(3, layer(grid, takes)), argmax];
+
+function sequenceOf(kernels: readonly Kernel[]): KernelSequence {
+  const codes = new Map<string, number>();
+  const launches: KernelSequence['launches'][number][] = [];
+  const code = Int32Array.from(kernels, ({ name, grid = null }) => {
+    const key = `${name},${grid}`;
+    if (!codes.has(key)) codes.set(key, launches.push({ name, grid }) - 1);
+    return codes.get(key)!;
+  });
+  const dur_ns = Float64Array.from(kernels, ({ takes = 5 }) => takes);
+  let now = 0;
+  const start_ns = dur_ns.map((takes) => (now += takes) - takes);
+  return { rows: kernels.length, code, dur_ns, start_ns, launches };
+}
+
+const kindsOf = (kernels: readonly Kernel[]) => {
+  const found = inferSteps(sequenceOf(kernels));
+  return 'why' in found ? found.why : found.steps.map(({ kind }) => kind).join(' ');
+};
+
+describe('generation', () => {
+  test('decode steps follow a prompt', () => {
+    expect(kindsOf([...pass('64,1,1', 80), ...times(4, pass())])).toBe('prefill decode decode decode decode');
+  });
+
+  test('what ran before the first pass belongs to no step', () => {
+    const random: Kernel = { name: 'distribution_elementwise_grid_stride_kernel' };
+    const found = inferSteps(sequenceOf([...times(30, [product('2,2,1')]), random, ...times(5, pass())]));
+    expect(found).toMatchObject({ confidence: 1 });
+    const { first, last } = 'steps' in found ? found.steps[0]! : { first: 0, last: 0 };
+    expect(last - first + 1).toBeLessThanOrEqual(pass().length + 1);
+  });
+
+  test('equal passes without a prompt may be prefills: their kind stays unknown', () => {
+    expect(kindsOf(times(5, pass()))).toBe('other other other other other');
+    const row: Kernel = { name: 'gemv2T_kernel_val<int, int, __half>' };
+    const single = [embedding, ...times(3, [...times(4, [row]), attention]), argmax];
+    expect(kindsOf(times(5, single))).toBe('decode decode decode decode decode');
+  });
+
+  test("a router's top-k separates layers, not steps", () => {
+    const routed = [...layer(), topk, product('2,1,1')];
+    expect(kindsOf(times(24, routed))).toBe(
+      'no sampling, embedding or optimizer kernel separates passes with equal numbers of products',
+    );
+    const model = [embedding, ...times(6, routed), argmax];
+    expect(kindsOf([...times(3, model)]).split(' ')).toHaveLength(3);
+  });
+
+  test('unequal parts, too few and operations without attention are no steps', () => {
+    expect(kindsOf([...pass(), ...times(5, layer()), argmax, ...times(9, layer()), argmax])).toContain(
+      'no sampling',
+    );
+    expect(kindsOf(times(2, pass()))).toContain('no sampling');
+    expect(kindsOf(times(200, [product(), { name: 'vectorized_elementwise_kernel' }]))).toContain(
+      'no attention',
+    );
+  });
+});
+
+describe('training', () => {
+  const backward: Kernel = { name: 'flash_bwd_dq_dk_dv_loop_kernel' };
+  const forward = [embedding, ...times(3, layer())];
+  const gradients = times(3, [...times(8, [product('3,1,1')]), backward]);
+  const adam: Kernel = { name: 'multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>>' };
+  const foreach: Kernel = { name: 'multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float, 2>>' };
+
+  test('a step ends with the optimizer, however many kernels that has', () => {
+    expect(kindsOf(times(4, [...forward, ...gradients, adam, adam]))).toBe(
+      'training training training training',
+    );
+    expect(kindsOf(times(4, [...forward, ...gradients, foreach, foreach]))).toBe(
+      'training training training training',
+    );
+  });
+
+  test('without an optimizer nothing separates the steps, and sampling does not', () => {
+    expect(kindsOf(times(4, [...forward, ...gradients, argmax]))).toContain('none of an optimizer');
+  });
+});

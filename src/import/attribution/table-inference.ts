@@ -1,0 +1,181 @@
+import type { Workbench } from '../../model/workbench.js';
+import type { StageName } from '../stage-names.js';
+import {
+  type Inference,
+  inferRanges,
+  inferredNames,
+  type InferredRange,
+  type MarkedRange,
+  type ProcessKernels,
+} from './infer-ranges.js';
+
+/** SQL: a number of a trace table; NaN, which is null in tables filled in bulk, becomes null. */
+const number = (column: string) => `nullif(${column}::DOUBLE, 'nan'::DOUBLE)`;
+
+/** Infers steps of a capture in trace tables. @param label by the code of a name */
+export async function inferFromTables(
+  workbench: Workbench,
+  label: (code: number) => StageName,
+): Promise<Inference> {
+  const namesOf = async (table: string) =>
+    (
+      await workbench.query<{ text: string }>(
+        `SELECT text::VARCHAR AS text FROM trace_names SEMI JOIN ${table} t ON t.name = code WHERE text IS NOT NULL`,
+      )
+    ).map(({ text }) => text);
+  return inferRanges({
+    kernelNames: await namesOf('trace_kernels'),
+    rangeNames: await namesOf('trace_ranges'),
+    marks: (isMark) => marks(workbench, label, isMark),
+    processes: () => processes(workbench),
+  });
+}
+
+async function marks(
+  workbench: Workbench,
+  label: (code: number) => StageName,
+  isMark: (label: StageName) => boolean,
+): Promise<MarkedRange[]> {
+  const names = await workbench.query<{ name: number }>(
+    `SELECT DISTINCT name::DOUBLE AS name FROM trace_ranges WHERE ${number('name')} IS NOT NULL`,
+  );
+  const wanted = names.flatMap(({ name }) => (isMark(label(name)) ? [name] : []));
+  if (wanted.length === 0) return [];
+  const found: MarkedRange[] = [];
+  const scan = workbench.scan(
+    `SELECT pid::DOUBLE AS pid, start_ns::DOUBLE AS start_ns, end_ns::DOUBLE AS end_ns, name::DOUBLE AS name FROM trace_ranges
+     WHERE name IN (${wanted.join(', ')}) AND ${number('end_ns')} IS NOT NULL ORDER BY range_id`,
+  );
+  for await (const { rows, columns } of scan)
+    for (let i = 0; i < rows; i++)
+      found.push({
+        pid: columns['pid']![i]!,
+        startNs: columns['start_ns']![i]!,
+        endNs: columns['end_ns']![i]!,
+        label: label(columns['name']![i]!),
+      });
+  return found;
+}
+
+async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
+  const found = await workbench.query<{ pid: number; device: number; rank: number; rows: number }>(
+    `SELECT pid, device, rank, rows FROM (
+       SELECT ${number('pid')} AS pid, ${number('device')} AS device, min(${number('rank')}) AS rank, count(*)::DOUBLE AS rows,
+         sum(${number('dur_ns')}) AS ns FROM trace_kernels GROUP BY 1, 2)
+     WHERE pid IS NOT NULL AND device >= 0 AND ns > 0
+     QUALIFY row_number() OVER (PARTITION BY pid ORDER BY ns DESC, device) = 1 ORDER BY pid`,
+  );
+  if (found.length === 0) return;
+  const texts = new Map(
+    (
+      await workbench.query<{ code: number; text: string }>(
+        `SELECT code::DOUBLE AS code, text::VARCHAR AS text FROM trace_names
+         SEMI JOIN (SELECT name AS used FROM trace_kernels UNION ALL SELECT grid FROM trace_kernels) ON used = code`,
+      )
+    ).map(({ code, text }) => [code, text]),
+  );
+  for (const { pid, device, rank, rows } of found) {
+    const launches: { name: string; grid: string | null }[] = [];
+    const codes = new Map<number, number>();
+    const code = new Int32Array(rows);
+    const [start_ns, dur_ns, correlation] = [0, 0, 0].map(() => new Float64Array(rows)) as [
+      Float64Array,
+      Float64Array,
+      Float64Array,
+    ];
+    const scan = workbench.scan(
+      `SELECT start_ns::DOUBLE AS start_ns, dur_ns::DOUBLE AS dur_ns, correlation::DOUBLE AS correlation, name::DOUBLE AS name, grid::DOUBLE AS grid
+       FROM trace_kernels WHERE pid = ${pid} AND device = ${device}`,
+    );
+    let at = 0;
+    for await (const { rows: count, columns } of scan) {
+      for (let i = 0; i < count; i++, at++) {
+        const name = columns['name']![i]!;
+        const grid = columns['grid']![i]!;
+        // Codes are below 2^26, so the pair fits a double.
+        const key = name * 2 ** 26 + (Number.isNaN(grid) ? 2 ** 26 - 1 : grid);
+        let known = codes.get(key);
+        if (known === undefined) {
+          codes.set(key, (known = launches.length));
+          launches.push({ name: texts.get(name) ?? '', grid: texts.get(grid) ?? null });
+        }
+        code[at] = known;
+        start_ns[at] = columns['start_ns']![i]!;
+        dur_ns[at] = columns['dur_ns']![i]!;
+        correlation[at] = columns['correlation']![i]!;
+      }
+    }
+    sortByStart(start_ns, [code, start_ns, dur_ns, correlation]);
+    yield {
+      pid,
+      rank,
+      kernels: { rows, code, start_ns, dur_ns, launches },
+      launches: (wanted) =>
+        callsOf(
+          workbench,
+          pid,
+          Float64Array.from(wanted, (row) => correlation[row]!),
+        ),
+    };
+  }
+}
+
+/** Rows by start, those that start together as in the file; most profilers write them so. */
+function sortByStart(start: Float64Array, columns: readonly (Float64Array | Int32Array)[]): void {
+  if (start.every((time, i) => i === 0 || time >= start[i - 1]!)) return;
+  const order = Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]! || a - b);
+  const sorted = columns.map((column) => column.map((_, i) => column[order[i]!]!));
+  for (const [i, column] of columns.entries()) column.set(sorted[i]!);
+}
+
+async function callsOf(workbench: Workbench, pid: number, ids: Float64Array) {
+  const wanted = [...new Set(ids)].filter((id) => !Number.isNaN(id));
+  const calls = new Map<number, { start: number; dur: number; tid: number }>();
+  if (wanted.length > 0) {
+    const scan = workbench.scan(
+      `SELECT correlation::DOUBLE AS id, min(start_ns)::DOUBLE AS start, arg_min(dur_ns, start_ns)::DOUBLE AS dur, arg_min(tid, start_ns)::DOUBLE AS tid
+       FROM trace_api WHERE pid = ${pid} AND correlation IN (${wanted.join(', ')}) GROUP BY correlation`,
+    );
+    for await (const { rows, columns } of scan)
+      for (let i = 0; i < rows; i++)
+        calls.set(columns['id']![i]!, {
+          start: columns['start']![i]!,
+          dur: columns['dur']![i]!,
+          tid: columns['tid']![i]!,
+        });
+  }
+  const of = (value: (call: { start: number; dur: number; tid: number }) => number) =>
+    Float64Array.from(ids, (id) => {
+      const call = calls.get(id);
+      return call ? value(call) : Number.NaN;
+    });
+  return {
+    start_ns: of(({ start }) => start),
+    end_ns: of(({ start, dur }) => start + dur),
+    tid: of(({ tid }) => tid),
+  };
+}
+
+/** Adds inferred ranges to trace_ranges, and their names to trace_names. */
+export async function addInferred(
+  workbench: Workbench,
+  ranges: readonly InferredRange[],
+): Promise<{ code: number; label: StageName }[]> {
+  if (ranges.length === 0) return [];
+  const [last] = await workbench.query<{ code: number; id: number }>(
+    `SELECT coalesce(max(code), -1)::DOUBLE AS code, coalesce((SELECT max(${number('range_id')}) FROM trace_ranges), -1)::DOUBLE AS id FROM trace_names`,
+  );
+  const { codes, names } = inferredNames(ranges, last!.code + 1);
+  await workbench.run(
+    `INSERT INTO trace_names (code, text) VALUES ${names.map(({ code, text }) => `(${code}, '${text}')`).join(', ')}`,
+  );
+  const value = (one: number) => (Number.isNaN(one) ? 'NULL' : String(one));
+  const rows = ranges.map(
+    ({ pid, tid, rank, startNs, endNs }, i) =>
+      `(${[last!.id + 1 + i, startNs, endNs, pid, tid, rank, codes[i]!, 1].map(value).join(', ')})`,
+  );
+  await workbench.run(
+    `INSERT INTO trace_ranges (range_id, start_ns, end_ns, pid, tid, rank, name, process_wide) VALUES ${rows.join(', ')}`,
+  );
+  return names;
+}

@@ -1,0 +1,34 @@
+/** Kernels that update weights: PyTorch's fused and foreach optimizers, Apex, DeepSpeed, TorchRec. */
+const optimizer =
+  /adam|adagrad|\blamb(?!d)|rms_?prop|fused_?sgd|sgd_|FusedSgd|adafactor|lion_kernel|(?:^|_)optimizer_step/i;
+/** Kernels that compute gradients. Transposed convolutions of an inference use `dgrad` kernels, which therefore are not listed. */
+const backward = /backward|(?:^|_|::|<)bwd(?:_|$|<|\b)|_bwd|bprop|grad_input|grad_weight|GammaBeta/i;
+/** Ranges of PyTorch around a training step's parts. */
+const ranges = /^(?:Optimizer\.(?:step|zero_grad)#|## ?backward ?##)/;
+
+/**
+ * PyTorch's foreach kernels: of an optimizer, but also of gradient clipping and zeroing. With other training kernels and no
+ * optimizer by name, they are taken for it.
+ */
+export const isForeachKernel = (name: string): boolean => /multi_tensor_apply/.test(name);
+
+/** Whether a kernel updates weights. */
+export const isOptimizerKernel = (name: string): boolean => optimizer.test(name.slice(0, 1500));
+
+/** Whether a kernel runs only in training. */
+export const isTrainingKernel = (name: string): boolean =>
+  isOptimizerKernel(name) || backward.test(name.slice(0, 1500));
+
+/** Fewer names of a backward pass may be a single operation out of place. */
+const minBackwardNames = 2;
+
+/** Whether a capture is of training, by the distinct names of its kernels and ranges. */
+export function isTraining(kernels: Iterable<string>, ofRanges: Iterable<string>): boolean {
+  for (const name of ofRanges) if (ranges.test(name)) return true;
+  let seen = 0;
+  for (const name of kernels) {
+    if (isOptimizerKernel(name)) return true;
+    if (isTrainingKernel(name) && ++seen >= minBackwardNames) return true;
+  }
+  return false;
+}

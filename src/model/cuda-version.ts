@@ -1,0 +1,5 @@
+/** 1000 · major + 10 · minor, as CUDA's functions and captures have it: 13000 → "13.0", 12040 → "12.4". */
+export function cudaVersion(code: number): string {
+  const rest = code % 1000;
+  return `${(code - rest) / 1000}.${(rest - (rest % 10)) / 10}`;
+}

@@ -1,0 +1,198 @@
+import { readFile } from 'node:fs/promises';
+import { Hono, type Context } from 'hono';
+import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
+import { whatIf } from '../advice/what-if/what-if.js';
+import { rememberedExplanation } from '../advice/explain/explain.js';
+import { compareSessions } from '../compare/sessions/compare.js';
+import { derivedOf } from '../facts/derived/queries.js';
+import { documentsOf } from '../facts/session-document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { InferscopeError } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import { requestGuard } from '../model/request-guard.js';
+import { pageOfView } from '../render/html/view.js';
+import { listSessions } from '../session/list.js';
+import { sessionTables, type Session } from '../session/open.js';
+import { defaultSqlLimits, runSql } from '../session/sql-run.js';
+import { describedTables } from '../session/table-schema.js';
+import type { Places } from '../views/findings.js';
+import { compareView } from '../views/compare.js';
+import { viewOf } from '../views/registry.js';
+import { whatIfView } from '../views/what-if.js';
+import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
+import { placesOf } from './places.js';
+import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
+import { sessionPath } from './session-path.js';
+import { timelineApi } from './timeline/api.js';
+import { OpenSessions, type OpenSession } from './timeline/open-timelines.js';
+
+const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js'];
+
+/** Changes that the overview offers; `explain --what-if` takes more. */
+const changes = [
+  'cudagraph',
+  'batch-size=8',
+  'batch-size=32',
+  'dtype=float8',
+  'dtype=int4',
+  'fused-attention',
+  'gpu=H200',
+];
+
+const sqlRowsShown = 10_000;
+
+export interface UiOptions {
+  /** What the server listens on, as typed. */
+  host: string;
+  token: string;
+  /** Takes failures that no page explains. */
+  report: (error: unknown) => void;
+}
+
+/**
+ * The pages of `inferscope ui`: read-only, sessions by their id alone.
+ */
+export function uiApp({ host, token, report: log }: UiOptions): Hono {
+  const app = new Hono();
+  const opened = new OpenSessions();
+  app.use(securityHeaders);
+  app.use(requestGuard(host, ({ status, message }) => new Response(`${message}\n`, { status })));
+  app.use(tokenGuard(token));
+  app.onError((error, context) => failed(context, error, log));
+  app.notFound((context) => context.text('There is no such page.\n', 404));
+
+  app.get('/assets/:name', async (context) => {
+    const name = assets.find((one) => one === context.req.param('name'));
+    if (name === undefined) return context.notFound();
+    const text = await readFile(childEntry(name.replace(/\.js$/, '')), 'utf8');
+    return context.body(text, 200, { 'content-type': 'text/javascript; charset=utf-8' });
+  });
+  app.get('/', (context) => page(context, sessionsPage(listSessions())));
+  app.get('/sessions', (context) => context.html(sessionsTable(listSessions())));
+  app.get('/compare', async (context) => {
+    const ids = context.req.queries('s') ?? [];
+    if (ids.length < 2)
+      throw new InferscopeError('E_USAGE', {
+        what: 'A comparison needs two sessions',
+        why: `${ids.length} chosen.`,
+        fix: 'Choose two in the list of sessions.',
+      });
+    const sessions: Session[] = [];
+    for (const id of ids) sessions.push((await opened.get(id)).session);
+    const view = compareView(await compareSessions(sessions));
+    const navigation = <Navigation current="" />;
+    return report(context, pageOfView(view, { ...(await scripts()), navigation }));
+  });
+  app.get('/s/:id', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    return report(context, await overview(one, context.req.query('what-if')));
+  });
+  app.get('/s/:id/timeline', async (context) => {
+    const { session, executions } = await opened.get(context.req.param('id'));
+    const execution = executions.find((one) => one === context.req.query('execution')) ?? executions[0];
+    if (execution === undefined)
+      throw new InferscopeError('E_USAGE', {
+        what: 'This session has no timeline',
+        why: 'It has no kernels, operators or stages.',
+        fix: 'Its overview shows what it has.',
+      });
+    return page(context, timelinePage(named(session), executions, execution));
+  });
+  app.get('/s/:id/sql', async (context) => {
+    const { session, executions } = await opened.get(context.req.param('id'));
+    return page(context, sqlPage(named(session), executions.length > 0, describedTables()));
+  });
+  app.get('/s/:id/api/sql', async (context) => {
+    const { session } = await opened.get(context.req.param('id'));
+    const limits = { ...defaultSqlLimits, maxRows: sqlRowsShown };
+    const query = context.req.query('q') ?? '';
+    return context.json(
+      await runSql(childEntry('sql-child'), [sessionTables(session)], query, limits, derivedOf([session])),
+    );
+  });
+  app.route('/s/:id/api', timelineApi(opened));
+  return app;
+}
+
+const named = (session: Session) => ({ id: session.id, title: session.user.name ?? session.manifest.title });
+
+function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {
+  return context.html(html, status, { 'content-security-policy': pagePolicy });
+}
+
+/** A page that brings its own policy for the scripts inside it. */
+const report = (context: Context, html: string): Response | Promise<Response> =>
+  context.html(html, 200, { 'content-security-policy': "frame-ancestors 'none'" });
+
+async function scripts() {
+  const text = (entry: string) => readFile(childEntry(entry), 'utf8');
+  return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
+}
+
+async function overview({ session, executions }: OpenSession, change: string | undefined): Promise<string> {
+  const { analysed, explain } = await analyzeAndExplain(session);
+  const path = sessionPath(session.id);
+  const hasTimeline = executions.length > 0;
+  const navigation = (
+    <>
+      <Navigation session={named(session)} current={path} hasTimeline={hasTimeline} />
+      {explain && explain.data.stages.length > 0 && (
+        <nav class="pages" aria-label="What if">
+          <span class="spread">What if</span>
+          <a href={path} {...(change === undefined ? { 'aria-current': 'page' } : {})}>
+            as measured
+          </a>
+          {changes.map((one) => (
+            <a href={`${path}?what-if=${one}`} {...(one === change ? { 'aria-current': 'page' } : {})}>
+              {one}
+            </a>
+          ))}
+        </nav>
+      )}
+    </>
+  );
+  if (change !== undefined) {
+    const view = whatIfView(await whatIf(session, [change], {}), await rememberedExplanation(session));
+    return pageOfView(view, { ...(await scripts()), navigation });
+  }
+  if (documentsOf(analysed).length === 0)
+    return failurePage({
+      what: 'This session has nothing to sum up',
+      why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
+      fix: 'Its tables can be queried on the page SQL.',
+    });
+  return pageOfView(await viewOf(analysed), {
+    ...(await scripts()),
+    explain,
+    navigation,
+    ...(hasTimeline && explain ? { places: await linksOf(session, explain.data) } : {}),
+  });
+}
+
+async function linksOf(session: Session, explain: ExplainResult): Promise<Places> {
+  const database = await session.connect();
+  try {
+    return await placesOf(database, explain, ({ execution, start, end, mark }) => {
+      const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
+      if (mark) query.set('mark', `${mark.start},${mark.end}`);
+      return `${sessionPath(session.id, '/timeline')}?${query}`;
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+function failed(context: Context, error: unknown, log: UiOptions['report']): Response {
+  const known = error instanceof InferscopeError;
+  const { what, why, fix } = known
+    ? error.parts
+    : {
+        what: 'inferscope failed here',
+        why: String(error),
+        fix: 'inferscope ui printed more in its terminal.',
+      };
+  if (!known) log(error);
+  const status = known ? (error.code === 'E_SESSION_NOT_FOUND' ? 404 : 400) : 500;
+  if (context.req.path.includes('/api/')) return context.json({ what, why, fix }, status);
+  return context.html(failurePage({ what, why, fix }), status, { 'content-security-policy': pagePolicy });
+}

@@ -1,0 +1,255 @@
+import { formatTimeTick } from '../../vocabulary/format.js';
+import { binsPerTile } from '../timeline/tile-format.js';
+import { laneHeight, type LaneRow, type Layout } from './rows.js';
+import type { Range } from './range.js';
+import { Tiles } from './tiles.js';
+
+export const axisHeight = 22;
+
+export interface Mark {
+  start: number;
+  end: number;
+}
+
+export interface Scene {
+  width: number;
+  height: number;
+  gutter: number;
+  range: Range;
+  layout: Layout;
+  tiles: Tiles;
+  /** Colours by table and class. */
+  colours: Record<string, string[]>;
+  names: readonly string[];
+  /** Of the page, by the reader's theme. */
+  theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
+  selected: Mark | null;
+  marked: Mark | null;
+  event: { lane: number; start: number; end: number } | null;
+  launch: { lane: number; start: number; end: number } | null;
+}
+
+/** A lane's event under a point, as its tile has it. */
+export interface Hit {
+  lane: number;
+  index: number;
+}
+
+const font = '11px system-ui, sans-serif';
+
+export const xOf = ({ range, gutter, width }: Scene, ns: number): number =>
+  gutter + ((ns - range.start) / range.width) * (width - gutter);
+
+export const nsAt = ({ range, gutter, width }: Scene, x: number): number =>
+  range.start + ((x - gutter) / (width - gutter)) * range.width;
+
+export const levelOf = ({ range, gutter, width }: Scene): number =>
+  Tiles.level(range.width / Math.max(1, width - gutter));
+
+/** Draws the whole picture. @returns the lanes that had events of their own, for clicks */
+export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
+  const { width, height, gutter, theme, layout, range } = scene;
+  canvas.fillStyle = theme.surface;
+  canvas.fillRect(0, 0, width, height);
+  canvas.font = font;
+  canvas.textBaseline = 'middle';
+  canvas.save();
+  canvas.beginPath();
+  canvas.rect(gutter, 0, width - gutter, height);
+  canvas.clip();
+  axis(canvas, scene);
+  const level = levelOf(scene);
+  for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
+    for (const row of layout.lanes) drawLane(canvas, scene, row, tile, from, to);
+  overlays(canvas, scene);
+  canvas.restore();
+  labels(canvas, scene);
+}
+
+type TileOf = ReturnType<Tiles['covering']>[number]['tile'];
+
+function drawLane(
+  canvas: CanvasRenderingContext2D,
+  scene: Scene,
+  { lane, top, track }: LaneRow,
+  tile: TileOf,
+  from: number,
+  to: number,
+): void {
+  const record = tile.lanes.get(lane);
+  if (!record) return;
+  const colours = scene.colours[track.table]!;
+  const [left, right] = [xOf(scene, from), xOf(scene, to)];
+  if (record.kind === 'events') {
+    for (let i = 0; i < record.start.length; i++) {
+      const start = Math.max(left, xOf(scene, tile.start + record.start[i]!));
+      const end = Math.min(right, xOf(scene, tile.start + record.end[i]!));
+      // Of a neighbouring tile's part.
+      if (end < left || start > right) continue;
+      const width = end - start;
+      canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
+      // Narrower than a pixel: by its share of the pixel.
+      canvas.globalAlpha = width >= 1 ? 1 : Math.max(0.15, width);
+      canvas.fillRect(start, top, Math.max(1, width - (width > 4 ? 1 : 0)), laneHeight - 2);
+      canvas.globalAlpha = 1;
+      if (width > 24)
+        nameInside(canvas, scene.names[record.name[i]!] ?? '', start, top, width, colours[record.class[i]!]!);
+    }
+    return;
+  }
+  const binNs = tile.width / binsPerTile;
+  const first = Math.max(0, Math.floor((from - tile.start) / binNs));
+  const last = Math.min(binsPerTile - 1, Math.ceil((to - tile.start) / binNs) - 1);
+  for (let bin = first; bin <= last; bin++) {
+    // Whole pixels: two half-covered ones next to each other would show as a stripe.
+    const start = Math.round(Math.max(left, xOf(scene, tile.start + bin * binNs)));
+    const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
+    let bottom = top + laneHeight - 2;
+    for (const { class: kind, shares } of record.classes) {
+      const share = shares[bin]!;
+      if (share === 0) continue;
+      const part = Math.max(share * (laneHeight - 2), 0.5);
+      canvas.fillStyle = colours[kind] ?? scene.theme.muted;
+      canvas.fillRect(start, bottom - part, end - start, part);
+      bottom -= part;
+    }
+  }
+}
+
+function nameInside(
+  canvas: CanvasRenderingContext2D,
+  name: string,
+  left: number,
+  top: number,
+  width: number,
+  colour: string,
+): void {
+  const fits = Math.floor((width - 6) / 5.6);
+  if (fits < 2 || name === '') return;
+  canvas.fillStyle = isDark(colour) ? '#ffffff' : '#10151d';
+  canvas.fillText(
+    name.length > fits ? `${name.slice(0, fits - 1)}…` : name,
+    left + 3,
+    top + (laneHeight - 2) / 2 + 0.5,
+    width - 4,
+  );
+}
+
+const darkness = new Map<string, boolean>();
+
+/** Whether white is read better than black on a colour, by its relative luminance. */
+function isDark(colour: string): boolean {
+  const known = darkness.get(colour);
+  if (known !== undefined) return known;
+  const parts = colour.startsWith('#')
+    ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+    : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const [red = 0, green = 0, blue = 0] = parts.map((one) => (one / 255) ** 2.2);
+  const dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3;
+  darkness.set(colour, dark);
+  return dark;
+}
+
+function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
+  const { range, width, gutter, theme, height } = scene;
+  const step = tickStep(range.width / Math.max(2, (width - gutter) / 110));
+  canvas.fillStyle = theme.muted;
+  canvas.strokeStyle = theme.line;
+  for (let tick = Math.ceil(range.start / step) * step; tick <= range.end; tick += step) {
+    const x = Math.round(xOf(scene, tick)) + 0.5;
+    canvas.beginPath();
+    canvas.moveTo(x, axisHeight - 5);
+    canvas.lineTo(x, height);
+    canvas.stroke();
+    canvas.fillText(formatTimeTick(tick, step), x + 3, axisHeight / 2);
+  }
+}
+
+/** 1, 2 or 5 times a power of ten, ns. */
+function tickStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
+}
+
+function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
+  const { theme, selected, marked, event, launch, height, layout } = scene;
+  const band = (mark: Mark, colour: string, alpha: number): void => {
+    const [left, right] = [xOf(scene, mark.start), xOf(scene, mark.end)];
+    canvas.globalAlpha = alpha;
+    canvas.fillStyle = colour;
+    canvas.fillRect(left, axisHeight, Math.max(1, right - left), height);
+    canvas.globalAlpha = 1;
+    canvas.strokeStyle = colour;
+    canvas.strokeRect(left, axisHeight, Math.max(1, right - left), height - axisHeight);
+  };
+  if (marked) band(marked, theme.link, 0.08);
+  if (selected) {
+    band(selected, theme.link, 0.15);
+    const text = formatTimeTick(selected.end - selected.start, (selected.end - selected.start) / 100);
+    canvas.fillStyle = theme.ink;
+    canvas.fillText(text, Math.max(scene.gutter + 4, xOf(scene, selected.start) + 4), axisHeight + 9);
+  }
+  const rowOf = (lane: number) => layout.lanes.find((row) => row.lane === lane);
+  for (const one of [event, launch]) {
+    const row = one && rowOf(one.lane);
+    if (!row || !one) continue;
+    canvas.strokeStyle = theme.ink;
+    canvas.lineWidth = 2;
+    const [left, right] = [xOf(scene, one.start), xOf(scene, one.end)];
+    canvas.strokeRect(left, row.top, Math.max(2, right - left), laneHeight - 2);
+    canvas.lineWidth = 1;
+  }
+  const [from, to] = [event && rowOf(event.lane), launch && rowOf(launch.lane)];
+  if (event && launch && from && to) {
+    const [a, b] = [
+      { x: xOf(scene, event.start), y: from.top + laneHeight / 2 },
+      { x: xOf(scene, launch.start), y: to.top + laneHeight / 2 },
+    ];
+    canvas.strokeStyle = theme.ink;
+    canvas.beginPath();
+    canvas.moveTo(a.x, a.y);
+    canvas.bezierCurveTo((a.x + b.x) / 2, a.y, (a.x + b.x) / 2, b.y, b.x, b.y);
+    canvas.stroke();
+  }
+}
+
+function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout }: Scene): void {
+  canvas.fillStyle = theme.surface;
+  canvas.fillRect(0, 0, gutter, height);
+  canvas.strokeStyle = theme.line;
+  canvas.beginPath();
+  canvas.moveTo(gutter - 0.5, 0);
+  canvas.lineTo(gutter - 0.5, height);
+  canvas.stroke();
+  for (const { top, label } of layout.groups) {
+    canvas.fillStyle = theme.ink;
+    canvas.font = `600 ${font}`;
+    canvas.fillText(label, 4, top + 11, gutter - 8);
+  }
+  canvas.font = font;
+  canvas.fillStyle = theme.muted;
+  for (const { top, track, first } of layout.lanes)
+    if (first) canvas.fillText(track.label, 8, top + laneHeight / 2 - 1, gutter - 12);
+}
+
+/** The event under a point; null where its lane shows shares there, or nothing. */
+export function hit(scene: Scene, x: number, y: number): Hit | null {
+  const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
+  if (!row) return null;
+  const at = nsAt(scene, x);
+  const slack = (1.5 * scene.range.width) / scene.width;
+  for (const { tile } of scene.tiles.covering(at - slack, at + slack, levelOf(scene))) {
+    const record = tile.lanes.get(row.lane);
+    if (record?.kind !== 'events') continue;
+    let best: { index: number; away: number } | null = null;
+    for (let i = 0; i < record.start.length; i++) {
+      const away = Math.max(tile.start + record.start[i]! - at, at - tile.start - record.end[i]!, 0);
+      if (away <= slack && (best === null || away < best.away)) best = { index: record.first + i, away };
+    }
+    if (best) return { lane: row.lane, index: best.index };
+  }
+  return null;
+}
+
+export const rowAt = (scene: Scene, y: number): LaneRow | null =>
+  scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight) ?? null;

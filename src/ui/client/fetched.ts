@@ -1,0 +1,25 @@
+/** What failed, in the words of the server. */
+export class Refused extends Error {}
+
+async function answered(path: string, signal?: AbortSignal): Promise<Response> {
+  const response = await fetch(path, signal ? { signal } : {});
+  if (response.ok) return response;
+  const text = await response.text();
+  let says = text;
+  try {
+    const { what, why, fix } = JSON.parse(text) as Record<string, string>;
+    says = [what, why, fix].join(' ');
+  } catch {
+    // Not from a page of ours: as it is.
+  }
+  throw new Refused(says);
+}
+
+export async function json<T>(path: string): Promise<T> {
+  return (await (await answered(path)).json()) as T;
+}
+
+export const bytes = async (path: string, signal?: AbortSignal): Promise<ArrayBuffer> =>
+  (await answered(path, signal)).arrayBuffer();
+
+export const text = async (path: string): Promise<string> => (await answered(path)).text();

@@ -1,0 +1,63 @@
+import type { EventDetails, Selection } from '../timeline/shown.js';
+
+/** Elements by tag with text or children: no page text is ever parsed as HTML. */
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string> = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** What one event is; `follow` goes to what launched it or what it launched. */
+export function eventPanel(details: EventDetails, times: string, follow: () => void): Node[] {
+  const facts = element('dl', { class: 'definitions' });
+  for (const { name, text, meaning } of details.facts)
+    facts.append(element('dt', { title: meaning }, name), element('dd', {}, text));
+  const launch = details.launch;
+  const button = element('button', { type: 'button' }, launch?.says ?? '');
+  button.addEventListener('click', follow);
+  return [
+    element('h2', {}, details.title),
+    element('p', {}, times, ...(launch ? [' · ', button] : [])),
+    facts,
+  ];
+}
+
+/** What is inside a selected time; shares are of that time. */
+export function selectionPanel({ groups }: Selection, times: string): Node[] {
+  const columns = element('div', { class: 'columns' });
+  for (const { label, names } of groups) {
+    const body = element('tbody');
+    for (const { name, count, text, share } of names)
+      body.append(
+        element(
+          'tr',
+          {},
+          element('td', { class: 'wraps name' }, name),
+          element('td', { class: 'number' }, String(count)),
+          element('td', { class: 'number' }, text),
+          element('td', { class: 'number' }, share),
+        ),
+      );
+    const head = element('tr');
+    for (const [text, kind] of [
+      ['name', ''],
+      ['count', 'number'],
+      ['time', 'number'],
+      ['of the selection', 'number'],
+    ] as const)
+      head.append(element('th', kind === '' ? {} : { class: kind }, text));
+    columns.append(
+      element(
+        'div',
+        { class: 'scroll' },
+        element('table', {}, element('caption', {}, label), element('thead', {}, head), body),
+      ),
+    );
+  }
+  return [element('h2', {}, times), columns];
+}

@@ -1,0 +1,39 @@
+/** The part of a timeline that is seen: ns after its start. Zoom and movement keep inside it. */
+export class Range {
+  start = 0;
+  end = 1;
+  constructor(readonly span: number) {
+    this.end = span;
+  }
+
+  get width(): number {
+    return this.end - this.start;
+  }
+
+  show(start: number, end: number): void {
+    const width = Math.min(this.span, Math.max(least, end - start));
+    const middle = (start + end) / 2;
+    this.start = Math.min(Math.max(0, middle - width / 2), this.span - width);
+    this.end = this.start + width;
+  }
+
+  /** By a factor, around a point that stays where it is. @param at 0 to 1 of the width */
+  zoom(factor: number, at: number): void {
+    const fixed = this.start + at * this.width;
+    const width = Math.min(this.span, Math.max(least, this.width * factor));
+    const start = Math.min(Math.max(0, fixed - at * width), this.span - width);
+    this.start = start;
+    this.end = start + width;
+  }
+
+  /** @param share of the width, to later times */
+  move(share: number): void {
+    const by = share * this.width;
+    const start = Math.min(Math.max(0, this.start + by), this.span - this.width);
+    this.end = start + this.width;
+    this.start = start;
+  }
+}
+
+/** Nothing on a device is shorter than some ns. */
+const least = 50;

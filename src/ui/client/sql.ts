@@ -1,0 +1,84 @@
+import { json } from './fetched.js';
+import { element } from './panel.js';
+
+interface Result {
+  columns: { name: string; type: string }[];
+  rows: (string | number | boolean | null)[][];
+  truncated: boolean;
+}
+
+const { api = '' } = document.body.dataset;
+const form = document.querySelector<HTMLFormElement>('#query')!;
+const input = form.querySelector('textarea')!;
+const answer = document.querySelector<HTMLElement>('#answer')!;
+const said = document.querySelector<HTMLElement>('#answered')!;
+const save = document.querySelector<HTMLButtonElement>('#csv')!;
+const rowsShown = 1000;
+let result: Result | null = null;
+
+input.value = new URLSearchParams(location.search).get('q') ?? 'SELECT * FROM stages LIMIT 20';
+
+async function ask(): Promise<void> {
+  said.textContent = 'running …';
+  save.disabled = true;
+  answer.replaceChildren();
+  history.replaceState(null, '', `?q=${encodeURIComponent(input.value)}`);
+  try {
+    result = await json<Result>(`${api}/sql?q=${encodeURIComponent(input.value)}`);
+    const { columns, rows, truncated } = result;
+    said.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
+    const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
+    const row = (cells: (Node | string)[], tag: 'td' | 'th'): HTMLElement =>
+      element('tr', {}, ...cells.map((cell, i) => element(tag, numeric[i] ? { class: 'number' } : {}, cell)));
+    answer.append(
+      element(
+        'table',
+        {},
+        element(
+          'thead',
+          {},
+          row(
+            columns.map(({ name }) => name),
+            'th',
+          ),
+        ),
+        element('tbody', {}, ...rows.slice(0, rowsShown).map((cells) => row(cells.map(shown), 'td'))),
+      ),
+    );
+    save.disabled = false;
+  } catch (error) {
+    said.textContent = '';
+    answer.append(
+      element('p', { class: 'fault', role: 'alert' }, error instanceof Error ? error.message : String(error)),
+    );
+  }
+}
+
+const shown = (value: string | number | boolean | null): string => (value === null ? 'null' : String(value));
+
+/** RFC 4180. */
+const quoted = (value: string | number | boolean | null): string => {
+  const text = value === null ? '' : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+save.addEventListener('click', () => {
+  if (!result) return;
+  const lines = [result.columns.map(({ name }) => name), ...result.rows].map((cells) =>
+    cells.map(quoted).join(','),
+  );
+  const url = URL.createObjectURL(new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
+  element('a', { href: url, download: 'inferscope.csv' }).click();
+  URL.revokeObjectURL(url);
+});
+form.addEventListener('submit', (submit) => {
+  submit.preventDefault();
+  void ask();
+});
+input.addEventListener('keydown', (key) => {
+  if (key.key === 'Enter' && (key.ctrlKey || key.metaKey)) {
+    key.preventDefault();
+    void ask();
+  }
+});
+void ask();

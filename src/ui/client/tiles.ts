@@ -1,0 +1,91 @@
+import { binsPerTile, decodeRecords, tileAt, type LaneRecord } from '../timeline/tile-format.js';
+import { bytes } from './fetched.js';
+
+export interface Tile {
+  level: number;
+  tile: number;
+  /** ns after the start of the timeline. */
+  start: number;
+  width: number;
+  lanes: Map<number, LaneRecord>;
+}
+
+/** Tiles beyond this are forgotten, those not drawn for longest first. */
+const kept = 300;
+
+/** Tiles of a timeline, fetched when they are first drawn. */
+export class Tiles {
+  private readonly held = new Map<string, Tile | 'asked'>();
+  /** Bytes that were fetched. */
+  fetched = 0;
+
+  constructor(
+    private readonly path: string,
+    private readonly arrived: () => void,
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  /** A level at which a bin is one to two pixels wide. */
+  static level(nsPerPixel: number): number {
+    return Math.max(0, Math.ceil(Math.log2(nsPerPixel)));
+  }
+
+  /** New lanes are there. */
+  clear(): void {
+    this.held.clear();
+  }
+
+  /**
+   * Tiles that cover a range at a level, from left to right; where one is not there yet, the part of a wider one that is.
+   */
+  covering(start: number, end: number, level: number): { tile: Tile; from: number; to: number }[] {
+    const found: { tile: Tile; from: number; to: number }[] = [];
+    for (let number = tileAt(start, level); number <= tileAt(end, level); number++) {
+      const width = binsPerTile * 2 ** level;
+      const tile = this.of(level, number) ?? this.wider(level, number);
+      if (tile)
+        found.push({ tile, from: Math.max(start, number * width), to: Math.min(end, (number + 1) * width) });
+    }
+    return found;
+  }
+
+  private of(level: number, number: number): Tile | null {
+    const key = `${level}/${number}`;
+    const held = this.held.get(key);
+    if (held === 'asked') return null;
+    if (held) {
+      this.held.delete(key);
+      this.held.set(key, held);
+      return held;
+    }
+    this.held.set(key, 'asked');
+    void this.fetch(key, level, number);
+    return null;
+  }
+
+  private wider(level: number, number: number): Tile | null {
+    for (let up = 1; up <= 12; up++) {
+      const above = Math.floor(number / 2 ** up);
+      const held = this.held.get(`${level + up}/${above}`);
+      if (held && held !== 'asked') return held;
+    }
+    return null;
+  }
+
+  private async fetch(key: string, level: number, number: number): Promise<void> {
+    try {
+      const buffer = await bytes(`${this.path}&level=${level}&tile=${number}`);
+      this.fetched += buffer.byteLength;
+      // The lanes have changed since.
+      if (this.held.get(key) !== 'asked') return;
+      const width = binsPerTile * 2 ** level;
+      const lanes = new Map(decodeRecords(buffer).map((record) => [record.lane, record]));
+      this.held.set(key, { level, tile: number, start: number * width, width, lanes });
+      for (const old of [...this.held.keys()].slice(0, -kept)) this.held.delete(old);
+      this.arrived();
+    } catch (error) {
+      this.held.delete(key);
+      this.failed(error);
+    }
+  }
+}

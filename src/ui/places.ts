@@ -1,0 +1,104 @@
+import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import { classOfBar, isHostBar } from '../model/bars.js';
+import { idleCauseLabel } from '../vocabulary/idle-causes.js';
+import { classLabel } from '../vocabulary/op-classes.js';
+import { stageLabels } from '../vocabulary/stages.js';
+import { barPlace, type Places } from '../views/findings.js';
+import type { SessionDatabase } from '../session/query.js';
+import { gapParts } from './timeline/tracks.js';
+
+/** A time of an execution, ns since the session's start, and in it what is meant. */
+interface Place {
+  execution: string;
+  start: number;
+  end: number;
+  /** The gap or kernel; null where the whole stage is meant. */
+  mark: { start: number; end: number } | null;
+  /** What is seen there. */
+  text: string;
+}
+
+/**
+ * Where each finding and bar shows most: the longest of its gaps or kernels in a stage of the kind; a finding without either
+ * shows in the slowest of its stages.
+ * @param linkTo address of a place
+ */
+export async function placesOf(
+  database: SessionDatabase,
+  { findings, stages }: ExplainResult,
+  linkTo: (place: Place) => string,
+): Promise<Places> {
+  const places = new Map<string, { link: string; text: string }>();
+  const add = (key: string, place: Place, text: string) => places.set(key, { link: linkTo(place), text });
+  for (const stage of stages) {
+    const found = new Map<string, Place>();
+    for (const { id } of stage.bars) {
+      const place = await longest(database, id, stage);
+      if (!place) continue;
+      found.set(id, place);
+      add(barPlace(stage.kind, id), place, id);
+    }
+    const own = findings.filter((one) => one.stage === stage.kind && !places.has(one.id));
+    if (own.length === 0) continue;
+    const slowest = await slowestOf(database, stage);
+    for (const { id, bars } of own) {
+      const place = bars.map((bar) => found.get(bar)).find((one) => one !== undefined) ?? slowest;
+      if (place) add(id, place, place.text);
+    }
+  }
+  return places;
+}
+
+interface Row {
+  start_ns: number;
+  end_ns: number;
+  stage_start_ns: number;
+  stage_end_ns: number;
+}
+
+const labelOf = ({ kind }: StageWaterfall): string => stageLabels[kind] ?? kind;
+
+/** The longest gap of a bar's cause, or kernel of its class; null for bars that are neither. */
+async function longest(database: SessionDatabase, bar: string, stage: StageWaterfall): Promise<Place | null> {
+  const cause = gapParts.find((part) => part === bar || (part === 'host' && isHostBar(bar)));
+  const kind = classOfBar(bar);
+  if (!cause && kind === null) return null;
+  const [table, where, by] = cause
+    ? ['gaps', `e.${cause}_ns > 0`, `e.${cause}_ns`]
+    : ['kernels', `e.class = '${kind!.replaceAll("'", "''")}'`, 'e.dur_ns'];
+  const [row] = await database.query<Row>(
+    `SELECT e.start_ns, e.start_ns + e.dur_ns AS end_ns, p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns
+     FROM ${table} e JOIN stages s USING (execution_id, capture_id, stage_id)
+     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id
+     WHERE e.execution_id = $1 AND p.kind = $2 AND NOT coalesce(p.warmup, false) AND ${where}
+     ORDER BY ${by} DESC LIMIT 1`,
+    [stage.execution_id, stage.kind],
+  );
+  if (!row) return null;
+  return {
+    execution: stage.execution_id,
+    start: Math.min(row.stage_start_ns, row.start_ns),
+    end: Math.max(row.stage_end_ns, row.end_ns),
+    mark: { start: row.start_ns, end: row.end_ns },
+    text: cause
+      ? `longest gap in a ${labelOf(stage)}: ${idleCauseLabel(cause)}`
+      : `longest ${classLabel(kind!)} kernel in a ${labelOf(stage)}`,
+  };
+}
+
+async function slowestOf(database: SessionDatabase, stage: StageWaterfall): Promise<Place | null> {
+  const [row] = await database.query<{ start_ns: number; end_ns: number }>(
+    `SELECT start_ns, end_ns FROM stages WHERE execution_id = $1 AND kind = $2 AND stage_id = phase_id
+       AND NOT coalesce(warmup, false) ORDER BY end_ns - start_ns DESC LIMIT 1`,
+    [stage.execution_id, stage.kind],
+  );
+  return row
+    ? {
+        execution: stage.execution_id,
+        start: row.start_ns,
+        end: row.end_ns,
+        mark: null,
+        text: `slowest ${labelOf(stage)}`,
+      }
+    : null;
+}

@@ -1,0 +1,26 @@
+/** What pages have in addition to a report. */
+export const uiStyle = `
+nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; padding: .5rem 1rem; background: var(--surface);
+  border-bottom: 1px solid var(--line); font-size: .9375rem; }
+nav.pages strong { font-weight: 600; max-width: 40vw; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+nav.pages a { text-decoration: none; } nav.pages a[aria-current] { color: var(--ink); font-weight: 600; }
+nav.pages a:hover { text-decoration: underline; }
+main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
+.tools { display: flex; flex-wrap: wrap; gap: .375rem .75rem; align-items: center; font-size: .875rem; margin: 0 0 .375rem; max-width: none; }
+.tools button, .tools select, .tools input, form button, textarea { font: inherit; color: var(--ink); background: var(--surface);
+  border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; min-height: 1.75rem; }
+.tools button { cursor: pointer; } .tools button[aria-pressed=true] { border-color: var(--link); color: var(--link); }
+.tools button:disabled { color: var(--muted); cursor: default; }
+.tools select { max-width: 18rem; } .tools .search input { width: 15rem; max-width: 60vw; }
+textarea { width: 100%; font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+#timeline { position: relative; background: var(--surface); border: 1px solid var(--line); border-radius: 4px; overflow-x: hidden;
+  overflow-y: auto; max-height: 62vh; min-height: 8rem; }
+#timeline canvas { display: block; touch-action: none; cursor: default; }
+#status { margin: .25rem 0; min-height: 1.2em; }
+#details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
+#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 2rem; }
+#details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
+#legend { display: flex; flex-wrap: wrap; gap: .125rem 1rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
+table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 16rem; }
+.whole { max-height: none; }
+`;

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { Lane, lanesOf, recordOf } from './lane.js';
+import { binsPerTile, decodeRecords, encodeRecords, tileAt, type SharesRecord } from './tile-format.js';
+
+function laneOf(...events: readonly [start: number, end: number, kind?: number, name?: number][]): Lane {
+  const lane = new Lane();
+  for (const [start, end, kind = 0, name = 0] of events) lane.push(start, end, kind, name);
+  return lane;
+}
+const at = { number: 3, zero: 1000, tile: 0, level: 0, most: 256 };
+
+describe('lanes', () => {
+  test('ranges inside others go below them, whatever order they come in', () => {
+    const lanes = lanesOf(laneOf([20, 30], [0, 100], [22, 25], [40, 60], [100, 110]));
+    expect(lanes.map(({ start, length }) => [...start.subarray(0, length)])).toEqual([
+      [0, 100],
+      [20, 40],
+      [22],
+    ]);
+  });
+  test('events that do not overlap stay in their arrays', () => {
+    const events = laneOf([0, 10], [10, 20]);
+    expect(lanesOf(events)[0]).toBe(events);
+    expect(lanesOf(new Lane())).toEqual([]);
+  });
+  test('grow beyond their first arrays', () => {
+    const lane = laneOf(
+      ...Array.from({ length: 1000 }, (_, i) => [2 * i, 2 * i + 1, i % 7, i] as const).map(
+        (one) => [...one] as [number, number, number, number],
+      ),
+    );
+    expect([lane.length, lane.start[999], lane.class[999], lane.name[999]]).toEqual([
+      1000,
+      1998,
+      999 % 7,
+      999,
+    ]);
+    expect([lane.after(1998), lane.from(1998), lane.after(1999)]).toEqual([999, 999, 1000]);
+  });
+});
+
+describe('tiles', () => {
+  test('few events are sent as they are, cut where they leave the tile', () => {
+    const record = recordOf(laneOf([900, 1010, 2, 7], [1020, 9000, 1, 5]), at);
+    expect(record).toEqual({
+      lane: 3,
+      kind: 'events',
+      first: 0,
+      start: Float64Array.of(-100, 20),
+      end: Float64Array.of(10, 1.5 * binsPerTile),
+      class: Uint8Array.of(2, 1),
+      name: Uint32Array.of(7, 5),
+    });
+    expect(recordOf(laneOf([0, 1000]), at)).toBeNull();
+  });
+
+  test('many become shares of each bin by class, counted by hand', () => {
+    // Bins of 4 ns: in each the first ns is class 1 and a half of the third is class 2.
+    const events = Array.from(
+      { length: binsPerTile },
+      (_, bin) =>
+        [
+          [1000 + 4 * bin, 1001 + 4 * bin, 1],
+          [1002 + 4 * bin, 1002.5 + 4 * bin, 2],
+        ] as [number, number, number][],
+    ).flat();
+    const record = recordOf(laneOf(...events), { ...at, level: 2 }) as SharesRecord;
+    expect(record.classes.map(({ class: kind }) => kind)).toEqual([1, 2]);
+    for (const { class: kind, shares } of record.classes) {
+      expect(shares[0]).toBeCloseTo(kind === 1 ? 0.25 : 0.125, 6);
+      expect(shares[511]).toBeCloseTo(kind === 1 ? 0.25 : 0.125, 6);
+    }
+  });
+
+  test('an event over several bins fills each by what lies in it', () => {
+    const many = Array.from({ length: 300 }, (_, i) => [3000 + i, 3000.5 + i] as [number, number]);
+    const record = recordOf(laneOf([1001, 1006], ...many), { ...at, level: 3 }) as SharesRecord;
+    expect(record.classes[0]!.shares[0]).toBeCloseTo(5 / 8, 6);
+    const record2 = recordOf(laneOf([1004, 1020], ...many), { ...at, level: 3 }) as SharesRecord;
+    expect([...record2.classes[0]!.shares.subarray(0, 4)]).toEqual([0.5, 1, 0.5, 0]);
+  });
+
+  test('tiles at every level hold the same time, also those summed from the coarse level', () => {
+    let seed = 7;
+    const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    const events: [number, number, number][] = [];
+    for (let time = 1000; events.length < 50_000;) {
+      const end = time + 1 + 200 * random();
+      events.push([time, end, Math.floor(3 * random())]);
+      time = end + 100 * random();
+    }
+    const lane = laneOf(...events);
+    const truth = [0, 1, 2].map((kind) =>
+      events.filter((one) => one[2] === kind).reduce((sum, [start, end]) => sum + end - start, 0),
+    );
+    for (const level of [8, 12, 14, 16]) {
+      const found = [0, 0, 0];
+      for (let tile = 0; tile <= tileAt(lane.lastEnd - 1000, level); tile++) {
+        const record = recordOf(lane, { ...at, level, tile });
+        if (record?.kind !== 'shares') continue;
+        for (const { class: kind, shares } of record.classes)
+          found[kind]! += shares.reduce((sum, share) => sum + share, 0) * 2 ** level;
+      }
+      for (const [kind, ns] of truth.entries()) expect(found[kind]! / ns, `level ${level}`).toBeCloseTo(1, 3);
+    }
+  });
+
+  test('go through their words unchanged; a share above 0 is never 0', () => {
+    const events = recordOf(laneOf([1001, 1002, 11, 70_000]), at)!;
+    const shares = new Float32Array(binsPerTile);
+    shares.set([1, 0.5, 1e-9, 0]);
+    const decoded = decodeRecords(
+      encodeRecords([events, { lane: 9, kind: 'shares', classes: [{ class: 4, shares }] }]).buffer,
+    );
+    expect(decoded[0]).toEqual(events);
+    const [first] = (decoded[1] as SharesRecord).classes;
+    expect([first!.class, first!.shares[0], first!.shares[3]]).toEqual([4, 1, 0]);
+    expect(first!.shares[1]).toBeCloseTo(0.5, 2);
+    expect(first!.shares[2]).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,70 @@
+import { messageOf } from '../../model/errors.js';
+import { openSession, type Session } from '../../session/open.js';
+import { readTimeline, startTimeline, type Timeline } from './tracks.js';
+
+/** A session with its timelines, held while pages ask for them. */
+export interface OpenSession {
+  session: Session;
+  executions: string[];
+  timelines: Map<string, Promise<HeldTimeline>>;
+}
+
+interface HeldTimeline {
+  timeline: Timeline;
+  /** Why reading failed; null while it has not. */
+  failed: string | null;
+}
+
+/** More sessions than this are not held at once: a large one takes a gigabyte. */
+const held = 4;
+
+/** Sessions that pages look at, opened once; one that changed on disk is opened anew. */
+export class OpenSessions {
+  private readonly sessions = new Map<string, Promise<OpenSession>>();
+
+  /** @throws those of openSession */
+  async get(selector: string): Promise<OpenSession> {
+    const session = await openSession(selector);
+    const key = `${session.id} ${session.sha256}`;
+    const known = this.sessions.get(key) ?? openedOf(session);
+    // The one asked for last is dropped last.
+    this.sessions.delete(key);
+    this.sessions.set(key, known);
+    for (const old of [...this.sessions.keys()].slice(0, -held)) this.sessions.delete(old);
+    return known;
+  }
+
+  async timeline(selector: string, execution: string): Promise<HeldTimeline> {
+    const opened = await this.get(selector);
+    const known = opened.timelines.get(execution) ?? hold(opened.session, execution);
+    opened.timelines.set(execution, known);
+    return known;
+  }
+}
+
+async function openedOf(session: Session): Promise<OpenSession> {
+  const database = await session.connect();
+  try {
+    // The execution with the most of a device first; a session without one has operators.
+    const executions = await database.query<{ execution_id: string }>(
+      `SELECT execution_id FROM (
+         SELECT execution_id, count(*) AS kernels, 0 AS others FROM kernels GROUP BY 1 UNION ALL
+         SELECT execution_id, 0, count(*) FROM ops GROUP BY 1 UNION ALL
+         SELECT execution_id, 0, count(*) FROM stages GROUP BY 1)
+       GROUP BY 1 ORDER BY sum(kernels) DESC, sum(others) DESC, 1`,
+    );
+    return { session, executions: executions.map((one) => one.execution_id), timelines: new Map() };
+  } finally {
+    await database.close();
+  }
+}
+
+async function hold(session: Session, execution: string): Promise<HeldTimeline> {
+  const database = await session.connect();
+  const timeline = await startTimeline(database, execution);
+  const found: HeldTimeline = { timeline, failed: null };
+  void readTimeline(database, timeline)
+    .catch((error: unknown) => (found.failed = messageOf(error)))
+    .finally(() => database.close());
+  return found;
+}

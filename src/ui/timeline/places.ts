@@ -1,0 +1,59 @@
+import type { Lane } from './lane.js';
+import type { Match, Place } from './shown.js';
+import type { Timeline, Track } from './tracks.js';
+
+/** All lanes of a timeline in the order of their numbers, with their tracks. */
+export const lanesIn = ({ tracks }: Timeline): { track: Track; lane: Lane }[] =>
+  tracks.flatMap((track) => track.lanes.map((lane) => ({ track, lane })));
+
+/** The event of some tracks that starts and ends at these times; null where none does. */
+export function placeOf(
+  timeline: Timeline,
+  of: (track: Track) => boolean,
+  start: number,
+  end: number,
+): Place | null {
+  for (const [number, { track, lane }] of lanesIn(timeline).entries()) {
+    if (!of(track)) continue;
+    for (let index = lane.from(start); lane.start[index] === start; index++)
+      if (index < lane.length && lane.end[index] === end) return { lane: number, index };
+  }
+  return null;
+}
+
+/**
+ * Events with `text` in their name.
+ * @param at ns since the session's start
+ * @returns how many there are, the first that starts after `at` and the last before it, each around the ends
+ */
+export function search(
+  timeline: Timeline,
+  text: string,
+  at: number,
+): { count: number; next: Match | null; previous: Match | null } {
+  const wanted = text.toLowerCase();
+  const named = new Set<number>();
+  for (const [number, name] of timeline.names.entries())
+    if (name.toLowerCase().includes(wanted)) named.add(number);
+  let count = 0;
+  const found: Record<'first' | 'next' | 'previous' | 'last', Match | null> = {
+    first: null,
+    next: null,
+    previous: null,
+    last: null,
+  };
+  if (named.size > 0)
+    for (const [number, { lane }] of lanesIn(timeline).entries())
+      for (let index = 0; index < lane.length; index++) {
+        if (!named.has(lane.name[index]!)) continue;
+        count++;
+        const match = { lane: number, index, start: lane.start[index]!, end: lane.end[index]! };
+        if (match.start > at && match.start < (found.next?.start ?? Number.POSITIVE_INFINITY))
+          found.next = match;
+        if (match.start < at && match.start > (found.previous?.start ?? Number.NEGATIVE_INFINITY))
+          found.previous = match;
+        if (match.start < (found.first?.start ?? Number.POSITIVE_INFINITY)) found.first = match;
+        if (match.start > (found.last?.start ?? Number.NEGATIVE_INFINITY)) found.last = match;
+      }
+  return { count, next: found.next ?? found.first, previous: found.previous ?? found.last };
+}

@@ -1,0 +1,73 @@
+/** What the server sends to a page of a timeline; times in ns, those of events after `zero`. */
+export interface TimelineShown {
+  /** Start of the first event, ns since the session's start. */
+  zero: number;
+  span: number;
+  /** The table that is being read; null when all is there. */
+  reading: string | null;
+  /** From the top of the page to its bottom. */
+  tables: string[];
+  classes: Record<string, { id: string; label: string; colour: string }[]>;
+  tracks: TrackShown[];
+  /** Those after the ones that the page has. */
+  names: string[];
+}
+
+export interface TrackShown {
+  table: string;
+  label: string;
+  rank: number | null;
+  pid: number | null;
+  tid: number | null;
+  device: number | null;
+  stream: string | null;
+  /** Numbers of those that occur. */
+  classes: number[];
+  firstLane: number;
+  lanes: number;
+}
+
+/** An event by its lane's number in the timeline and its index in the lane. */
+export interface Place {
+  lane: number;
+  index: number;
+}
+
+export interface Match extends Place {
+  start: number;
+  end: number;
+}
+
+/** What a page shows of one event. */
+export interface EventDetails {
+  table: string;
+  title: string;
+  /** ns since the start of the timeline. */
+  start: number;
+  end: number;
+  /** Columns of its row with what they mean; the longest texts last. */
+  facts: { name: string; text: string; meaning: string }[];
+  /** The call that launched it, or what it launched. */
+  launch: { place: Place; start: number; end: number; says: string } | null;
+}
+
+/** What ran in a selected time, summed by class and by name: parts of events that lie in it count, no others. */
+export interface Selection {
+  groups: {
+    table: string;
+    label: string;
+    total_ns: number;
+    classes: { id: string; ns: number; share: string }[];
+    names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
+  }[];
+}
+
+/** Stages of a kind to step through; times in ns since the start of the timeline. */
+export interface Steps {
+  kind: string;
+  count: number;
+  /** By their order in time; at most `stepsListed`. */
+  list: { start: number; end: number }[];
+  median: { start: number; end: number };
+  slowest: { start: number; end: number };
+}

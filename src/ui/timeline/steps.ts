@@ -1,0 +1,29 @@
+import type { SessionDatabase } from '../../session/query.js';
+import type { Steps } from './shown.js';
+import type { Timeline } from './tracks.js';
+
+const stepsListed = 2000;
+
+/** Stages that are a phase of their own (no range inside another of its phase), warm-up left out. */
+export async function stepsOf(database: SessionDatabase, { execution, from }: Timeline): Promise<Steps[]> {
+  const rows = await database.query<{ kind: string; start_ns: number; end_ns: number }>(
+    `SELECT kind, start_ns, end_ns FROM stages WHERE execution_id = $1 AND stage_id = phase_id AND NOT coalesce(warmup, false) AND end_ns > start_ns ORDER BY start_ns`,
+    [execution],
+  );
+  const kinds = new Map<string, { start: number; end: number }[]>();
+  for (const { kind, start_ns, end_ns } of rows) {
+    const list = kinds.get(kind) ?? [];
+    list.push({ start: start_ns - from, end: end_ns - from });
+    kinds.set(kind, list);
+  }
+  return [...kinds].map(([kind, list]) => {
+    const sorted = list.toSorted((a, b) => a.end - a.start - (b.end - b.start));
+    return {
+      kind,
+      count: list.length,
+      list: list.slice(0, stepsListed),
+      median: sorted[Math.floor((sorted.length - 1) / 2)]!,
+      slowest: sorted.at(-1)!,
+    };
+  });
+}

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fixture, imported } from '../../facts/trace/test-import.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { testHome } from '../../session/test-folder.js';
+import { eventDetails, selection } from './details.js';
+import { lanesIn, search } from './places.js';
+import { stepsOf } from './steps.js';
+import { readTimeline, startTimeline, trackClasses, type Timeline } from './tracks.js';
+
+let session: Session;
+let database: SessionDatabase;
+let timeline: Timeline;
+
+beforeAll(async () => {
+  session = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'));
+  database = await session.connect();
+  timeline = await startTimeline(database, 'profiled');
+  await readTimeline(database, timeline);
+});
+afterAll(() => database.close());
+
+const number = async (sql: string): Promise<number> =>
+  Number(Object.values((await database.query(sql))[0]!)[0]);
+
+describe('a timeline of an nsys capture', () => {
+  test('has every event of the tables, each in its track', async () => {
+    for (const table of ['kernels', 'copies', 'api_calls', 'stages'] as const) {
+      const lanes = timeline.tracks.filter((track) => track.table === table).flatMap(({ lanes }) => lanes);
+      expect(
+        lanes.reduce((sum, { length }) => sum + length, 0),
+        table,
+      ).toBe(await number(`SELECT count(*) FROM ${table}`));
+    }
+    expect(timeline.from).toBe(
+      await number(
+        'SELECT min(start_ns) FROM (SELECT start_ns FROM kernels UNION ALL SELECT start_ns FROM stages UNION ALL SELECT start_ns FROM api_calls UNION ALL SELECT start_ns FROM copies UNION ALL SELECT start_ns FROM gaps)',
+      ),
+    );
+    expect(timeline.reading).toBeNull();
+  });
+
+  test('no two events of a lane overlap', () => {
+    for (const { lane } of lanesIn(timeline))
+      for (let i = 1; i < lane.length; i++) expect(lane.start[i]).toBeGreaterThanOrEqual(lane.end[i - 1]!);
+  });
+
+  test('parts of gaps sum to the gaps, cause by cause', async () => {
+    const found = new Map<string, number>();
+    for (const { lanes } of timeline.tracks.filter(({ table }) => table === 'gaps'))
+      for (const lane of lanes)
+        for (let i = 0; i < lane.length; i++) {
+          const cause = trackClasses.gaps[lane.class[i]!]!;
+          found.set(cause, (found.get(cause) ?? 0) + lane.end[i]! - lane.start[i]!);
+        }
+    for (const [cause, ns] of found)
+      expect(ns, cause).toBe(await number(`SELECT sum(${cause}_ns) FROM gaps`));
+    expect([...found.values()].reduce((sum, ns) => sum + ns, 0)).toBe(
+      await number('SELECT sum(dur_ns) FROM gaps'),
+    );
+  });
+
+  test('a selection sums what SQL sums over the same time', async () => {
+    const [from, to] = [20e6, 60e6];
+    const { groups } = selection(timeline, from, to);
+    const [start, end] = [timeline.from + from, timeline.from + to];
+    const kernels = groups.find(({ table }) => table === 'kernels')!;
+    const rows = await database.query<{ class: string; ns: number }>(
+      `SELECT class, sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) AS ns FROM kernels
+       WHERE start_ns < ${end} AND start_ns + dur_ns > ${start} GROUP BY 1 ORDER BY 2 DESC`,
+    );
+    expect(rows.length).toBeGreaterThan(1);
+    expect(kernels.classes.map(({ id, ns }) => [id, ns])).toEqual(rows.map(({ class: id, ns }) => [id, ns]));
+    expect(kernels.names.reduce((sum, { count }) => sum + count, 0)).toBe(
+      await number(`SELECT count(*) FROM kernels WHERE start_ns < ${end} AND start_ns + dur_ns > ${start}`),
+    );
+  });
+
+  test('a kernel leads to its launch and the launch to the kernel', async () => {
+    const [row] = await database.query<{
+      start_ns: number;
+      api_start_ns: number;
+      short_name: string;
+      stream: string;
+    }>(
+      'SELECT start_ns, api_start_ns, short_name, stream FROM kernels WHERE api_start_ns IS NOT NULL ORDER BY start_ns LIMIT 1 OFFSET 100',
+    );
+    const lanes = lanesIn(timeline);
+    const lane = lanes.findIndex(({ track }) => track.table === 'kernels' && track.stream === row!.stream);
+    const details = await eventDetails(database, timeline, {
+      lane,
+      index: lanes[lane]!.lane.from(row!.start_ns),
+    });
+    expect(details?.title).toBe(row!.short_name);
+    expect(details?.facts.find(({ name }) => name === 'grid')?.text).toMatch(/^\d+,\d+,\d+$/);
+    expect(details?.launch?.start).toBe(row!.api_start_ns - timeline.from);
+    const back = await eventDetails(database, timeline, details!.launch!.place);
+    expect(back?.title).toMatch(/launch/i);
+    expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.from(row!.start_ns) });
+    expect(await eventDetails(database, timeline, { lane: 999, index: 0 })).toBeNull();
+  });
+
+  test('finds names forwards, backwards and around the ends', async () => {
+    const rows = await database.query<{ start_ns: number }>(
+      `SELECT start_ns FROM kernels WHERE short_name ILIKE '%elementwise%' ORDER BY start_ns`,
+    );
+    const [first, second] = [rows[0]!.start_ns, rows[1]!.start_ns];
+    const found = search(timeline, 'ElementWise', first);
+    expect([found.count, found.next?.start, found.previous?.start]).toEqual([
+      rows.length,
+      second,
+      rows.at(-1)!.start_ns,
+    ]);
+    expect(search(timeline, 'no such name', 0)).toEqual({ count: 0, next: null, previous: null });
+  });
+
+  test('steps are those of the stages, their median and slowest one', async () => {
+    const decode = (await stepsOf(database, timeline)).find(({ kind }) => kind === 'decode')!;
+    const where = `FROM stages WHERE kind = 'decode' AND stage_id = phase_id AND NOT coalesce(warmup, false)`;
+    expect(decode.count).toBe(await number(`SELECT count(*) ${where}`));
+    expect(decode.slowest.end - decode.slowest.start).toBe(
+      await number(`SELECT max(end_ns - start_ns) ${where}`),
+    );
+    expect(decode.median.end - decode.median.start).toBe(
+      await number(`SELECT quantile_disc(end_ns - start_ns, 0.5) ${where}`),
+    );
+  });
+});

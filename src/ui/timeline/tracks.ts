@@ -1,0 +1,187 @@
+import { opClasses } from '../../model/classes.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { Lane, lanesOf } from './lane.js';
+
+/** What a track shows, from the top of a page to its bottom; `table` is where its events are recorded. */
+export const trackTables = ['stages', 'ops', 'api_calls', 'gaps', 'kernels', 'copies'] as const;
+export type TrackTable = (typeof trackTables)[number];
+
+/** Events of one thread, one stream or the idle time of one device. */
+export interface Track {
+  table: TrackTable;
+  rank: number | null;
+  host: string | null;
+  /** Of a thread of the host; null for a device. */
+  pid: number | null;
+  tid: number | null;
+  /** Of a device; null for a thread. */
+  device: number | null;
+  stream: string | null;
+  /** Numbers of the classes that occur. */
+  classes: Set<number>;
+  lanes: Lane[];
+}
+
+/** The events of one execution, in memory. */
+export interface Timeline {
+  execution: string;
+  /** Of the first event and of the end of the last one, ns since the session's start. */
+  from: number;
+  to: number;
+  /** In the order in which they were read. */
+  tracks: Track[];
+  /** Names of the events, by number. */
+  names: string[];
+  /** The table that is being read; null when all are there. */
+  reading: TrackTable | null;
+}
+
+/** Parts of a gap in their order; ids of causes of idle time. */
+export const gapParts = [
+  'synchronization',
+  'host',
+  'launch_overhead',
+  'launch_latency',
+  'device_dependency',
+  'unattributed',
+] as const;
+
+const apiKinds = ['launch', 'synchronization', 'copy', 'allocation', 'other'] as const;
+const stageKinds = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup', 'other'] as const;
+
+/** What the classes of a track's events mean, by number. */
+export const trackClasses: Readonly<Record<TrackTable, readonly string[]>> = {
+  stages: stageKinds,
+  ops: opClasses,
+  api_calls: apiKinds,
+  gaps: gapParts,
+  kernels: opClasses,
+  copies: ['copy'],
+};
+
+const numbered = (ids: readonly string[], column: string): string =>
+  `coalesce(list_position([${ids.map((id) => `'${id}'`).join(', ')}], ${column}), ${ids.length}) - 1`;
+
+const apiKind = `CASE WHEN name ILIKE '%launch%' THEN 'launch' WHEN name ILIKE '%synchronize%' OR name ILIKE '%wait%' THEN 'synchronization'
+  WHEN name ILIKE '%mem%cpy%' OR name ILIKE '%memset%' THEN 'copy' WHEN name ILIKE '%alloc%' OR name ILIKE '%free%' THEN 'allocation' ELSE 'other' END`;
+
+interface Source {
+  table: TrackTable;
+  /** Columns that tell its tracks apart. */
+  key: readonly ('rank' | 'host' | 'pid' | 'tid' | 'device' | 'stream')[];
+  /** SQL of an event's name and of the number of its class. */
+  name: string;
+  class: string;
+  end: string;
+}
+
+const ofThread = ['rank', 'host', 'pid', 'tid'] as const;
+const ofStream = ['rank', 'host', 'device', 'stream'] as const;
+const end = 'start_ns + dur_ns';
+
+const sources: readonly Source[] = [
+  { table: 'stages', key: ofThread, name: 'raw_name', class: numbered(stageKinds, 'kind'), end: 'end_ns' },
+  { table: 'ops', key: ofThread, name: 'name', class: numbered(opClasses, 'class'), end },
+  { table: 'api_calls', key: ofThread, name: 'name', class: numbered(apiKinds, apiKind), end },
+  { table: 'gaps', key: ['rank', 'host', 'device'], name: "''", class: '0', end },
+  { table: 'kernels', key: ofStream, name: 'short_name', class: numbered(opClasses, 'class'), end },
+  { table: 'copies', key: ofStream, name: 'kind', class: '0', end },
+];
+
+/** What is asked for first comes first: a page draws what is there while the rest is read. */
+const readOrder = ['kernels', 'copies', 'stages', 'gaps', 'api_calls', 'ops'] as const;
+
+/** A timeline without its events yet. */
+export async function startTimeline(database: SessionDatabase, execution: string): Promise<Timeline> {
+  const bounds = sources.map(
+    ({ table, end }) =>
+      `SELECT min(start_ns) AS start_ns, max(${end}) AS end_ns FROM ${table} WHERE execution_id = $1`,
+  );
+  const [found] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
+    `SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM (${bounds.join(' UNION ALL ')})`,
+    [execution],
+  );
+  const [from, to] = [found?.start_ns ?? 0, found?.end_ns ?? 0];
+  return { execution, from, to, tracks: [], names: [], reading: readOrder[0] };
+}
+
+/** Reads the events of an execution into its timeline, table by table. */
+export async function readTimeline(database: SessionDatabase, timeline: Timeline): Promise<void> {
+  for (const table of readOrder) {
+    timeline.reading = table;
+    const source = sources.find((one) => one.table === table)!;
+    timeline.tracks.push(...(await readTracks(database, source, timeline)));
+  }
+  timeline.reading = null;
+}
+
+async function readTracks(
+  database: SessionDatabase,
+  { table, key, name, class: kind, end }: Source,
+  { execution, names }: Timeline,
+): Promise<Track[]> {
+  const parts = table === 'gaps' ? gapParts.map((part) => `${part}_ns`) : [];
+  const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
+    ${parts.map((part) => `, ${part}`).join('')} FROM ${table} WHERE execution_id = '${execution.replaceAll("'", "''")}'`;
+  await database.query(
+    `CREATE OR REPLACE TEMP TABLE ui_tracks AS SELECT row_number() OVER () - 1 AS track, * FROM (SELECT DISTINCT ${key.join(', ')} FROM (${rows}) ORDER BY ALL)`,
+  );
+  await database.query(
+    `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, event_name FROM (SELECT DISTINCT event_name FROM (${rows}) ORDER BY ALL)`,
+  );
+  const found = await database.query<Partial<Track>>(
+    'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
+  );
+  const tracks = found.map((one): Track => ({
+    ...noKey,
+    ...one,
+    table,
+    classes: new Set(),
+    lanes: [],
+  }));
+  for (const { event_name } of await database.query<{ event_name: string }>(
+    'SELECT event_name FROM ui_names ORDER BY name',
+  ))
+    names.push(event_name);
+  const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
+  const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';
+  const batches = database.scan(
+    `SELECT t.track, n.name, r.event_class, r.start_ns, r.event_end_ns ${parts.map((part) => `, r.${part}`).join('')}
+     FROM (${rows}) r ${joined} JOIN ui_names n ON n.event_name = r.event_name`,
+  );
+  const events = tracks.map(() => new Lane());
+  for await (const { rows: count, columns } of batches) {
+    const { track, name: names, event_class: classes, start_ns: starts, event_end_ns: ends } = columns;
+    const split = parts.map((part) => columns[part]!);
+    for (let i = 0; i < count; i++) {
+      const into = events[track![i]!]!;
+      if (split.length === 0) into.push(starts![i]!, ends![i]!, classes![i]!, names![i]!);
+      else pushParts(into, starts![i]!, split, i, names![i]!);
+    }
+  }
+  for (const [i, track] of tracks.entries()) {
+    track.lanes = lanesOf(events[i]!);
+    for (const { class: classes, length } of track.lanes)
+      for (let at = 0; at < length; at++) track.classes.add(classes[at]!);
+  }
+  return tracks;
+}
+
+const noKey = { rank: null, host: null, pid: null, tid: null, device: null, stream: null };
+
+/** The parts of a gap follow each other in the order of their columns. */
+function pushParts(
+  events: Lane,
+  start: number,
+  parts: readonly Float64Array[],
+  row: number,
+  name: number,
+): void {
+  let at = start;
+  for (let kind = 0; kind < parts.length; kind++) {
+    const dur = parts[kind]![row]!;
+    if (!(dur > 0)) continue;
+    events.push(at, at + dur, kind, name);
+    at += dur;
+  }
+}

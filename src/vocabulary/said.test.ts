@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { retold } from '../model/said.js';
+import { quantity, rangedText, said, sayingKey } from './said.js';
+
+test('a text that was changed, as by redaction, loses what it was made of', () => {
+  const issue = { code: 'x', ...said`${'token hunter2'}: ${3} times` };
+  expect(issue.text).toBe('token hunter2: 3 times');
+  expect(retold(issue, issue.text)).toEqual(issue);
+  expect(retold(issue, 'token [redacted]: 3 times')).toEqual({
+    code: 'x',
+    text: 'token [redacted]: 3 times',
+  });
+});
+
+test('arguments are shown by the formatter, and ranges of them', () => {
+  const busy = (share: number) => said`${'gpu0'} busy ${quantity(share, 'ratio')} of ${1234} samples`;
+  expect(busy(0.7123).text).toBe('gpu0 busy 71 % of 1\u00a0234 samples');
+  expect(sayingKey(busy(0.7))).toBe(sayingKey(busy(0.2)));
+  expect(rangedText([busy(0.7), busy(0.2), busy(0.5)])).toBe('gpu0 busy 20 % to 70 % of 1\u00a0234 samples');
+});

@@ -1,0 +1,59 @@
+import type { Said } from '../model/said.js';
+import { formatCount, formatQuantity, formatNumber } from './format.js';
+
+/** An argument with its unit, which is part of the template: said`took ${quantity(4, 'ms')}`. */
+export const quantity = (n: number, unit: string) => ({ n, unit });
+
+/** A sentence and its arguments: said`${3} ranges were never closed`. A number alone is a count. */
+export function said(
+  parts: TemplateStringsArray,
+  ...args: (number | string | ReturnType<typeof quantity>)[]
+): { text: string; said: Said } {
+  const template = parts.reduce((text, part, index) => {
+    const arg = args[index - 1];
+    return `${text}{${typeof arg === 'object' ? arg.unit : ''}}${part}`;
+  });
+  const of = { template, args: args.map((arg) => (typeof arg === 'object' ? arg.n : arg)) };
+  return { text: filled(of), said: of };
+}
+
+const filled = ({ template, args }: { template: string; args: readonly (number | string | Range)[] }) => {
+  let next = 0;
+  return template.replaceAll(/\{([^{}]*)\}/g, (_, unit: string) => {
+    const arg = args[next++]!;
+    if (typeof arg === 'string') return arg;
+    if (typeof arg === 'number') return numberText(arg, unit);
+    return `${numberText(arg.low, unit)} to ${numberText(arg.high, unit)}`;
+  });
+};
+
+function numberText(value: number, unit: string): string {
+  if (unit !== '') return formatQuantity(value, unit);
+  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+}
+
+interface Range {
+  low: number;
+  high: number;
+}
+
+interface Saying {
+  text: string;
+  said?: Said | undefined;
+}
+
+/** The same for sayings that differ in their numbers only; those without arguments by their text. */
+export const sayingKey = ({ text, said: of }: Saying): string =>
+  of ? JSON.stringify([of.template, of.args.filter((one) => typeof one === 'string')]) : text;
+
+/** One text for sayings of one key: a number that differs becomes "1.0 % to 1.1 %". */
+export function rangedText(sayings: readonly Saying[]): string {
+  const [first] = sayings;
+  if (!first?.said) return first?.text ?? '';
+  const args = first.said.args.map((own, index) => {
+    const numbers = sayings.map(({ said: of }) => of?.args[index]).filter((one) => typeof one === 'number');
+    const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+    return typeof own === 'string' || low === high ? own : { low, high };
+  });
+  return filled({ template: first.said.template, args });
+}

@@ -1,0 +1,227 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+
+let at: Place;
+let server: ChildProcess;
+let base: string;
+let browser: Browser;
+let context: BrowserContext;
+const complaints: string[] = [];
+
+const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
+
+beforeAll(async () => {
+  at = place();
+  for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
+    expect(inferscope(at, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
+  server = spawn(process.execPath, [cli, 'ui', '--no-open', '--port', '0'], {
+    cwd: at.scratch,
+    env: environment(at),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [line] = (await once(server.stdout!, 'data')) as [Buffer];
+  const url = line.toString().trim();
+  base = new URL(url).origin;
+  browser = await launchBrowser();
+  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(error.error().message));
+  const page = await context.newPage();
+  await page.goto(url);
+  expect(page.url()).toBe(`${base}/`);
+  await page.close();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  server?.kill('SIGKILL');
+});
+
+async function open(path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${base}${path}`);
+  return page;
+}
+
+const idOf = (name: string): string => {
+  const { stdout } = inferscope(at, ['session', 'show', name, '--json']);
+  return (JSON.parse(stdout) as { data: { manifest: { id: string } } }).data.manifest.id;
+};
+const timelineOf = (name: string): string => `/s/${idOf(name)}/timeline`;
+const ready = (page: Page) => page.waitForSelector('#timeline[data-ready]', { timeout: 60_000 });
+
+/** Rows of a statement, by the command. */
+const sql = (name: string, query: string): (string | number)[][] =>
+  (
+    JSON.parse(inferscope(at, ['sql', name, query, '--json']).stdout) as {
+      data: { rows: (string | number)[][] };
+    }
+  ).data.rows;
+
+describe('inferscope ui in Chromium', () => {
+  it('lists sessions, filters them, and opens one', async () => {
+    const page = await open('/');
+    expect(await page.locator('tbody tr').count()).toBe(2);
+    await page.fill('#filter', 'fixed');
+    expect(await page.locator('tbody tr:visible').count()).toBe(1);
+    await page.click('tbody tr:visible a');
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    expect(await page.locator('nav.pages strong').first().textContent()).toBe('launch_bound_decode-fixed');
+    await page.close();
+  });
+
+  it('leads from a finding to its gap', async () => {
+    const page = await open(`/s/${idOf('launch_bound_decode-fault')}`);
+    await page.click('#findings details summary');
+    await page.click('#findings details[open] a[href*="/timeline?"]');
+    await ready(page);
+    const mark = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
+    const [gap] = sql(
+      'launch_bound_decode-fault',
+      `SELECT start_ns, start_ns + dur_ns FROM gaps WHERE launch_latency_ns > 0 AND start_ns = ${mark[0]}`,
+    );
+    expect(gap).toEqual(mark);
+    await page.waitForSelector('#details table');
+    expect(await page.locator('#details').textContent()).toContain('launch latency');
+    await page.close();
+  });
+
+  it('finds a kernel, shows what it is, and follows it to its launch', async () => {
+    const page = await open(timelineOf('launch_bound_decode-fault'));
+    await ready(page);
+    await page.keyboard.press('/');
+    await page.keyboard.type('elementwise');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#details dl');
+    expect(await page.textContent('#found')).toMatch(/^[1-9]\d* found$/);
+    expect(await page.textContent('#details h2')).toContain('elementwise');
+    await expect.poll(() => page.url()).toContain('event=');
+    const before = page.url();
+    await page.click('#details button');
+    await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
+    // The address has the event: the page opens there again.
+    await expect.poll(() => page.url()).not.toBe(before);
+    const again = await open(page.url().slice(base.length));
+    await expect.poll(() => again.textContent('#details h2')).toMatch(/launch/i);
+    await again.close();
+    await page.close();
+  });
+
+  it('sums up a selection as SQL does', async () => {
+    const page = await open(timelineOf('launch_bound_decode-fault'));
+    await ready(page);
+    const box = (await page.locator('#timeline canvas').boundingBox())!;
+    await page.keyboard.press('m');
+    await page.mouse.move(box.x + 300, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    const asked = page.waitForResponse((response) => response.url().includes('/api/selection'));
+    await page.mouse.move(box.x + 300, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    const response = await asked;
+    const query = new URL(response.url()).searchParams;
+    const { groups } = (await response.json()) as {
+      groups: { table: string; total_ns: number }[];
+    };
+    const execution = query.get('execution');
+    const [[zero]] = sql(
+      'launch_bound_decode-fault',
+      `SELECT min(start_ns) FROM (SELECT execution_id, start_ns FROM kernels UNION ALL SELECT execution_id, start_ns FROM api_calls UNION ALL SELECT execution_id, start_ns FROM stages) WHERE execution_id = '${execution}'`,
+    ) as [[number]];
+    const [start, end] = [zero + Number(query.get('start')), zero + Number(query.get('end'))];
+    const [[ns]] = sql(
+      'launch_bound_decode-fault',
+      `SELECT sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
+    ) as [[number]];
+    expect(groups.find(({ table }) => table === 'kernels')!.total_ns / ns).toBeCloseTo(1, 6);
+    await page.waitForSelector('#details table');
+    await page.close();
+  });
+
+  it('zooms by keyboard and wheel, fits again, and keeps to 390 px', async () => {
+    const page = await open(timelineOf('launch_bound_decode-fault'));
+    await ready(page);
+    const width = (): number => {
+      const search = new URL(page.url()).searchParams;
+      return Number(search.get('end')) - Number(search.get('start'));
+    };
+    await expect.poll(width).toBeGreaterThan(0);
+    const whole = width();
+    await page.keyboard.press('w');
+    await expect.poll(width).toBeCloseTo(0.7 * whole, -3);
+    const box = (await page.locator('#timeline canvas').boundingBox())!;
+    await page.mouse.move(box.x + 600, box.y + 60);
+    await page.mouse.wheel(0, -300);
+    await expect.poll(width).toBeLessThan(0.4 * whole);
+    await page.keyboard.press('f');
+    await expect.poll(width).toBeCloseTo(whole, -3);
+    await page.setViewportSize({ width: 390, height: 800 });
+    const overflow = await page.$eval('html', (html) => html.scrollWidth - html.clientWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
+    await page.close();
+  });
+
+  it('compares two sessions and shows what a change would do', async () => {
+    const page = await open('/');
+    for (const box of await page.locator('input[name=s]').all()) await box.check();
+    await page.click('button[type=submit]');
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    expect(await page.textContent('h1')).toContain('launch_bound_decode');
+    await page.goto(`${base}/s/${idOf('launch_bound_decode-fault')}`);
+    await page.click('nav.pages a:has-text("cudagraph")');
+    await page.waitForSelector('#what-if');
+    expect(await page.textContent('#what-if')).toMatch(/\d\sms/);
+    await page.close();
+  });
+
+  it('answers SQL, says what is wrong with it, and saves CSV', async () => {
+    const page = await open(
+      `/s/${idOf('launch_bound_decode-fault')}/sql?q=SELECT%20count(*)%20AS%20n%20FROM%20kernels`,
+    );
+    await page.waitForSelector('#answer td');
+    expect(await page.textContent('#answer td')).toBe(
+      String(sql('launch_bound_decode-fault', 'SELECT count(*) FROM kernels')[0]![0]),
+    );
+    const download = page.waitForEvent('download');
+    await page.click('#csv');
+    expect((await download).suggestedFilename()).toBe('inferscope.csv');
+    await page.fill('textarea', 'SELECT nothing FROM kernels');
+    complaints.length = 0;
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('#answer [role=alert]');
+    expect(await page.textContent('#answer')).toContain('nothing');
+    // The browser's own note of the refusal.
+    expect(complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
+    await page.close();
+  });
+
+  it('says that a session was deleted while its page was open', async () => {
+    const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
+    expect(inferscope(at, ['session', 'import', archive]).status).toBe(0);
+    const id = idOf('cpu_bound_host-fault');
+    const page = await open(`/s/${id}`);
+    expect(inferscope(at, ['session', 'delete', id, '--yes']).status).toBe(0);
+    await page.reload();
+    expect(await page.textContent('main')).toContain(id);
+    await page.close();
+    complaints.length = 0;
+  });
+
+  it('complained about nothing, and Ctrl-C ends it at once', async () => {
+    expect(complaints).toEqual([]);
+    const ended = once(server, 'exit') as Promise<[number | null]>;
+    server.kill('SIGINT');
+    expect((await ended)[0]).toBe(0);
+  });
+});
