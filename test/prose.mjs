@@ -67,6 +67,15 @@ const planned = /kind === '(?:bench|load|memory|kernel)-plan'|hasArtifact\(|arti
 const guesses = lines.filter(({ path, text }) => path !== 'model/subjects.ts' && planned.test(text));
 for (const { path, line, text } of guesses)
   process.stderr.write(`src/${path}:${line} guesses what a session holds (model/subjects.ts): ${text}\n`);
+// An id has parts, which the module of its kind reads (model/, vocabulary/): elsewhere they are asked for by name.
+const parsed =
+  /\b(?:id|scope|cause|bar|causes?Id)\b[)!?]*\.(?:split|startsWith|endsWith|match|replace\('[\w.]+', ''\))/;
+const parsesIds = lines.filter(
+  ({ path, text }) =>
+    /^(?:facts|advice|compare|ask|views|render|record|cli|export)\//.test(path) && parsed.test(text),
+);
+for (const { path, line, text } of parsesIds)
+  process.stderr.write(`src/${path}:${line} reads the parts of an id (model/bars.ts): ${text}\n`);
 // A number becomes text in vocabulary/format.ts alone: one quantity has the same digits everywhere. Number(…) of it is none.
 const rounds =
   /(?<!Number\(.*)\.(?:toFixed|toPrecision|toExponential|toLocaleString)\(|\bIntl\.NumberFormat\b/;

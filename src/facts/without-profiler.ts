@@ -1,4 +1,4 @@
-import { barParts, betweenCalls, isBarOf, isHostBar } from '../model/bars.js';
+import { betweenCalls, isBarOf, isHostBar, isRuntimeBar } from '../model/bars.js';
 
 interface Part {
   id: string;
@@ -9,7 +9,7 @@ interface Part {
 const takenFrom: readonly ((id: string) => boolean)[] = [
   (id) => id === 'host.runtime_dispatch',
   (id) => id === 'host.runtime_call',
-  (id) => isHostBar(id) && !barParts(id).tail.startsWith('runtime_') && !betweenCalls.includes(id),
+  (id) => isHostBar(id) && !isRuntimeBar(id) && !betweenCalls.includes(id),
   (id) => isBarOf(id, 'launch_overhead'),
   (id) => isBarOf(id, 'launch_latency', 'synchronization'),
 ];

@@ -239,13 +239,15 @@ export const onnxArena = {
   runs: 4,
 } as const;
 
-export function byArchitecture(
+export const byArchitecture = (
   table: Readonly<Record<string, MemoryConstant>>,
   architecture: string | null | undefined,
-): MemoryConstant {
-  const generation = architecture?.split(' ')[0];
-  const found = generation === undefined ? undefined : table[generation];
-  return found ?? table['other']!;
+): MemoryConstant => table[generationIn(table, architecture)]!;
+
+/** The row of a table by generation; `other` for generations that it does not have. */
+export function generationIn(table: object, architecture: string | null | undefined): string {
+  const generation = architecture?.split(' ')[0] ?? 'other';
+  return Object.hasOwn(table, generation) ? generation : 'other';
 }
 
 /**

@@ -34,8 +34,19 @@ export const barRank = (id: string): number => {
   return head === null ? -1 : barHeads.indexOf(head);
 };
 
+/** Whether a bar is one of these, or a part of one. */
+export const isAmong = (id: string, names: readonly string[]): boolean =>
+  names.includes(id) || names.includes(barParts(id).head ?? '');
+
 /** Bars of the host's time, by cause or as a whole. */
 export const isHostBar = (id: string): boolean => isBarOf(id, 'host');
+
+/** What the host does in it; the bar as a whole by its own id. */
+export const hostPart = (id: string): string => barParts(id).tail || id;
+
+/** Between a runtime's operators, and around its calls. */
+export const isRuntimeBar = (id: string): boolean =>
+  id === 'host.runtime_dispatch' || id === 'host.runtime_call';
 
 /** What the host does between two calls: sampling, and the loop around them. */
 export const betweenCalls: readonly string[] = ['host.loop', 'host.sampling'];

@@ -1,3 +1,4 @@
+import { isGpuScope } from '../vocabulary/sampled-metrics.js';
 import type { MonitorDevice, MonitorResult } from '../model/documents/monitor.js';
 import { classColors } from '../vocabulary/colours.js';
 import type { LinesChart } from './chart.js';
@@ -41,7 +42,7 @@ export function deviceSeries({ series, devices }: MonitorResult, scope: string):
 }
 
 export const hostSeries = ({ series }: MonitorResult): SampledSeries[] =>
-  series.filter(({ scope }) => !scope.startsWith('gpu')).map(inMs);
+  series.filter(({ scope }) => !isGpuScope(scope)).map(inMs);
 
 /** Idle periods, and those in which something throttled the clocks. */
 export function deviceShades({ idle, throttling }: MonitorDevice): NonNullable<LinesChart['shades']> {

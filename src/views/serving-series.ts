@@ -31,9 +31,14 @@ const drawnPercentiles = ['p50', 'p95', 'p99'] as const;
 /** Bound of the SLO on a latency, ms. */
 export function sloBound({ slo }: ServingResult, metric: LatencyId): number | null {
   if (!slo) return null;
-  if (metric.startsWith('ttft')) return slo.ttft_ms;
-  if (metric.startsWith('e2e')) return slo.e2e_ms;
-  return metric === 'tpot' ? slo.tpot_ms : null;
+  const bounds: Partial<Record<LatencyId, number | null>> = {
+    ttft: slo.ttft_ms,
+    ttft_from_schedule: slo.ttft_ms,
+    tpot: slo.tpot_ms,
+    e2e: slo.e2e_ms,
+    e2e_from_schedule: slo.e2e_ms,
+  };
+  return bounds[metric] ?? null;
 }
 
 export interface Rate {

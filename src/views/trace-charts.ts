@@ -1,3 +1,4 @@
+import { barParts } from '../model/bars.js';
 import { opClasses } from '../model/classes.js';
 import type { TraceResult, TraceTimeline } from '../model/documents/trace.js';
 import { barColor, classColors, phaseColor } from '../vocabulary/colours.js';
@@ -66,7 +67,7 @@ function eventKind(name: string, opClass: Event['class'], what: What | undefined
   return { ...named, color: what === 'copies' ? classColors.copy : 'serial', notes: [] };
 }
 
-const causeOf = (name: string): string => name.split('.')[0] ?? '';
+const causeOf = (name: string): string => barParts(name).head ?? '';
 
 /** Classes of kernels, then stages and causes of idle time. */
 function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {

@@ -39,8 +39,8 @@ export function instanceWord(kind: string): string {
 
 /** "every decode step"; "loading" for stages that occur once. */
 export function everyInstance(kind: string): string {
-  const word = instanceWord(kind);
-  return word.startsWith('a ') ? `every ${word.slice(2)}` : word;
+  const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
+  return kind === 'outside' || withoutArticle.has(kind) ? instanceWord(kind) : `every ${label}`;
 }
 
 /** A phase of a timeline; null is the whole capture, outside what ran in no phase. */

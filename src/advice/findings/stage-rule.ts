@@ -1,3 +1,4 @@
+import { isAmong } from '../../model/bars.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { type OperatorStage, operatorStages } from './operators/operator-stages.js';
 import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
@@ -66,9 +67,7 @@ export function operatorRule(
 export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly string[]): string[] {
   const waterfall = context.waterfalls.find((one) => one.kind === kind);
   if (!waterfall) return [...names];
-  return waterfall.bars
-    .map(({ id }) => id)
-    .filter((id) => names.includes(id) || names.includes(id.split('.')[0]!));
+  return waterfall.bars.map(({ id }) => id).filter((id) => isAmong(id, names));
 }
 
 /** Kernel bars of these classes, with or without known necessary time. */

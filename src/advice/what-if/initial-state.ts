@@ -132,7 +132,7 @@ export async function plannedStates(
         bench && !cpu
           ? new Set([...[...state.idleBars].filter((id) => !betweenCalls.includes(id)), 'unattributed'])
           : new Set(),
-      kernels: waterfall.bars.find(({ id }) => id.endsWith('.kernels'))?.count ?? null,
+      kernels: waterfall.bars.find(({ id }) => classOfBar(id) === 'kernels')?.count ?? null,
       nodeNs: roofs?.graphNodeNs.value ?? null,
       gpuName: roofs?.name ?? null,
       onCpu: cpu,

@@ -1,4 +1,4 @@
-import { barParts, isKernelBar } from '../../model/bars.js';
+import { isKernelBar, isRuntimeBar } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { barShare } from '../../model/figure.js';
 import { withheldReasons } from '../../model/withheld.js';
@@ -42,7 +42,7 @@ async function ofOperators(facts: StoredFacts): Promise<StoredPart[]> {
 /** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none. */
 const costs = [
   { name: 'kernels', holds: isKernelBar },
-  { name: 'scheduling in the runtime', holds: (id: string) => barParts(id).tail.startsWith('runtime_') },
+  { name: 'scheduling in the runtime', holds: isRuntimeBar },
   {
     name: 'sampling and the loop around it',
     holds: (id: string) => id === 'host.sampling' || id === 'host.loop',

@@ -1,3 +1,4 @@
+import { isGpuScope } from '../../vocabulary/sampled-metrics.js';
 import { deviceOf } from '../../facts/device.js';
 import {
   notKnown,
@@ -55,7 +56,7 @@ export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | n
 /** Mean utilisation of the first GPU, by samples; null where no GPU was sampled. */
 export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart | null> {
   const lines = await samplesOf(facts, utilization);
-  return lines.find(({ scope }) => scope.startsWith('gpu'))?.part ?? null;
+  return lines.find(({ scope }) => isGpuScope(scope))?.part ?? null;
 }
 
 /** A line per scope, GPUs first, over the whole time sampled (of each execution, first to last); none where the metric was not sampled. */

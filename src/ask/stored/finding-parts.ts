@@ -1,3 +1,4 @@
+import { isAmong } from '../../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
@@ -113,11 +114,11 @@ export function stageText(stage: StageWaterfall): StoredPart {
   };
 }
 
-/** Bars with an id that starts with one of these, the largest first. */
-export function barTexts(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
+/** Bars with one of these ids, parts of them included, the largest first. */
+export function barTexts(stage: StageWaterfall, names: readonly string[], most = 4): StoredPart[] {
   const { bars, ms: whole } = explainedBars(stage.bars);
   return bars
-    .filter(({ id, ms }) => ms > 0 && beginnings.some((one) => id.startsWith(one)))
+    .filter(({ id, ms }) => ms > 0 && isAmong(id, names))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({

@@ -76,6 +76,7 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
     headDim = hidden / heads;
     sources['head_dim'] = 'hidden_size / heads';
   }
+  const kvKnown = kvHeads !== null;
   if (kvHeads === null && heads !== null) {
     kvHeads = heads;
     sources['num_kv_heads'] = 'assumed: all heads';
@@ -94,7 +95,7 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
       family: architecture?.family ?? null,
     },
     architecture,
-    complete: !(sources['num_kv_heads'] ?? 'assumed').startsWith('assumed') || first?.kind === 'latent',
+    complete: kvKnown || first?.kind === 'latent',
     issues,
   };
 }

@@ -1,3 +1,4 @@
+import { isGpuScope } from '../../vocabulary/sampled-metrics.js';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { document, type Document } from '../../model/document.js';
@@ -48,7 +49,7 @@ export async function analyzeMonitor(
     if (metrics.size === 0) throw noSamples(session);
     const span = await spanOf(database);
     const devices: MonitorDevice[] = [];
-    for (const scope of [...metrics.keys()].filter((one) => one.startsWith('gpu')).sort(byNumber))
+    for (const scope of [...metrics.keys()].filter(isGpuScope).sort(byNumber))
       devices.push(await deviceOf(database, scope, metrics.get(scope)!, plan, thresholds));
     for (const device of devices) device.headline = deviceHeadline(device, span.duration_s.value);
     const { id, manifest } = session;
@@ -61,7 +62,7 @@ export async function analyzeMonitor(
       devices,
       host: {
         metrics: [...metrics]
-          .filter(([scope]) => !scope.startsWith('gpu'))
+          .filter(([scope]) => !isGpuScope(scope))
           .flatMap(([scope, list]) => list.map((metric) => ({ scope, ...metric }))),
       },
       series: await monitorSeries(database),

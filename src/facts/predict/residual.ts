@@ -27,16 +27,26 @@ const causeOfIdle: Record<string, Cause> = {
   'host.shut_down': 'host',
 };
 
-const words: Record<Cause, string> = {
-  'launch-bound': 'the device waited for launches, beyond what was predicted',
-  'unfused-elementwise':
-    'norms, activations, rotations, expert routing and copies took longer than predicted',
-  attention: 'attention took longer than predicted',
-  gemm: 'matrix products took longer than predicted',
-  sampling: 'sampling took longer than predicted',
-  host: 'the device waited for the program, or for its synchronisation',
-  unattributed: 'not distinguished by the recorded data',
+/** Where more was measured than predicted, and where less was. */
+const words: Record<Cause, readonly [more: string, less: string]> = {
+  'launch-bound': [
+    'the device waited for launches, beyond what was predicted',
+    'the device waited for launches, less than what was predicted',
+  ],
+  'unfused-elementwise': tookLonger('norms, activations, rotations, expert routing and copies'),
+  attention: tookLonger('attention'),
+  gemm: tookLonger('matrix products'),
+  sampling: tookLonger('sampling'),
+  host: [
+    'the device waited for the program, or for its synchronisation',
+    'the device waited for the program, or for its synchronisation',
+  ],
+  unattributed: ['not distinguished by the recorded data', 'not distinguished by the recorded data'],
 };
+
+function tookLonger(what: string): [more: string, less: string] {
+  return [`${what} took longer than predicted`, `${what} took shorter than predicted`];
+}
 
 const order: readonly Cause[] = [
   'launch-bound',
@@ -76,8 +86,7 @@ export function residual(measured: MeasuredStageTime, predicted: Composed): Resi
   add('unattributed', total - known);
   return order.flatMap((cause) => {
     const ms = parts.get(cause) ?? 0;
-    const text =
-      ms < 0 ? words[cause].replace('longer', 'shorter').replace('beyond', 'less than') : words[cause];
-    return Math.abs(ms) < 1e-6 ? [] : [{ cause, ms, text }];
+    const [more, less] = words[cause];
+    return Math.abs(ms) < 1e-6 ? [] : [{ cause, ms, text: ms < 0 ? less : more }];
   });
 }

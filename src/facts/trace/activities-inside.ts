@@ -1,4 +1,4 @@
-import { cutColumns, cutKey, cutTimes } from './cut-activities.js';
+import { cutColumns, cutKey, cutKeys, cutTimes } from './cut-activities.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
 /** Rows of a table inside inner windows, which may overlap: each is cut at the window's edges. */
@@ -20,7 +20,7 @@ export function activitiesInside(
     .map((name) => `, ${name}`)
     .join('');
   const rows = `(SELECT start_ns, dur_ns, coalesce(exclusive_ns, 0) AS exclusive_ns, api_start_ns, ${cutColumns(table, 't')}${columns.join('')} FROM own_${table} t WHERE ${where})`;
-  const edges = [...cutKey.split(', '), 'from_ns', 'to_ns'];
+  const edges = [...cutKeys, 'from_ns', 'to_ns'];
   const cut = cutTimes('sum_cuts', 'ns / activities');
   return {
     steps: {

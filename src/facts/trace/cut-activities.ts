@@ -1,7 +1,8 @@
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
 /** What an activity that a window cuts is found again by: alike ones share what they have. */
-export const cutKey = 'e_start, e_end, e_priority, e_stream';
+export const cutKeys = ['e_start', 'e_end', 'e_priority', 'e_stream'];
+export const cutKey = cutKeys.join(', ');
 
 /** Columns of cutKey, of own_kernels or own_copies: as attribution sweeps a device. */
 export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>

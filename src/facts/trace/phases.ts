@@ -1,3 +1,4 @@
+import { hostPart } from '../../model/bars.js';
 import { idleIn, phaseTime } from '../../model/headline-time.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { withoutProfiler } from '../without-profiler.js';
@@ -25,7 +26,6 @@ export const gapParts = [
  */
 export const edges = ['start_up', 'shut_down'] as const;
 const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
-const columnOf = (id: string): string => id.replace('host.', '');
 
 /** Sampling lies inside steps: its windows are a level of their own. */
 export const stepsLevel = "kind <> 'sampling'";
@@ -54,7 +54,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   await splitWindows(scope);
   const mean = (column: string) => `avg(${column}) AS ${column}`;
   const found = await database.query<Record<string, number> & { kind: PhaseKind }>(
-    `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(columnOf)].map(mean).join(', ')}
+    `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(hostPart)].map(mean).join(', ')}
      FROM window_split GROUP BY kind`,
   );
   const bySize = await batches(scope, clocks);
@@ -67,7 +67,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
     const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
     const device = split(wall.mean_ns, row);
     const idle = idleIn(timeNs, device.busy_ns);
-    const parts = causeIds.map((id) => ({ id, ms: (row[columnOf(id)] ?? 0) / 1e6 }));
+    const parts = causeIds.map((id) => ({ id, ms: (row[hostPart(id)] ?? 0) / 1e6 }));
     const causes = withoutProfiler(parts, (wall.mean_ns - timeNs) / 1e6)
       .map(({ id, ms }) => ({ id, ns: 1e6 * ms, share: timeNs > 0 ? (1e6 * ms) / timeNs : 0 }))
       .filter(({ id, ns }) => ns > 0 && id !== 'profiler_overhead')

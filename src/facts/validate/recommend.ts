@@ -2,6 +2,7 @@ import {
   byArchitecture,
   cublasWorkspace,
   cudaContext,
+  generationIn,
   ncclBuffers,
   onnxRuntime,
   pythonWithTorch,
@@ -124,13 +125,15 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
         ];
   };
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
-  const generation = architecture?.split(' ')[0];
-  const key = generation !== undefined && generation in cudaContext ? generation : 'other';
   const context = byArchitecture(cudaContext, architecture);
   const held = of('cuda_context');
   // What attention adds to it is no part of the constant.
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
-  const common = constantOf(`cudaContext.${key}`, context, held === null ? null : held - added);
+  const common = constantOf(
+    `cudaContext.${generationIn(cudaContext, architecture)}`,
+    context,
+    held === null ? null : held - added,
+  );
   if (row.engine === 'vllm') {
     const name = nonTorchKind(estimate.request);
     return [
@@ -146,14 +149,13 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   if (estimate.request.device === 'cpu' && row.engine !== 'onnx')
     return constantOf('pythonWithTorch', pythonWithTorch, of('framework_overhead'));
   if (row.engine === 'onnx') return constantOf('onnxRuntime', onnxRuntime, of('framework_overhead'));
-  const workspaceKey = generation !== undefined && generation in cublasWorkspace ? generation : 'other';
   const workspace = byArchitecture(cublasWorkspace, architecture);
   const framework = of('framework_overhead');
   return [
     ...common,
     ...(gpus > 1
       ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
-      : constantOf(`cublasWorkspace.${workspaceKey}`, workspace, framework)),
+      : constantOf(`cublasWorkspace.${generationIn(cublasWorkspace, architecture)}`, workspace, framework)),
     ...factor(`activations (${row.engine})`, 'activations'),
   ];
 }

@@ -1,5 +1,5 @@
 import { knownEngine } from '../../llm/memory-request.js';
-import { isHostBar } from '../../model/bars.js';
+import { classOfBar, isHostBar } from '../../model/bars.js';
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import type { Figure, MissingFigure } from '../../model/figure.js';
@@ -155,7 +155,7 @@ function waterfallOf(
       id: bar.id,
       ms: bar.ms,
       share: bar.ms / measured,
-      count: bar.id.endsWith('.kernels') && kind === 'decode' ? work.decode_kernels.value : null,
+      count: classOfBar(bar.id) === 'kernels' && kind === 'decode' ? work.decode_kernels.value : null,
       ...describeBar(bar.id, { peaksMeasured }),
       confidence: confidenceOf(bar.id),
       sql:
@@ -229,7 +229,7 @@ function sqlOf(
   of: { execution_id: string; point: string; kind: string },
   kernels: Figure,
 ): string | null {
-  if (!id.endsWith('.kernels') || kernels.value === null) return null;
+  if (classOfBar(id) !== 'kernels' || kernels.value === null) return null;
   const rest = ms - kernels.value;
   const filter = `execution_id = ${literal(of.execution_id)} AND coalesce(rank, 0) = 0 AND point = ${literal(of.point)} AND kind = ${literal(of.kind)} AND stages > 0`;
   return `SELECT 'launch ' || launch AS what, kernels / stages AS count, kernel_ns / stages / 1e6 / count(*) OVER () AS ms

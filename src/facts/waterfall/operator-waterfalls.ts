@@ -1,4 +1,4 @@
-import { classOfBar } from '../../model/bars.js';
+import { classOfBar, hostPart } from '../../model/bars.js';
 import { explainedBars } from '../../model/headline-time.js';
 import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
@@ -234,7 +234,7 @@ function partsOf({ times, hosts }: Times, n: number, wallMs: number, necessary: 
   for (const { class: name, ns } of times) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
   const host = new Map<string, number>();
   for (const { id, ns } of hosts) {
-    const what = id.replace('host.', '');
+    const what = hostPart(id);
     host.set(what, (host.get(what) ?? 0) + ns / n / 1e6);
   }
   const inside = [...classes.values(), ...host.values()].reduce((sum, ms) => sum + ms, 0);

@@ -1,4 +1,4 @@
-import { cutColumns, cutKey, cutTimes } from '../trace/cut-activities.js';
+import { cutColumns, cutKey, cutKeys, cutTimes } from '../trace/cut-activities.js';
 import { edges, gapParts, gapsOfWindows, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
@@ -43,8 +43,7 @@ export function activitiesOfWindows(
   return {
     steps: {
       sum_windows: `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM step_windows`,
-      sum_groups: `SELECT inside, ${list}, ${cutKey
-        .split(', ')
+      sum_groups: `SELECT inside, ${list}, ${cutKeys
         .map((key) => `CASE WHEN inside IS NULL THEN ${key} END AS ${key}`)
         .join(', ')}, sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM (
         SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
