@@ -32,7 +32,7 @@ export interface AskOptions {
   onNote?: (text: string) => void;
 }
 
-export type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
+type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
   /** Of this answer only. */
   queries: RecordedQuery[];
   /** Question, calls, results and answer, to continue with. */

@@ -15,7 +15,7 @@ export interface AskLimits {
   bytes: number;
 }
 
-export const defaultAskLimits: AskLimits = {
+const defaultAskLimits: AskLimits = {
   callsPerReply: 8,
   callsAtOnce: 2,
   replyBytes: 4 * 2 ** 20,

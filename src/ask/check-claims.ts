@@ -19,7 +19,7 @@ const fewestSteps = 6;
 /** Whole numbers up to this match anything, so only the cited query is required. */
 const smallCount = 100;
 
-export interface CheckedAnswer {
+interface CheckedAnswer {
   /** The answer with " (unverified)" after every number that no query returned, and " (no such query)" in invalid citations. */
   text: string;
   claims: Claim[];

@@ -11,7 +11,7 @@ import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
 
 /** Below derived/, which is the user's and outside the checksums. */
-export const conversationFile = 'conversation.json';
+const conversationFile = 'conversation.json';
 
 const turnSchema = z.object({
   at: z.string(),
@@ -34,7 +34,7 @@ function isTurnsMessage(value: unknown): boolean {
   return role === 'user' || role === 'assistant' || role === 'tool';
 }
 
-export type Turn = z.infer<typeof turnSchema>;
+type Turn = z.infer<typeof turnSchema>;
 
 /** Turns of the session's conversation, the oldest first; none where there is no file, or it cannot be used. */
 export async function readConversation({ folder, sha256 }: Session): Promise<Turn[]> {

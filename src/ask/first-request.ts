@@ -6,7 +6,7 @@ import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { recorder, toolSet } from './recorder.js';
 import type { AskOptions } from './agent.js';
 
-export interface FirstRequest {
+interface FirstRequest {
   url: string;
   model: string;
   body: Record<string, unknown>;

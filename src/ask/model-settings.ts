@@ -4,7 +4,7 @@ export const aiProviders = ['openai-compatible', 'anthropic'] as const;
 export type AiProvider = (typeof aiProviders)[number];
 
 /** Section `ai` of inferscope.yaml. */
-export interface AiSection {
+interface AiSection {
   provider?: AiProvider | undefined;
   base_url?: string | undefined;
   model?: string | undefined;
@@ -41,10 +41,6 @@ const defaults: Record<AiProvider, { baseUrl: string; apiKeyEnv: string }> = {
   'openai-compatible': { baseUrl: 'https://api.openai.com/v1', apiKeyEnv: 'OPENAI_API_KEY' },
   anthropic: { baseUrl: 'https://api.anthropic.com/v1', apiKeyEnv: 'ANTHROPIC_API_KEY' },
 };
-
-/** What to set, for errors. */
-export const howToConfigure =
-  'export INFERSCOPE_AI_MODEL=<model>, for a server of your own also INFERSCOPE_AI_URL=http://host:port/v1, and OPENAI_API_KEY or (INFERSCOPE_AI_PROVIDER=anthropic) ANTHROPIC_API_KEY; or a section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
 /**
  * The model to ask: flag > environment > project's file > user's file, setting by setting. Null when none names a model,

@@ -46,7 +46,7 @@ const questions: Record<AskMode, string> = {
 export const defaultQuestion = (mode: AskMode): string => questions[mode];
 
 /** What a session is, without its machine. */
-export function sessionFacts({ id, user, manifest }: Pick<Session, 'id' | 'user' | 'manifest'>) {
+function sessionFacts({ id, user, manifest }: Pick<Session, 'id' | 'user' | 'manifest'>) {
   const { kind, title, status, workload, executions, captures } = manifest;
   return {
     id,

@@ -14,7 +14,7 @@ export interface RecordedQuery extends AskedQuery {
   data: unknown;
 }
 
-export interface Recorder {
+interface Recorder {
   queries: RecordedQuery[];
   /** Runs one tool; failures are returned to the model, which may retry. @returns the text for the model */
   call(tool: AskTool, input: unknown): Promise<string>;

@@ -10,7 +10,7 @@ import { redactor, surroundingsOf } from './redactor.js';
 import { askTools } from './tools/index.js';
 import type { ToolContext } from './tools/tool.js';
 
-export const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): ModelSettings => ({
+const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): ModelSettings => ({
   provider: 'openai-compatible',
   baseUrl,
   baseUrlFrom: 'environment',

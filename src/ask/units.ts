@@ -82,7 +82,7 @@ const written: readonly [string, Unit][] = [
   ...all('plain', 1e9, 'billion'),
 ];
 
-export const units: Readonly<Record<string, Unit>> = Object.fromEntries(written);
+const units: Readonly<Record<string, Unit>> = Object.fromEntries(written);
 
 /** "Milliseconds", "gb": spelled otherwise they are no other unit. The first spelling wins. */
 const lowerCase = new Map(written.toReversed().map(([word, unit]) => [word.toLowerCase(), unit]));

@@ -8,7 +8,7 @@ export interface KnownValue {
 }
 
 /** Magnitudes of one query and dimension, ascending, without repeats. */
-export interface Magnitudes {
+interface Magnitudes {
   query: string;
   list: readonly number[];
 }

@@ -2,7 +2,7 @@ import { type Dimension, type Unit, unitOfFigure, unitOfKey } from './units.js';
 import { numbersIn } from './written-numbers.js';
 import type { KnownValue } from './value-index.js';
 
-export interface ValuesOptions {
+interface ValuesOptions {
   /** Whether numbers inside texts count: sentences of ours say theirs, names of kernels and files only look like it. */
   texts?: boolean;
   /** The unit of a key; null where nothing says it. */

@@ -18,7 +18,7 @@ export function at(value: Json, ...path: string[]): Json {
   return path.reduce<Json>((inner, name) => fieldOf(inner, name), value);
 }
 
-export interface Quantity {
+interface Quantity {
   value: number;
   unit: string;
 }

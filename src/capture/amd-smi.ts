@@ -108,7 +108,7 @@ function throttleStatus(status: Json): number | null {
   return text.toUpperCase() === 'THROTTLED' ? 0x8 : 0;
 }
 
-export interface AmdStatic {
+interface AmdStatic {
   index: number;
   name: string | null;
   powerLimitW: number | null;

@@ -25,7 +25,7 @@ export interface AmdTool {
   path: string;
 }
 
-export interface AmdGpus {
+interface AmdGpus {
   devices: GpuDevice[];
   close(): void;
 }

@@ -90,7 +90,7 @@ function treeCores(from: HostSample, to: HostSample): number | null {
   return Math.max(0, to.reading.tree.cpuNs - from.reading.tree.cpuNs) / (to.tNs - from.tNs);
 }
 
-export interface OtherLoad {
+interface OtherLoad {
   windows: { tNs: number; others: number; own: number }[];
   mean: number | null;
   max: number | null;
@@ -155,7 +155,7 @@ export function hostMemoryRows(samples: HostSample[], keys: Keys, goesOn = false
   return rows;
 }
 
-export interface Circumstances {
+interface Circumstances {
   missedSamples: number;
   costUs: { mean: number; max: number };
   periodNs: number;

@@ -21,7 +21,7 @@ const typeOffset = 24;
 const returnOffset = 28;
 const valueOffset = 32;
 
-export type FieldAnswer =
+type FieldAnswer =
   { value: number; /** Integers of 32 bits wrap. */ bits: 32 | 64 } | { value: null; code: number };
 
 /** Buffer for these fields in one call, with the driver's answers. */

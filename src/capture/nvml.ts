@@ -4,21 +4,18 @@ import { bind, bindDeviceCalls, Words } from './nvml-calls.js';
 import { nvmlNoPermission, nvmlReturnName, nvmlSuccess } from './nvml-codes.js';
 import { cudaVersion } from '../model/cuda-version.js';
 import { migHandles, openDevice } from './nvml-device.js';
-import type { GpuDevice, GpuSample } from './telemetry-gpu.js';
+import type { GpuDevice } from './telemetry-gpu.js';
 
 /**
  * NVML through koffi: no compiler, no nvidia-smi process per sample. Out-parameters are our own buffers, allocated
  * once and read at fixed offsets (nvml-calls.ts).
  */
 
-export type NvmlSample = GpuSample;
-export type NvmlDevice = GpuDevice;
-
-export interface Nvml {
+interface Nvml {
   driverVersion: string | null;
   /** Newest CUDA the driver can run, e.g. "13.0". */
   cudaVersion: string | null;
-  devices: NvmlDevice[];
+  devices: GpuDevice[];
   close(): void;
 }
 
@@ -28,7 +25,7 @@ export interface NvmlReason {
   text: string;
 }
 
-export type NvmlOpened = { nvml: Nvml; reason: null } | { nvml: null; reason: NvmlReason };
+type NvmlOpened = { nvml: Nvml; reason: null } | { nvml: null; reason: NvmlReason };
 
 /** The driver's library: installed with the driver, mounted by NVIDIA's container toolkit. */
 const libraryNames = ['libnvidia-ml.so.1', 'libnvidia-ml.so'];
@@ -84,7 +81,7 @@ function initialize(library: LibraryHandle, name: string): NvmlOpened {
   );
   const calls = bindDeviceCalls(library);
 
-  const devices: NvmlDevice[] = [];
+  const devices: GpuDevice[] = [];
   const count = countDevices?.(word.bytes) === nvmlSuccess ? word.u32(0) : 0;
   for (let index = 0; index < count; index += 1) {
     // A GPU that has fallen off the bus keeps its index but has no handle: it is skipped.

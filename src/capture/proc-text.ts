@@ -86,7 +86,7 @@ export function parseSchedstat(text: string): { cpuNs: number; delayNs: number }
   return cpuNs !== undefined && cpuNs > 0 && Number.isFinite(delayNs) ? { cpuNs, delayNs: delayNs! } : null;
 }
 
-export interface PidStat {
+interface PidStat {
   parentPid: number;
   /** utime + stime of itself plus that of every child it has waited for: conserved when a child exits. */
   ticks: number;

@@ -1,6 +1,6 @@
 import { monotonicNs } from '../model/clock.js';
 
-export interface Ticks {
+interface Ticks {
   stop(): void;
   /** Due times missed because the event loop was busy. */
   missed(): number;

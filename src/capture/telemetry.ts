@@ -6,7 +6,7 @@ import type { HostSample } from './host-recording.js';
 import { hostIssues, hostMemoryRows, hostTelemetryRows, otherLoad } from './host-recording.js';
 import { startTicks } from './telemetry-ticks.js';
 
-export interface HostSamplerOptions {
+interface HostSamplerOptions {
   /** The process to watch, with all its descendants. */
   pid: number;
   /** Samples per second, default 20, at least 10. */

@@ -6,7 +6,7 @@ import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { BenchTyped } from './bench-typed.js';
 
-export interface VerbHelp {
+interface VerbHelp {
   /** Whether the command sweeps the size, and its default. */
   batchSize: { list: boolean; usual: string };
   inputLen: { list: boolean; usual: string };

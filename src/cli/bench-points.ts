@@ -2,7 +2,7 @@ import { checkGrid } from '../model/grid.js';
 import { benchPoint, type BenchPart, type BenchPoint } from '../model/bench.js';
 
 /** Lists as typed; undefined uses the command's defaults. */
-export interface TypedSizes {
+interface TypedSizes {
   batchSize?: number[];
   inputLen?: number[];
   outputLen?: number[];

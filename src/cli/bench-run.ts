@@ -18,7 +18,7 @@ import { type Recorded, type Recording, recordSession } from '../record/record-s
 import type { BenchTyped } from './bench-typed.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
-export interface KeptBench {
+interface KeptBench {
   id: string;
   folder: string;
   interrupted: boolean;

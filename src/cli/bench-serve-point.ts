@@ -32,7 +32,7 @@ export interface PointContext {
   originNs: number;
 }
 
-export interface PointResult {
+interface PointResult {
   facts: LoadPlan['points'][number];
   seen: SweepPoint;
   issues: Issue[];

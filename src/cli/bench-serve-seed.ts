@@ -3,7 +3,7 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Prompts are identical for the same server, model, seed and length. */
-export interface PromptSeed {
+interface PromptSeed {
   url: string;
   model: string;
   seed: number;

@@ -1,7 +1,7 @@
 import { InferscopeError } from '../model/errors.js';
 import { checkGrid } from '../model/grid.js';
 
-export interface Variant {
+interface Variant {
   execution_id: string;
   /** `defaults`, or the engine arguments that differ, e.g. mode=cudagraph. */
   label: string;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-export interface CommandEntry {
+interface CommandEntry {
   name: string;
   group: 'Try' | 'Your program' | 'Captures' | 'Measure' | 'Plan' | 'Look' | 'Setup';
   alias?: string;

@@ -6,7 +6,7 @@ export function quoted(text: string): string {
 }
 
 /** How the scripts name what is allowed at a position: `words a b`, `list a b`, `sessions`, `files`, `program`, `free`. */
-export function kindOf(values: Values): string {
+function kindOf(values: Values): string {
   if (values.kind !== 'words') return values.kind;
   return `${values.list ? 'list' : 'words'} ${values.words.join(' ')}`;
 }

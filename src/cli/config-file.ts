@@ -35,7 +35,7 @@ const benchSection = (of: { batch: boolean; lengths: boolean }) =>
     .optional();
 
 /** inferscope.yaml. Every key is optional; unknown keys are rejected with the nearest known one. */
-export const configSchema = z.strictObject({
+const configSchema = z.strictObject({
   home: z.string().optional(),
   profile: z
     .strictObject({
@@ -123,7 +123,7 @@ export const configSchema = z.strictObject({
   stages: z.array(z.unknown()).optional(),
 });
 
-export type Config = z.infer<typeof configSchema>;
+type Config = z.infer<typeof configSchema>;
 
 /** @throws E_CONFIG_FILE naming line and column */
 export function readConfigFile(path: string, text: string): Config {

@@ -14,7 +14,7 @@ import { configuredStageNames } from './stage-names.js';
 import { addToSession, type Recorded, recordSession, type SavedSession } from '../record/record-session.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-export interface ImportRunOptions {
+interface ImportRunOptions {
   session?: string;
   name?: string;
   tag: string[];

@@ -7,7 +7,7 @@ import { talk } from './output.js';
 const hangup = 1n << BigInt(system.signals.SIGHUP - 1);
 
 /** Signals that stop a command: Ctrl-C, kill, a closed terminal. `nohup` ignores SIGHUP, and a listener would undo that. */
-export function stopSignals(): readonly NodeJS.Signals[] {
+function stopSignals(): readonly NodeJS.Signals[] {
   let ignored = 0n;
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1];

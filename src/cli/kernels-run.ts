@@ -20,7 +20,7 @@ import { kernelsRecorded } from './kernels-keep.js';
 import type { KernelsTyped } from './kernels-typed.js';
 import { formatBytes } from '../vocabulary/format.js';
 
-export interface KeptKernels {
+interface KeptKernels {
   id: string;
   folder: string;
   interrupted: boolean;
@@ -101,7 +101,7 @@ interface Refused {
 }
 
 /** Skips cases with arrays larger than free memory. @throws E_OUT_OF_MEMORY when that applies to all */
-export function splitByMemory(
+function splitByMemory(
   cases: readonly KernelCase[],
   { runner, freeBytes }: Pick<ChosenDevice, 'freeBytes'> & { runner: { name: string; device: string } },
 ): { fits: KernelCase[]; refused: Refused[] } {

@@ -4,7 +4,7 @@ import type { Issue } from '../model/document.js';
 import type { EngineName } from '../model/engine.js';
 import type { MemoryTyped } from './memory-options.js';
 
-export interface ChosenEngine {
+interface ChosenEngine {
   engine: EngineName;
   issues: Issue[];
 }

@@ -23,7 +23,7 @@ import { type Recorded, type Recording, recordSession } from '../record/record-s
 import { formatMs } from '../vocabulary/format.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
-export interface KeptMemory {
+interface KeptMemory {
   id: string;
   folder: string;
   interrupted: boolean;

@@ -20,7 +20,7 @@ export interface Machine {
   untilEnd(ended: Promise<unknown>): Promise<void>;
 }
 
-export interface RecordingEnd {
+interface RecordingEnd {
   title: string;
   status: 'complete' | 'interrupted' | 'failed';
   program: MonitorPlan['program'];

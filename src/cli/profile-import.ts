@@ -12,7 +12,7 @@ import type { SessionFiles } from '../session/session-files.js';
 import { keepRoofline } from './keep-roofline.js';
 import { plural } from '../vocabulary/format.js';
 
-export interface ImportedProfile {
+interface ImportedProfile {
   executions: Execution[];
   captures: Capture[];
   issues: Issue[];

@@ -45,7 +45,7 @@ export interface ProfileCommandOptions {
   quiet?: boolean;
 }
 
-export interface ProfileOutcome {
+interface ProfileOutcome {
   document: Document<ProfileResult>;
   explain: Document<ExplainResult> | null;
   reportPath: string;

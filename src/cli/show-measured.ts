@@ -7,7 +7,7 @@ import { type PageParts, reportPath, writePage } from './report-file.js';
 import { claimNames, writeResult } from './results-folder.js';
 
 /** Output of `bench` and `kernels`. */
-export interface Measured {
+interface Measured {
   document: Document<unknown>;
   /** Files for the results folder: name and content. */
   files: readonly { name: string; text: string }[];

@@ -11,7 +11,7 @@ import { talk } from './output.js';
 import { startProgress } from './progress.js';
 import { formatDuration } from '../vocabulary/format.js';
 
-export interface SweepProgress {
+interface SweepProgress {
   onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
   end: () => void;
 }

@@ -8,7 +8,7 @@ import { openSession } from '../session/open.js';
 import { memoryProfiles } from '../facts/memory-profile/imported.js';
 import type { Configuration } from './profile-configuration.js';
 
-export interface ReadProfiles {
+interface ReadProfiles {
   profiles: { source: string; profile: ProfileFields }[];
   /** JSON files of a folder that are not memory profiles. */
   ignored: number;

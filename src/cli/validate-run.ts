@@ -20,7 +20,7 @@ import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-export interface ReportFiles {
+interface ReportFiles {
   summary: string;
   csv: string;
   html: string;

@@ -10,7 +10,7 @@ import type { BenchResult } from '../model/documents/bench.js';
 import { baselineRow } from './bench-rows.js';
 import { csvField } from './csv.js';
 
-export interface BenchFile {
+interface BenchFile {
   name: string;
   text: string;
 }

@@ -46,7 +46,7 @@ function bound(of: Figure, end: 0 | 1): Figure {
  * Throughput over that of the smallest measured batch of the same lengths, and that factor over the batch's: 1 is
  * scaling without loss.
  */
-export function scaling(
+function scaling(
   point: BenchPointResult,
   points: readonly BenchPointResult[],
 ): { factor: Figure; efficiency: Figure } {

@@ -183,7 +183,7 @@ async function* familyText(database: SessionDatabase, family: Family): AsyncGene
 }
 
 /** {a="x",b="y"}; labels without a value are left out. */
-export function labelText(labels: Record<string, string | number | null>): string {
+function labelText(labels: Record<string, string | number | null>): string {
   const given = Object.entries(labels).flatMap(([name, value]) =>
     value === null ? [] : [`${name}="${escapeLabel(String(value))}"`],
   );

@@ -29,7 +29,7 @@ export async function copyTables(
 }
 
 /** The columns of these tables in Markdown, and how to read several files as one. */
-export function schemaNote(id: string, found: TableName[]): string {
+function schemaNote(id: string, found: TableName[]): string {
   const parts = found.flatMap((table) => [
     `## ${table}\n\n${tables[table].doc}\n`,
     '| column | type | meaning |\n| --- | --- | --- |',

@@ -6,7 +6,7 @@ import type { SessionDatabase } from '../session/query.js';
 import { totalsOf } from './utilization/groups.js';
 
 /** Roofs for placing classes; null to skip. */
-export interface Roofs {
+interface Roofs {
   peaks: PeakFlops;
   bytesPerS: number;
 }

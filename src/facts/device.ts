@@ -6,7 +6,7 @@ import type { PeakDType } from '../hardware/gpu-sheet.js';
 type Facts = Pick<ManifestData, 'hardware' | 'workload'>;
 
 /** The GPU of a session's figures; figures always cover one GPU. */
-export interface SessionDevice {
+interface SessionDevice {
   /** As NVML or PyTorch reports it; null if the session does not name it. */
   name: string | null;
   smCount: Figure;

@@ -1,7 +1,7 @@
 import type { ManifestData } from '../model/manifest.js';
 
 /** One fact about machine or software: `id` is its name in the manifest, `label` the same in words. */
-export interface EnvironmentFact {
+interface EnvironmentFact {
   id: string;
   label: string;
   value: string;

@@ -153,7 +153,7 @@ export interface Repetition {
 const million = 1e6;
 
 /** Rows of one repeat as the recording protocol leaves them: prefill, sampling, then decode and sampling each step. */
-export function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'stages' | 'iterations'>> {
+function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'stages' | 'iterations'>> {
   const { batch = 2, inputLen = 4, warmup = false } = r;
   const keys = {
     execution_id: r.execution ?? 'clean',

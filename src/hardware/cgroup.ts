@@ -1,6 +1,6 @@
 import type { KernelFiles } from './kernel-files.js';
 
-export interface CgroupLimits {
+interface CgroupLimits {
   /** CPU time a period allows, in cores (0.5 = half a core); null when no quota is set. */
   quotaCores: number | null;
   /** Bytes the group may hold; null when no limit is set. */

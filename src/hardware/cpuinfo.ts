@@ -3,7 +3,7 @@
  *   x86:  `model name : AMD EPYC`, `flags : fpu … avx2 …`, `physical id`, `core id`, `cpu MHz`
  *   ARM:  `CPU implementer : 0x41`, `CPU part : 0xd40`, `Features : fp asimd …`; no name, no core ids
  */
-export interface CpuInfo {
+interface CpuInfo {
   model: string | null;
   logicalCores: number;
   /** Distinct (physical id, core id); null where the kernel does not list them (ARM). */

@@ -13,7 +13,7 @@ import { kernelFiles } from './kernel-files.js';
 export type Fact = string | number | boolean | null;
 
 /** `hardware{}` and `software{}` of a session's manifest, and why the nulls in them are null. */
-export interface Environment {
+interface Environment {
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
   issues: Issue[];

@@ -2,7 +2,7 @@ import { gpuSheet } from './gpu-peaks.js';
 import { gpuSheets } from './gpu-sheets.js';
 import type { GpuSheet } from './gpu-sheet.js';
 
-export interface FoundGpu {
+interface FoundGpu {
   sheet: GpuSheet;
   /** As drivers report it. */
   name: string;

@@ -1,5 +1,5 @@
 /** A partition of a GPU as its name says it: `NVIDIA H100 80GB HBM3 MIG 1g.10gb`. */
-export interface MigInstance {
+interface MigInstance {
   /** Name of the whole GPU. */
   parent: string;
   /** 1g.10gb; extensions (+me, +gfx) add media engines, no compute. 1c.3g.40gb: a compute instance within a 3g.40gb. */

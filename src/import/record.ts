@@ -344,7 +344,7 @@ function put(
 }
 
 /** Code of the issue that says who saw the steps. */
-export const hooksIssue = 'stages_from_hooks';
+const hooksIssue = 'stages_from_hooks';
 
 function stagesOfHooks(steps: number): Issue {
   const text = `${steps} steps are not marked by the program: the hooks of run saw them. First calls of a kind that others follow are warm-up. run --no-hooks leaves them out.`;

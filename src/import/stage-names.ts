@@ -16,7 +16,7 @@ export interface StageName {
   confidence: number | null;
 }
 
-export type StageNameReader = (name: string) => StageName;
+type StageNameReader = (name: string) => StageName;
 
 /**
  * Reads names of ranges by the user's rules, then the built-in ones; a name without a matching rule is a stage of kind other.

@@ -13,7 +13,7 @@ export interface ActivationEstimate {
   at: string;
 }
 
-export interface PeakOptions {
+interface PeakOptions {
   activations: DType;
   /** Bytes of a stored attention score when attention is not fused; null when it is (the scores never exist). */
   scoreBytes?: number | null;

@@ -43,7 +43,7 @@ const blockTypes: Readonly<Record<number, readonly [string, number, number]>> = 
   39: ['MXFP4', 32, 17],
 };
 
-export interface GgufWeights {
+interface GgufWeights {
   bytes: number;
   parameters: number;
   /** Bytes by block type. */

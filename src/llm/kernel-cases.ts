@@ -3,7 +3,7 @@ import type { KernelCase, KernelName } from '../model/kernels.js';
 import { kernelCase } from './kernel-work.js';
 
 /** What is swept: every combination is a case of each kernel that has the size. */
-export interface KernelSweep {
+interface KernelSweep {
   batchSizes: readonly number[];
   seqLens: readonly number[];
   hiddenSizes: readonly number[];
@@ -12,7 +12,7 @@ export interface KernelSweep {
   backends: readonly (string | null)[];
 }
 
-export interface SizeDefaults {
+interface SizeDefaults {
   batchSize: number;
   seqLen: number;
   hiddenSize: number;
@@ -75,7 +75,7 @@ const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
 const inNarrow = new Set<KernelName>(['gemm', 'linear']);
 
 /** Whether a kernel has a form in the dtype. */
-export function takesDType(kernel: KernelName, dtype: string): boolean {
+function takesDType(kernel: KernelName, dtype: string): boolean {
   if (dtype === 'int4' || dtype === 'nvfp4' || dtype === 'mxfp4') return false;
   if (inNarrow8(dtype)) return inNarrow.has(kernel);
   if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
@@ -94,7 +94,7 @@ export interface SweepPoint {
   backend: string | null;
 }
 
-export interface SweptCases {
+interface SweptCases {
   cases: KernelCase[];
   points: SweepPoint[];
 }

@@ -33,7 +33,7 @@ export interface ModelStep {
   ops: StepOp[];
 }
 
-export interface ModelCases {
+interface ModelCases {
   steps: ModelStep[];
   /** Each once, in the order in which they first occur. */
   cases: KernelCase[];

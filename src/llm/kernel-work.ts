@@ -5,7 +5,7 @@ import { attendedKeys } from './shape.js';
 type Params = Readonly<Record<string, number>>;
 
 /** Work of one run of a kernel. */
-export interface KernelWork {
+interface KernelWork {
   flops: number;
   bytes: number;
   /** Inputs, tables that are only looked up in, and outputs: the least memory that one set of arrays takes. */
@@ -142,7 +142,7 @@ export function convSide(side: number, kernel: number): number {
 }
 
 /** tfloat32 is float32 in memory. */
-export function elementBytes(dtype: string): number {
+function elementBytes(dtype: string): number {
   return dtype === 'tfloat32' ? 4 : bytesPerElement[dtype as DType];
 }
 

@@ -8,7 +8,7 @@ import { stageWork } from './work.js';
 import { bytesOf } from './work-totals.js';
 
 /** Sizes of a module, or the sum of several. */
-export interface ModuleSizes {
+interface ModuleSizes {
   parameters: number;
   flops: number;
   /** Weights read. */
@@ -21,7 +21,7 @@ export interface ModuleSizes {
   bytes: number;
 }
 
-export interface ModuleRow extends ModuleSizes {
+interface ModuleRow extends ModuleSizes {
   module: string;
   class: OpClass;
   /** Computed in. */
@@ -31,7 +31,7 @@ export interface ModuleRow extends ModuleSizes {
 }
 
 /** Layers of the same structure (attention, window, MLP), their modules summed over them. */
-export interface LayerGroup {
+interface LayerGroup {
   layers: number[];
   /** e.g. "attention 32/8 heads × 128; MLP 14336" */
   structure: string;
@@ -40,7 +40,7 @@ export interface LayerGroup {
 }
 
 /** The table of `estimate --layers`. */
-export interface LayerTable {
+interface LayerTable {
   shape: StageShape;
   /** One row a module, in the order they run. */
   rows: ModuleRow[];

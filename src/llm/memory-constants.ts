@@ -8,7 +8,7 @@ export interface MemoryConstant extends Origin {
   confidence: 'high' | 'medium' | 'low';
 }
 
-export interface Origin {
+interface Origin {
   source: string;
   /** Runs that the value was fitted to; null where code, a driver or published figures state it. */
   runs: number | null;
@@ -38,7 +38,7 @@ export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
   },
 };
 
-export interface AttentionPlans extends Origin {
+interface AttentionPlans extends Origin {
   /** Code that the first of them brings. */
   codeBytes: number;
   /** The driver takes memory for them in pieces of this size. */

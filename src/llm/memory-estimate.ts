@@ -62,7 +62,7 @@ export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEst
   return memoryEstimator(a, asked)({});
 }
 
-export type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
+type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
 
 /** `estimateMemory` for many shapes of one request: what does not change with them is computed once. */
 export function memoryEstimator(a: Architecture, asked: MemoryRequest): (shape: Shape) => MemoryEstimate {

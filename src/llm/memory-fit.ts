@@ -3,7 +3,7 @@ import { memoryEstimator } from './memory-estimate.js';
 import type { MemoryRequest } from './memory-request.js';
 
 /** The largest values that still fit, each with the others as asked; 0 when not even one does, null without a GPU's size. */
-export interface LargestFit {
+interface LargestFit {
   /** Tokens of each sequence, prompt and output, at the batch asked for; never over the model's positions. */
   contextTokens: number | null;
   /** Sequences of the length asked for. */

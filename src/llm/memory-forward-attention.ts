@@ -2,7 +2,7 @@ import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from '.
 import { isMasked, keysOf, normTensors, type CachedLayer, type Forward } from './memory-forward-parts.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
-export interface Attended<B> {
+interface Attended<B> {
   output: B;
   cached: CachedLayer<B>;
   /** Unfused attention: the scores, which the layer returns with its output and so keeps until its end. */

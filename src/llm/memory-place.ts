@@ -27,7 +27,7 @@ export function sequencesOf({ batchSize, parallel }: ResolvedRequest): number {
   return Math.ceil(batchSize / Math.max(1, parallel.expert / parallel.tensor));
 }
 
-export function windowsOf({
+function windowsOf({
   engine,
   hybridCache,
   maxNumBatchedTokens,

@@ -81,7 +81,7 @@ export interface ResolvedRequest extends Required<Omit<MemoryRequest, 'parallel'
 }
 
 /** Prompt and output together. */
-export function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen' | 'outputLen'>): number {
+function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen' | 'outputLen'>): number {
   return inputLen + outputLen;
 }
 

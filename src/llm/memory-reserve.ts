@@ -9,7 +9,7 @@ import { tensorBytes } from './storage.js';
 import { torchAllocator, type Block, type TorchAllocator } from './torch-allocator.js';
 
 /** Reserve of torch's allocator on one device after loading, a prefill and a decode, and after all of it a second time. */
-export interface ReservedBytes {
+interface ReservedBytes {
   load: number;
   prefill: number;
   decode: number;

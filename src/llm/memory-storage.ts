@@ -46,7 +46,7 @@ const schemeOf: Partial<Record<DType, SchemeName>> = {
   mxfp4: 'mxfp4',
 };
 
-export interface StorageWish {
+interface StorageWish {
   dtype?: DType | undefined;
   quantization?: SchemeName | null | undefined;
   kvCacheDtype?: DType | null | undefined;

@@ -7,7 +7,7 @@ export interface TensorMemory<B> {
 export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
 
 /** The most that was held at once, and where in a layer that was. */
-export interface TensorSum extends TensorMemory<number> {
+interface TensorSum extends TensorMemory<number> {
   at(place: Place): void;
   most(): { bytes: number; at: Place };
 }

@@ -5,7 +5,7 @@ import type { ResolvedRequest } from './memory-request.js';
 import { plural } from '../vocabulary/format.js';
 
 /** How vLLM is started, as far as its profiling run goes. */
-export interface VllmProfileShape {
+interface VllmProfileShape {
   activations: DType;
   maxNumBatchedTokens: number;
   maxNumSeqs: number;

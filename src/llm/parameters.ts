@@ -1,7 +1,7 @@
 import type { Architecture } from './architecture.js';
 import { allTensors, components, layerTensors, lmHead, parametersOf, type Component } from './tensors.js';
 
-export interface LayerParameters {
+interface LayerParameters {
   layer: number;
   total: number;
   /** What one token goes through: routed experts counted expertsPerToken times. */
@@ -9,7 +9,7 @@ export interface LayerParameters {
   by_component: Partial<Record<Component, number>>;
 }
 
-export interface ParameterCount {
+interface ParameterCount {
   total: number;
   /** What one token goes through, embeddings and lm_head included, as "active parameters" are published. */
   active: number;

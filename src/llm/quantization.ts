@@ -54,7 +54,7 @@ const schemes = {
 } satisfies Record<string, Scheme>;
 
 export type SchemeName = keyof typeof schemes;
-export const schemeNames = Object.keys(schemes) as SchemeName[];
+const schemeNames = Object.keys(schemes) as SchemeName[];
 
 /**
  * The weight format of a quantisation scheme. `rest` is the dtype of what stays unquantised: norms and biases, and,

@@ -4,7 +4,7 @@ import type { NecessaryOp } from './necessary-op.js';
 import { boundOf, type Bound, type PeakFlops } from './utilization.js';
 import { totalWork } from './work-totals.js';
 
-export interface RooflineTime extends Bound {
+interface RooflineTime extends Bound {
   /** Σ over operations of max(F/P, B/BW): the shortest time when one operation follows another. */
   one_by_one_s: number;
   /** The same, by class: what each class needs. */

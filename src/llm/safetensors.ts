@@ -11,7 +11,7 @@ export interface FileTensor {
 }
 
 /** Longest header that the format's own library accepts (safetensors, MAX_HEADER_SIZE). */
-export const longestHeader = 100_000_000;
+const longestHeader = 100_000_000;
 
 /**
  * Tensors of a safetensors header: u64 little-endian length, then that much JSON `{name: {dtype, shape, data_offsets}}`

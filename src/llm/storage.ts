@@ -91,7 +91,7 @@ export function tensorBytes(t: Tensor, weights: WeightFormat): number {
   return matrixBytes(formatOf(t, weights), t.rows, t.columns) + t.bias * bytesPerElement[weights.rest];
 }
 
-export interface WeightBytes {
+interface WeightBytes {
   /** Linear layers of the decoder layers, scales included. */
   linear: number;
   embedding: number;

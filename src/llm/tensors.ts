@@ -212,7 +212,7 @@ function moeTensors(D: number, index: number, mlp: MoeMlp): Tensor[] {
 }
 
 /** Names of a layer's norms, in the order they run. */
-export const normNames = {
+const normNames = {
   pre: ['input_norm', 'post_attention_norm'],
   sandwich: ['input_norm', 'post_attention_norm', 'pre_feedforward_norm', 'post_feedforward_norm'],
   parallel: ['input_norm'],

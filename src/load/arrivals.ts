@@ -2,7 +2,7 @@ import type { LoadShape } from './load-shape.js';
 import type { Random } from './random.js';
 
 /** How long a load lasts: so many requests, or so many seconds, whichever ends it first. */
-export interface LoadExtent {
+interface LoadExtent {
   requests: number;
   seconds: number;
 }

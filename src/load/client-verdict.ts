@@ -18,7 +18,7 @@ export interface ClientVerdict {
 }
 
 /** Limits of the verdict. */
-export const clientLimits = {
+const clientLimits = {
   /** A loop busier than this queues what arrives. */
   event_loop_utilization: 0.9,
   /** Lateness below this never counts: timers have 1 ms. */

@@ -1,7 +1,7 @@
 /** Headers of an answer, names in lower case; the last of several of one name. */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
-export interface ResponseListener {
+interface ResponseListener {
   onHead(status: number, headers: ResponseHeaders): void;
   /** A piece of the body, transfer coding removed: bytes[from, to). Valid during the call only. */
   onBody(bytes: Buffer, from: number, to: number): void;

@@ -6,7 +6,7 @@ export interface LoadSize {
   users: number | null;
 }
 
-export interface LoadEta {
+interface LoadEta {
   begun(load: LoadSize): void;
   progressed(done: number): void;
   /** Seconds left of the load that runs and of those after it; null before anything is known. */

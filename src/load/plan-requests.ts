@@ -4,7 +4,7 @@ import { makePrompt, type PromptTokenizer } from './prompts.js';
 import { partSeed, seededRandom } from './random.js';
 import type { TracedRequest } from './trace-file.js';
 
-export interface RequestPlan {
+interface RequestPlan {
   shape: LoadShape;
   /** Counted ones; warm-up comes on top. */
   requests: number;

@@ -6,7 +6,7 @@ export interface PromptTokenizer {
   decode(tokens: ArrayLike<number>): string;
 }
 
-export interface Prompt {
+interface Prompt {
   text: string;
   /** Exact count where a tokenizer made it; null when made of words. */
   tokens: number | null;

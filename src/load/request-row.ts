@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.js';
 import { tokenTimes } from './token-times.js';
 
 /** Counts tokens with the model's own tokenizer. */
-export interface TokenCounters {
+interface TokenCounters {
   prompt: ((index: number) => number | null) | null;
   text: ((text: string) => number) | null;
 }

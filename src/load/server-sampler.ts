@@ -2,7 +2,7 @@ import { smallPage } from '../model/small-page.js';
 import { monotonicNs } from './clock.js';
 import { readServerMetrics, type ServerReading } from '../model/server-metrics.js';
 
-export interface ServerSampler {
+interface ServerSampler {
   /** Readings with CLOCK_MONOTONIC in the middle of the scrape, ns. */
   stop(): Promise<{ t_ns: number; reading: ServerReading }[]>;
 }

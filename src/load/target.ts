@@ -15,12 +15,12 @@ export interface LoadTarget {
   timeout_ms: number;
 }
 
-export function requestPath(target: LoadTarget): string {
+function requestPath(target: LoadTarget): string {
   const base = new URL(target.baseUrl);
   return `${base.pathname.replace(/\/$/, '')}/${target.api === 'chat' ? 'chat/completions' : 'completions'}`;
 }
 
-export function requestHeaders(target: LoadTarget): Record<string, string> {
+function requestHeaders(target: LoadTarget): Record<string, string> {
   return {
     'content-type': 'application/json',
     accept: 'text/event-stream',
@@ -43,7 +43,7 @@ export function requestEncoder(target: LoadTarget): (prompt: string, outputToken
 }
 
 /** The body both APIs share: greedy by default, exactly `outputTokens` where the server knows ignore_eos. */
-export function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
+function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
   return JSON.stringify({
     model: target.model,
     ...(target.api === 'chat' ? { messages: [{ role: 'user', content: prompt }] } : { prompt }),

@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.js';
 
 /** What a stream says about its tokens. Times are ns. */
-export interface TokenTimes {
+interface TokenTimes {
   ttft_ns: number | null;
   /** (last − first) / (n − 1); null for less than two tokens or an unknown count. */
   tpot_ns: number | null;

@@ -3,7 +3,6 @@ import { gpuRooflineSchema } from './documents/gpu-roofline.js';
 
 /** What of a workload a user can give: parts of `workload` by their names there, and roofs of the GPU. */
 export const givenParts = ['model', 'dtype', 'batch_size', 'input_len'] as const;
-export type GivenPart = (typeof givenParts)[number];
 
 export const contextSchema = z.object({
   model: z

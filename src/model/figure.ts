@@ -52,7 +52,7 @@ export function mapFigure(from: Figure, unit: string, source: string, f: (value:
 }
 
 /** Whether a number can be part of a whole, 0 to 1: bars of two passes that took different times may not be. */
-export const isShare = (share: number): boolean => share >= 0 && share <= 1;
+const isShare = (share: number): boolean => share >= 0 && share <= 1;
 
 /** Of a bar: 0 where it rounds to that ("0.0 %" of what is unexplained is not a figure); null where it cannot be a share. */
 export function barShare(ms: number, measuredMs: number | null): number | null {

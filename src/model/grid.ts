@@ -1,7 +1,7 @@
 import { InferscopeError } from './errors.js';
 
 /** Combinations of one command; more are more than finish, and than fit in memory as a list. */
-export const mostCombinations = 10_000;
+const mostCombinations = 10_000;
 
 /**
  * Refuses a grid before it is expanded: dry runs and plans hold every combination.

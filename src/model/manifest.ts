@@ -123,7 +123,6 @@ export type Execution = z.infer<typeof executionSchema>;
 export type Capture = z.infer<typeof captureSchema>;
 export type Workload = z.infer<typeof workloadSchema>;
 export type ManifestData = z.infer<typeof manifestDataSchema>;
-export type Manifest = z.infer<typeof manifestSchema>;
 
 /** What people add afterwards: outside the checksums, replaced atomically. */
 export const userDataSchema = z.object({

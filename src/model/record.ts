@@ -49,9 +49,9 @@ export const modelLineSchema = z.object({
 });
 
 /** (monotonic, realtime) pair; one at the start and one at the end of each recorder. */
-export const clockLineSchema = z.object({ ...common, type: z.literal('clock'), realtime_ns: z.string() });
+const clockLineSchema = z.object({ ...common, type: z.literal('clock'), realtime_ns: z.string() });
 
-export const stageLineSchema = z.object({
+const stageLineSchema = z.object({
   ...common,
   type: z.literal('stage'),
   kind: z.enum(stageKinds),
@@ -116,7 +116,7 @@ export const requestLineSchema = z.object({
 });
 
 /** How a point of a benchmark ended in a launch; t_ns is when. */
-export const pointLineSchema = z.object({
+const pointLineSchema = z.object({
   ...common,
   type: z.literal('point'),
   point: z.string(),
@@ -141,7 +141,7 @@ export const pointLineSchema = z.object({
  * Device work of the stages of one kind in one iteration that the framework's profiler watched (after the timed ones).
  * kernel_ns is the sum of durations, busy_ns the union of their intervals, both over `stages` stages of that kind.
  */
-export const deviceWorkLineSchema = z.object({
+const deviceWorkLineSchema = z.object({
   ...common,
   type: z.literal('device_work'),
   point: z.string(),
@@ -156,7 +156,7 @@ export const deviceWorkLineSchema = z.object({
   wall_ns: z.number().describe('Host time of these stages while they were watched.'),
 });
 
-export const memoryLineSchema = z.object({
+const memoryLineSchema = z.object({
   ...common,
   type: z.literal('memory'),
   device: z.number().int().nullable(),
@@ -168,7 +168,7 @@ export const memoryLineSchema = z.object({
 });
 
 /** What an engine or a server knows about itself at a moment, by the names of server-metrics: kv_cache_usage_ratio, … */
-export const telemetryLineSchema = z.object({
+const telemetryLineSchema = z.object({
   ...common,
   type: z.literal('telemetry'),
   scope: z.string().describe('engine, server, gpu0, …'),
@@ -176,7 +176,7 @@ export const telemetryLineSchema = z.object({
   value: z.number(),
 });
 
-export const errorLineSchema = z.object({
+const errorLineSchema = z.object({
   ...common,
   type: z.literal('error'),
   code: z.string(),
@@ -255,7 +255,6 @@ export const recordLineTypes: readonly string[] = recordLineSchema.options.map(
 export type RecordLine = z.infer<typeof recordLineSchema>;
 /** As writers give it: fields with a default may be left out. */
 export type RecordLineInput = z.input<typeof recordLineSchema>;
-export type StageLine = z.infer<typeof stageLineSchema>;
 export type MicrobenchmarkLine = z.infer<typeof microbenchmarkLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;
 export type SessionLineInput = z.input<typeof sessionLineSchema>;

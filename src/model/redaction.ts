@@ -2,7 +2,7 @@
  * Secrets never reach manifests, tables, logs, reports or messages: command lines are redacted by the shape of their
  * options, texts by known values and by tokens that are recognised on sight.
  */
-export const redacted = '***';
+const redacted = '***';
 
 /** Words in an option's or a variable's name that say its value is a secret: --hf-token, OPENAI_API_KEY, db.password. */
 const secretName =
@@ -47,7 +47,7 @@ const suspicious =
   /[=@]|bearer|authorization|api-key|x-auth-token|cookie|hf_|sk-|gh[pousr]_|github_pat_|glpat-|nvapi-|xox|AKIA|AIza|eyJ/i;
 
 /** Whether a value under this option or variable name is to be kept from everyone. */
-export function isSecretName(name: string): boolean {
+function isSecretName(name: string): boolean {
   const bare = name.replace(/^-+/, '');
   if (secretKeyName.test(bare)) return true;
   return secretName.test(bare) && !harmlessName.test(bare);

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { MiddlewareHandler } from 'hono';
 
 /** Why a request is refused before it is read. */
-export interface Refusal {
+interface Refusal {
   status: 403 | 415;
   message: string;
 }

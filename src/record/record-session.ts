@@ -13,7 +13,7 @@ import { openSession } from '../session/open.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
-export interface RecordingPlan extends NewSession {
+interface RecordingPlan extends NewSession {
   /** What a full disk prevents, for its message: "keep the benchmark". */
   doing: string;
 }
@@ -147,7 +147,7 @@ export async function recordSession<T extends object>(
 }
 
 /** What is given to work that adds captures to a session: its clock, and what recordSession gives for saving. */
-export type Addition = Pick<Recording, 'files' | 'redact'> & {
+type Addition = Pick<Recording, 'files' | 'redact'> & {
   /** Time 0 of the session. */
   zero: { realtime_ns: bigint; monotonic_ns: null };
   /** Ids of the captures that the session has. */

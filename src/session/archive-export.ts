@@ -22,11 +22,11 @@ import { asStorageFailure } from './storage-failure.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 
-export const archiveSuffix = '.inferscope.tar.gz';
+const archiveSuffix = '.inferscope.tar.gz';
 /** Of the file that is being written, next to the archive. */
 const partPrefix = '.inferscope-part';
 
-export interface ExportOptions {
+interface ExportOptions {
   /** File to write; <id>.inferscope.tar.gz in the current folder by default. */
   output?: string;
   /** Includes derived/ (reports, caches). */
@@ -56,7 +56,7 @@ const rawReportKinds = new Set([
   'vllm-log',
 ]);
 
-export interface ExportedArchive {
+interface ExportedArchive {
   /** Raw reports left out, or taken along with `raw`: paths in the session. */
   raw_reports: string[];
   path: string;

@@ -11,7 +11,7 @@ const userLimitBytes = 16 * 2 ** 20;
 const derivedLimitBytes = 2 * 2 ** 30;
 const derivedLimitFiles = 10_000;
 
-export interface ArchiveEntry {
+interface ArchiveEntry {
   path: string;
   type: string;
   size: number;
@@ -22,7 +22,7 @@ export interface ArchiveEntry {
  * the manifest lists, with the sizes it states. Links, devices, paths that lead elsewhere and unannounced files
  * are refused before a byte of them is written, so that a hostile archive cannot write elsewhere or fill the disk.
  */
-export interface ArchiveGuard {
+interface ArchiveGuard {
   /** @returns where in the session folder the entry goes @throws E_SESSION_ARCHIVE */
   admit(entry: ArchiveEntry): string;
   wantsContent(path: string): boolean;

@@ -22,7 +22,7 @@ export interface CaptureSummary {
   ended_at?: string;
 }
 
-export interface CaptureWriter extends SessionFiles {
+interface CaptureWriter extends SessionFiles {
   /**
    * Swaps the session for one that has this capture too. The old state is readable until then; a capture that
    * another process added in between is kept.

@@ -10,7 +10,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** Where DuckDB spills; without it a new folder below the system's temporary one, removed on close. */
   spillFolder?: string;
   memoryLimitBytes?: number;

@@ -24,7 +24,7 @@ export interface SessionDatabase {
 }
 
 /** An integer as a JS number, only when that is exact. */
-export function exactNumber(value: bigint): number {
+function exactNumber(value: bigint): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) {
     throw new RangeError(

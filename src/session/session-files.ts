@@ -33,7 +33,7 @@ export interface SessionFiles extends ImportTarget {
   addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact>;
 }
 
-export interface OpenSessionFiles extends SessionFiles {
+interface OpenSessionFiles extends SessionFiles {
   /** Writes the Parquet files. @returns manifest entries of everything written, all of it on disk. */
   close(): Promise<{ tables: Record<string, TableFile[]>; artifacts: Artifact[] }>;
   /** Lets go of the staging database without keeping anything. */

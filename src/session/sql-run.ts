@@ -11,7 +11,7 @@ import type { SqlColumn, SqlDefinitions, SqlMessage, SqlRequest, SqlValue } from
 import { formatBytes, formatSetting } from '../vocabulary/format.js';
 import type { SessionTables } from './views.js';
 
-export interface SqlLimits {
+interface SqlLimits {
   timeoutS: number;
   maxRows: number;
   memoryLimitBytes: number;

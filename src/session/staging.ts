@@ -9,7 +9,7 @@ import { createChunkBuffer, type ChunkBuffer, parquetExpression } from './stagin
 import { createWorkbench, type OpenWorkbench } from './workbench.js';
 
 /** Rows on their way into Parquet: kept in columns by DuckDB, which spills them when memory is short. */
-export interface Staging {
+interface Staging {
   sink: TableSink;
   workbench: OpenWorkbench;
   /** Rows appended to a table so far. */

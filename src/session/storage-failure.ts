@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
 import { formatBytes } from '../vocabulary/format.js';
 
-export interface StorageContext {
+interface StorageContext {
   /** The file or folder being written. */
   path: string;
   /** Continues "cannot …", e.g. "write the table kernels". */

@@ -47,7 +47,7 @@ export function probePath(home: SessionsFolder): string {
   return join(home.sessions, ownName('probe'));
 }
 
-export interface TemporaryFolder {
+interface TemporaryFolder {
   path: string;
   /** Stops the signs of life; the folder itself stays, whatever its name is by then. */
   release(): void;

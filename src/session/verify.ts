@@ -9,14 +9,14 @@ import { corrupt } from './session-problem.js';
 import { userFileName } from './user-file.js';
 import { plural } from '../vocabulary/format.js';
 
-export interface VerifiedFile {
+interface VerifiedFile {
   path: string;
   state: 'ok' | 'damaged' | 'missing' | 'unknown';
   /** What was expected and found; null for an intact file. */
   detail: string | null;
 }
 
-export interface Verification {
+interface Verification {
   id: string;
   ok: boolean;
   files: VerifiedFile[];
@@ -81,7 +81,7 @@ function unknownFiles(folder: string, known: Set<string>): VerifiedFile[] {
     .map((path) => ({ path, state: 'unknown', detail: 'not in the manifest' }));
 }
 
-export function isOutsideChecksums(path: string): boolean {
+function isOutsideChecksums(path: string): boolean {
   return (
     path === manifestName ||
     path === manifestHashName ||

@@ -18,16 +18,14 @@ export interface PointRow {
   point: BenchPointResult;
 }
 
-export const pointRows = ({ variants }: BenchResult): PointRow[] =>
+const pointRows = ({ variants }: BenchResult): PointRow[] =>
   variants.flatMap((variant) => variant.points.map((point) => ({ variant, point })));
 
 export const measuredRows = (data: BenchResult): PointRow[] =>
   pointRows(data).filter(({ point }) => point.outcome === 'measured');
 
 /** Which variant, where there are several. */
-export const variantColumn = <T extends { variant: BenchVariant }>({
-  variants,
-}: BenchResult): ColumnOf<T>[] =>
+const variantColumn = <T extends { variant: BenchVariant }>({ variants }: BenchResult): ColumnOf<T>[] =>
   variants.length > 1
     ? [{ id: 'variant', head: 'variant', wraps: true, of: ({ variant }) => variant.label }]
     : [];

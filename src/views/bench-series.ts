@@ -17,7 +17,6 @@ import type { LinesChart, Point } from './chart.js';
 /** Times that variants and repeats are compared by, in reading order. */
 export const timedMetrics = ['ttft_ms', 'tpot_ms', 'e2e_ms'] as const;
 export type TimedMetric = (typeof timedMetrics)[number];
-export const isTimedMetric = (part: string): part is TimedMetric => timedMetrics.some((one) => one === part);
 
 /** The mean of a distribution as a figure. */
 export function meanOf(spread: BenchDistribution): Figure {
@@ -27,7 +26,7 @@ export function meanOf(spread: BenchDistribution): Figure {
 }
 
 /** Points of one variant that differ in batch only. */
-export interface BatchLine {
+interface BatchLine {
   name: string;
   variant: BenchVariant;
   /** By batch size. */
@@ -132,7 +131,7 @@ export const machineValues = {
     of: (point: BenchPointResult): Figure => point.machine.power_w,
   },
 } as const;
-export type MachineValue = keyof typeof machineValues;
+type MachineValue = keyof typeof machineValues;
 
 /** Those that any point of the batch sweep has. */
 export function knownMachineValues(result: BenchResult): MachineValue[] {
@@ -147,7 +146,7 @@ export const fitIds = Object.keys(fitLabels) as BenchFit['id'][];
 export const fitsOf = ({ variants }: BenchResult, id: string): { label: string; fit: BenchFit }[] =>
   variants.flatMap(({ label, fits }) => fits.filter((fit) => fit.id === id).map((fit) => ({ label, fit })));
 
-export interface Compared {
+interface Compared {
   /** The point's id. */
   name: string;
   /** Mean, ms; null where the variant did not measure the point. */

@@ -85,7 +85,7 @@ const stageOrder: readonly WaterfallKind[] = [
 /** What a served model does all day first. */
 export const stageRank = (kind: string): number => (stageOrder as readonly string[]).indexOf(kind);
 
-export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
+function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
   return stages.toSorted((a, b) => stageRank(a.kind) - stageRank(b.kind));
 }
 

@@ -134,7 +134,7 @@ function nothingSignificant(data: ExplainResult): Text {
 }
 
 /** Below a larger finding, or nothing to gain. */
-export const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
+const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
   severity === 'info' || hiddenBy !== null;
 
 const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;

@@ -4,7 +4,7 @@ import { verdictLabels } from '../vocabulary/verdicts.js';
 import type { Block, Table, Text } from './block.js';
 
 /** A metric of two sides and what its values show. */
-export interface MetricChange {
+interface MetricChange {
   name: string;
   unit: string;
   base: number | null;

@@ -41,7 +41,7 @@ export function sloBound({ slo }: ServingResult, metric: LatencyId): number | nu
   return bounds[metric] ?? null;
 }
 
-export interface Rate {
+interface Rate {
   id: keyof typeof rateLabels;
   name: string;
   of: (point: ServingPoint) => Figure;

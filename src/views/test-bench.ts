@@ -20,7 +20,7 @@ const type7 = (sorted: number[], share: number): number => {
 };
 
 /** A distribution of these values, run as `launches` of equal size. */
-export function testSpread(values: number[], unit = 'ms'): BenchSpread {
+function testSpread(values: number[], unit = 'ms'): BenchSpread {
   const sorted = values.toSorted((a, b) => a - b);
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const sd = Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / (values.length - 1));

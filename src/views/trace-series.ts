@@ -6,7 +6,7 @@ export const shownPhases = ({ phases }: Pick<TraceResult, 'phases'>): TracePhase
   phases.filter(({ wall }) => wall.mean_ns > 0);
 
 /** What a GPU did in a mean instance. */
-export interface PhasePart {
+interface PhasePart {
   /** compute, communication, copies, or the cause of idle time. */
   id: string;
   name: string;

@@ -20,7 +20,7 @@ import { uncapital } from '../../vocabulary/sentence.js';
 const minKernels = 20;
 /** Share of a step: above it, the gain is smaller than the run-to-run difference. */
 const mostBusy = 0.9;
-export interface StepLaunches {
+interface StepLaunches {
   /** Mean step, in ms: W, device busy time, and idle time while the host computes. */
   step_ms: number;
   busy_ms: number;

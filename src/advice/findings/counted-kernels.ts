@@ -10,7 +10,7 @@ import { instanceWord } from './words.js';
 /** Shorter kernels are dominated by launch cost, so a change inside them saves nothing (5 µs under ncu, which flushes caches). */
 export const minKernelNs = 5000;
 /** Share of a stage, or of the profiled launches, below which a problem is not reported. */
-export const minShare = 0.02;
+const minShare = 0.02;
 
 export interface Saving {
   /** Share of the kernel's time that the change removes, 0 to 1. */

@@ -12,7 +12,7 @@ import { countersOf } from './session-analyses.js';
 import { formatPart } from '../../vocabulary/format.js';
 
 /** A problem inside single kernels that hardware counters prove: the condition, the saving of the fix, and the texts. */
-export interface CounterFault<M extends string, D extends string> {
+interface CounterFault<M extends string, D extends string> {
   condition: CounterCondition<M, D>;
   /** Derived column that must be known, and the reason to state if it is not. */
   known: { column: NoInfer<D>; otherwise: string };

@@ -19,7 +19,7 @@ const sheets: Record<string, Multiprocessor> = {
 /** Shared memory per block reserved by the driver, compute capability 8 and later. */
 const reservedShared = 1024;
 
-export interface Launch {
+interface Launch {
   blocks: number;
   /** Of a block. */
   threads: number;

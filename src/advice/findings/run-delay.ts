@@ -6,7 +6,7 @@ import type { StageFacts } from './stage-facts.js';
 const minSampled = 0.9;
 
 /** Time that the launching thread was ready to run but waited for a core, per mean instance of a stage. */
-export interface RunDelay {
+interface RunDelay {
   delay_ms: number;
   instances: number;
   pid: number;

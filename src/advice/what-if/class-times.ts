@@ -10,7 +10,7 @@ import { formatMs } from '../../vocabulary/format.js';
  * sequence take 2 to 11 µs each on an H200 and little more for many (test/fixtures/diagnosis, small_batch_decode); expected,
  * min and max.
  */
-export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
+const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
 /** The same for kernels with unknown bytes (layout copies and casts): their time above a launch may be data movement. */
 const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */

@@ -8,7 +8,7 @@ import { parseChanges } from './words.js';
 import { capital } from '../../vocabulary/sentence.js';
 
 /** Expected saving of a change per mean instance of a stage, or per token if steps do not get shorter. */
-export interface ExpectedGain {
+interface ExpectedGain {
   per: 'stage' | 'token';
   before_ms: number;
   expected_ms: number;

@@ -89,7 +89,7 @@ const classWords: readonly [RegExp, OpClass][] = [
   [/\bsampling\b|\bargmax\b|\btop-?k\b/i, 'sampling'],
 ];
 
-export const classesAsked = (text: string): OpClass[] =>
+const classesAsked = (text: string): OpClass[] =>
   classWords.flatMap(([words, name]) => (words.test(text) ? [name] : []));
 
 /** "How much is attention?", "GEMM share and attention share": classes of kernels in a mean instance of the stages. */

@@ -1,7 +1,7 @@
 import type { BenchPoint } from '../../model/bench.js';
 import { formatDuration } from '../../vocabulary/format.js';
 
-export interface Eta {
+interface Eta {
   /** A launch starts; the time until its first iteration is startup. */
   launched(execution: string, launch: number): void;
   iterated(execution: string, launch: number, point: string, e2eMs: number): void;

@@ -17,7 +17,7 @@ import { launchOnnx } from './onnx-launch.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
-export interface OnnxEngineOptions {
+interface OnnxEngineOptions {
   /** Cache folder of generated models. */
   cacheDir: string;
   /** Seed of random weights. */

@@ -8,7 +8,7 @@ import { recordVariable, recordWriter } from '../record-writer.js';
 import type { OnnxArgs } from './onnx-args.js';
 import { dropCutOffLine } from './record-file.js';
 
-export interface LaunchedModel {
+interface LaunchedModel {
   model: OnnxModel;
   threads: number;
   args: OnnxArgs;

@@ -24,7 +24,7 @@ export interface VariantPlan {
   points: BenchPoint[];
 }
 
-export interface BenchOptions {
+interface BenchOptions {
   variants: VariantPlan[];
   launches: number;
   /** Timed repeats of every point in each launch. */

@@ -50,7 +50,7 @@ function entries(folder: string): string[] {
   }
 }
 
-export interface ToolSearch {
+interface ToolSearch {
   name: string;
   /** Where installers put it without changing PATH. */
   patterns: string[];

@@ -6,7 +6,7 @@ import { packageVersionScript, pythonCandidates } from '../../engines/transforme
 import type { DoctorFacts, PythonFacts } from './facts.js';
 import { failureLine, runTool } from './run-tool.js';
 
-export const pythonPackages = ['torch', 'transformers', 'accelerate', 'vllm'] as const;
+const pythonPackages = ['torch', 'transformers', 'accelerate', 'vllm'] as const;
 
 /**
  * Versions from the packages' metadata, and torch's CUDA or ROCm from torch/version.py: importing torch takes up to
@@ -39,7 +39,7 @@ const versionsSchema = z.object({
 });
 const devicesSchema = z.object({ available: z.boolean(), names: z.array(z.string()) });
 
-export interface PythonTimeouts {
+interface PythonTimeouts {
   versionsMs: number;
   /** Time limit for importing torch. */
   devicesMs: number;

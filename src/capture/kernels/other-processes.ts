@@ -9,7 +9,7 @@ import { formatBytes } from '../../vocabulary/format.js';
 /** Memory that driver and display use on an idle GPU. */
 const unusedBytes = 2 ** 30;
 
-export interface GpuUse {
+interface GpuUse {
   index: number;
   processes: readonly GpuProcess[] | null;
   computeProcesses: number | null;

@@ -1,5 +1,5 @@
 /** Aborts work that does not report for too long. */
-export interface Watchdog {
+interface Watchdog {
   readonly signal: AbortSignal;
   readonly hung: boolean;
   /** Progress: the timeout restarts, `ms` from now. */

@@ -4,7 +4,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { docker } from './docker.js';
 
 /** A model as the engine's preparation on this machine sees it, and the mapping of its paths into the container. */
-export interface PlacedModel {
+interface PlacedModel {
   model: string;
   places: Record<string, string>;
 }

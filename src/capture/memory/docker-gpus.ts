@@ -8,7 +8,7 @@ import { monotonicNs } from '../../model/clock.js';
 import { docker } from './docker.js';
 import type { MemorySource } from './where.js';
 
-export interface GpuReading {
+interface GpuReading {
   gpu: number;
   usedBytes: number | null;
   utilizationPercent: number | null;

@@ -12,7 +12,7 @@ import { dockerFailure, lacksProgram } from './docker-failures.js';
 
 /** Engines that an image may have, the most common first. */
 const engines = { vllm: ['vllm'], transformers: ['torch', 'transformers'] } as const;
-export type ContainerEngine = keyof typeof engines;
+type ContainerEngine = keyof typeof engines;
 
 /** PATH first; then the usual places in images of vLLM, ROCm, PyTorch and conda. */
 const usual = [
@@ -24,7 +24,7 @@ const usual = [
   '/usr/bin/python3',
 ];
 
-export interface ContainerPython {
+interface ContainerPython {
   engine: ContainerEngine;
   /** Its path in the container. */
   command: string;

@@ -1,5 +1,5 @@
 /** Translates ids of a container to ids of this machine. */
-export interface Numbers {
+interface Numbers {
   /** Process id on this machine; null where it is not visible. */
   pid(inside: number): number | null;
   /** GPUs of the container by this machine's numbers; null: it has all of them. */

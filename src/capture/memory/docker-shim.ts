@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
 /** Mapping of files of this machine into the container. */
-export interface ContainerPlaces {
+interface ContainerPlaces {
   container: string;
   /** Python in the container. */
   python: string;
@@ -19,14 +19,14 @@ export interface ContainerPlaces {
  * Variables to pass, by name: docker takes their values from its own environment, so that no secret is on a command line.
  * Where the container stores its models (HF_HOME, HF_HUB_CACHE) is not changed.
  */
-export const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
+const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
 
 /**
  * A program that Python engines use like a local Python: it starts the one in the container. A launch's
  * files (its order, a model's dimensions) are sent as a tar. It does not handle signals: docker does not pass them on, and
  * a stopped client would leave the engine running (`stopInContainer` reaches it).
  */
-export function pythonShim({ container, python, folder, places, scratch, docker }: ContainerPlaces): string {
+function pythonShim({ container, python, folder, places, scratch, docker }: ContainerPlaces): string {
   const agent = `${folder}/probe/inferscope_container.py`;
   const run = [agent, 'run', folder, JSON.stringify(places)].map(quoted).join(' ');
   return `#!/bin/sh

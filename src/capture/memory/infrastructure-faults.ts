@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../model/errors.js';
 
 /** A transient failure of the machine, not of the configuration: the same command may work a minute later. */
-export interface InfrastructureFault {
+interface InfrastructureFault {
   id: string;
   /** What failed, for the journal of a sweep. */
   text: string;

@@ -18,7 +18,7 @@ import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { watchProcesses, withoutOwn } from './own-processes.js';
 import type { MemoryTarget, SourceRows } from './where.js';
 
-export interface MemoryRunOptions {
+interface MemoryRunOptions {
   target: MemoryTarget;
   point: BenchPoint;
   model: string;
@@ -63,7 +63,7 @@ export interface MemoryRun {
   rows: Pick<SourceRows, 'memory' | 'telemetry'>;
 }
 
-export const memoryExecution = 'memory';
+const memoryExecution = 'memory';
 /** Samples of GPUs and host per second. */
 const hz = 20;
 /** Before the launch, for the baseline, and after the exit, until the driver has freed the context. */

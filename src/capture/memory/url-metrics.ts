@@ -5,7 +5,7 @@ import { monotonicNs } from '../../model/clock.js';
 import type { MemorySource } from './where.js';
 
 /** The KV cache as a server was started with, from vllm:cache_config_info. */
-export interface CacheConfig {
+interface CacheConfig {
   blocks: number | null;
   block_size: number | null;
   /** Reported since 2026; for hybrid models less than blocks × block size. */

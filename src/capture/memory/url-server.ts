@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { smallPage } from '../../model/small-page.js';
 
 /** Data of a vLLM server in addition to its metrics; null where absent. */
-export interface ServerSelf {
+interface ServerSelf {
   version: string | null;
   /** config.json of its model: `root` of the model is a folder, readable if the server runs on this machine. */
   config: Record<string, unknown> | null;

@@ -3,7 +3,7 @@ import type { Engine, EngineName, EngineRequest, PreparedEngine } from '../../mo
 import type { Row } from '../../model/tables.js';
 
 /** Where the engine of `inferscope memory` runs. */
-export const memoryPlaces = ['host', 'container', 'url'] as const;
+const memoryPlaces = ['host', 'container', 'url'] as const;
 export type MemoryPlace = (typeof memoryPlaces)[number];
 
 export interface TargetRequest {

@@ -10,7 +10,7 @@ import { startDeviceSampler, type DeviceNow, type DeviceRows } from '../run/devi
 import { identifyGpuProcess, pidNamespace, type GpuProcessFacts } from './gpu-processes.js';
 import { plural } from '../../vocabulary/format.js';
 
-export interface WatchOptions {
+interface WatchOptions {
   gpus: Gpus | null;
   /** GPU samples per second; the host is sampled at least 10 times per second. */
   hz: number;

@@ -65,7 +65,7 @@ export async function cachedRoofline(cacheDir: string, threads: number): Promise
 const disturbingCores = 0.2;
 const disturbedForS = 600;
 
-export function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
+function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
   return (other_processes_cores ?? 0) > Math.max(disturbingCores, 0.02 * detectCpu().logicalCores);
 }
 

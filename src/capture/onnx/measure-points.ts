@@ -11,7 +11,7 @@ import { bySize, interleaved } from './point-order.js';
 import { processMemory, resetPeak } from './process-memory.js';
 import { recordGeneration } from './record-generation.js';
 
-export interface MeasureContext {
+interface MeasureContext {
   record: RecordWriter;
   stopped: () => boolean;
   tell: (progress: WorkloadProgress) => void;
@@ -28,7 +28,7 @@ interface Standing extends WorkloadPoint {
   memory: { bytes: number; source: string } | null;
 }
 
-export interface MeasuredPoints {
+interface MeasuredPoints {
   warmupIterations: number;
   stable: boolean;
   /** Highest resident set seen, when marks were reset in between; null when the kernel's own mark is valid. */

@@ -8,7 +8,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { formatBytes } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
-export interface ShapeSizes {
+interface ShapeSizes {
   batchSize: number;
   inputLen: number;
   outputLen: number;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 
-export interface ProcessMemory {
+interface ProcessMemory {
   rssBytes: number;
   /** The kernel's own high-water mark; null where it is not readable. */
   peakRssBytes: number | null;

@@ -6,7 +6,7 @@ import { monotonicNs } from '../../model/clock.js';
 import type { WorkloadPlan, WorkloadProgress } from './plan.js';
 import { runWorkload, type WorkloadRun } from './run-workload.js';
 
-export interface ProfileOptions {
+interface ProfileOptions {
   model: OnnxModel;
   threads: number;
   batchSize: number;

@@ -15,7 +15,7 @@ export interface CachedGpuRoofline {
 const measurementVersion = 2;
 
 /** The properties of a machine's GPUs that form the key. */
-export type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
+type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
   devices: Pick<Gpus['devices'][number], 'name' | 'memoryTotalBytes' | 'powerLimitW' | 'migDevices'>[];
 };
 
@@ -37,7 +37,7 @@ export function gpuMachineKey({ source, driverVersion, devices }: MachineFacts):
   ]);
 }
 
-export interface FrameworkFacts {
+interface FrameworkFacts {
   torch: string | null;
   /** CUDA or ROCm it was built for. */
   build: string | null;
@@ -104,7 +104,7 @@ export async function cachedGpuRoofline(
 const doubtfulForS = 600;
 const doubtfulCodes = new Set(['gpu_shared', 'under_sheet', 'not_measured']);
 
-export function isDoubtful({ issues }: GpuRoofline): boolean {
+function isDoubtful({ issues }: GpuRoofline): boolean {
   return issues.some(({ code, severity }) => doubtfulCodes.has(code) && severity !== 'info');
 }
 

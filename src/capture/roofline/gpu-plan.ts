@@ -67,8 +67,7 @@ function probe(
 }
 
 /** Arrays read and written by a run of each pattern. */
-export const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
-export type Pattern = keyof typeof arraysMoved;
+const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
 
 /** More than four times today's largest last-level cache (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
 const arrayBytes = [1024 * MiB, 2048 * MiB];

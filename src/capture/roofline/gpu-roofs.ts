@@ -24,7 +24,7 @@ import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Facts from driver and framework about the GPU, in addition to its plan. */
-export interface GpuFacts extends PlannedDevice {
+interface GpuFacts extends PlannedDevice {
   index: number;
   l2Bytes: number | null;
   powerLimitW: number | null;

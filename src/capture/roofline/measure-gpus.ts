@@ -29,7 +29,7 @@ import { outliers, roofIssues } from './issues.js';
 import { microbenchmarkLines } from './microbenchmark-lines.js';
 import { comparisonCases, searchRoofs } from './search.js';
 
-export interface GpuRooflineOptions {
+interface GpuRooflineOptions {
   /** --python; null finds one with torch. */
   python: string | null;
   cacheDir: string;

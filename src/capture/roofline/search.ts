@@ -7,7 +7,7 @@ import { fastest } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Runs cases in one process and returns their lines, with any outcome. */
-export type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;
+type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;
 
 /**
  * All measurements of one device: everything once in a first round, then the neighbours of each dtype's fastest GEMM.
@@ -25,7 +25,7 @@ export async function searchRoofs(
 }
 
 /** Neighbours of each dtype's fastest GEMM; dtypes without a measurement have none. */
-export function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]): KernelCase[] {
+function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]): KernelCase[] {
   const limits = gemmLimits(device);
   const gemms = first.filter((line) => line.kernel === 'gemm');
   return gemmDtypes(device).flatMap((dtype) => {

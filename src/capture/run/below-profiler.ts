@@ -8,7 +8,7 @@ const ofProfilers = /^nsys/;
 /** They wait for their children, and do not forward signals. */
 const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
 
-export interface ProgramProcesses {
+interface ProgramProcesses {
   /** All of the program, parents first. */
   all: number[];
   /** Processes started only by shells, and the shells; they must stop their own children. */

@@ -18,7 +18,7 @@ export interface DeviceNow {
   details: GpuDetails | null;
 }
 
-export interface DeviceSampler {
+interface DeviceSampler {
   /** The rows since the last call, which are then released: for recordings of any length. */
   drain(): DeviceRows;
   /** The latest values, without reading anything. */

@@ -56,7 +56,7 @@ const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessag
 /** Maximum length of a message. */
 const longest = 16 * 1024;
 
-export interface ProgramWords {
+interface ProgramWords {
   /** @returns the program's own part; the start of a possible message is held until it is complete */
   take(chunk: Buffer): Buffer;
   /** The held text. */

@@ -8,7 +8,7 @@ const tailLength = 64 * 1024;
 /** Maximum line length; a secret split by a cut would survive, so the limit is far above normal lines. */
 const longestLine = 256 * 1024;
 
-export interface TeedOutput {
+interface TeedOutput {
   /** Waits for the stream's end, at most `graceMs`. @returns the end of the output, secrets replaced */
   end(graceMs: number): Promise<string>;
 }

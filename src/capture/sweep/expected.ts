@@ -12,7 +12,7 @@ import { messageOf } from '../../model/errors.js';
 import { retold } from '../../model/said.js';
 import type { ModelEntry } from './config.js';
 
-export type Expected = SweepRun['expected'];
+type Expected = SweepRun['expected'];
 type Parameters = SweepRun['parameters'];
 
 /** Device of a run's engine. */

@@ -99,7 +99,7 @@ export function isLeft({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure
   return outcome !== 'measured';
 }
 
-export interface Merged {
+interface Merged {
   runs: SweepRun[];
   /** Configurations of the journal that the new plan lacks; their results stay. */
   gone: number;

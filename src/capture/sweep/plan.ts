@@ -57,7 +57,7 @@ export function withoutRepeats(plan: SweepPlan): SweepPlan {
 const threeDigits = (number: number): string => String(number).padStart(3, '0');
 
 /** Placeholder in a profile's name until its run starts and sets the time stamp. */
-export const unstamped = '<stamp>';
+const unstamped = '<stamp>';
 
 /** Path of a run's results below the sweep's folder. */
 export function outputOf(run: PlannedRun, number: number, stamp: string): string | null {

@@ -7,7 +7,7 @@ import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
 /** Bytes that a user can still write below a folder, which need not exist yet; null if unknown. */
-export function freeDiskBytes(folder: string): number | null {
+function freeDiskBytes(folder: string): number | null {
   let place = folder;
   while (!existsSync(place) && dirname(place) !== place) place = dirname(place);
   try {

@@ -14,7 +14,7 @@ import { memoryFigures } from '../../model/documents/memory-profile.js';
 /** Pause between two tries of the same run: a driver or daemon needs time to recover. */
 const retryPauseMs = 1_000;
 
-export interface SweepControl {
+interface SweepControl {
   execute: ExecuteRun;
   gpus: GpuWatch;
   /** Folders that need free space: results, sessions. */

@@ -9,7 +9,7 @@ import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, 
 import type { Sampled } from './sample.js';
 import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Share by which a metric may become worse, e.g. 0.05. */
   tolerance: number;
   /** Take repeats inside one process as independent. */

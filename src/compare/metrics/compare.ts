@@ -42,7 +42,7 @@ interface Decision {
 }
 
 /** `tpot_ms` is typed as `tpot`. */
-export const typedName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
+const typedName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
 
 /**
  * Two sides, metric by metric. The values are process launches (or, with `withinProcess`, repeats of one). Ranks decide

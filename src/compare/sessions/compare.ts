@@ -19,7 +19,7 @@ import { comparedWaterfalls, waterfallsOf } from './waterfalls.js';
 
 const kernelsShown = 200;
 /** A kernel's mean time or count that changed by less is the same. */
-export const sameWithin = 0.05;
+const sameWithin = 0.05;
 
 /**
  * What changed from the first session to the others, per mean instance of each phase, so that sessions of different

@@ -14,7 +14,7 @@ import { parseJson } from '../../model/parse-json.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
 /** Reads a header and nothing else of a safetensors file. @throws E_MODEL_FILE */
-export async function safetensorsTensors(path: string): Promise<FileTensor[]> {
+async function safetensorsTensors(path: string): Promise<FileTensor[]> {
   const file = await open(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });

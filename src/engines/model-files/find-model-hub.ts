@@ -7,7 +7,7 @@ import type { HeaderWeights } from '../../llm/model-files.js';
 /** A config of a few kB and headers of some MB: longer is a hub that does not answer. */
 const timeoutMs = 20_000;
 
-export interface HubModel {
+interface HubModel {
   config: Record<string, unknown>;
   weights: HeaderWeights | null;
   /** Why the headers were not read. */

@@ -4,7 +4,7 @@ import type { CacheEntry } from './kv-cache.js';
 import type { OnnxModel } from './onnx-model.js';
 
 /** Which inputs a decoder takes and how its KV cache goes from call to call. */
-export interface DecoderSignature {
+interface DecoderSignature {
   attentionMask: boolean;
   positionIds: boolean;
   /** Merged decoders (optimum) choose between two graphs by this flag. */

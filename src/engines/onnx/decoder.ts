@@ -9,7 +9,7 @@ import type { OnnxModel } from './onnx-model.js';
 import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
-export interface DecoderOptions {
+interface DecoderOptions {
   /** Threads that compute, the calling one included; see defaultThreads. */
   threads: number;
   /** Most tokens of a sequence, prompt and output together; the KV cache of a written model is allocated for it. */

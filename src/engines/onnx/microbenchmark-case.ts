@@ -31,7 +31,7 @@ export interface CaseSettings extends Pick<
 }
 
 /** What a record line says of a measured case. */
-export type CaseMeasured = Pick<
+type CaseMeasured = Pick<
   MicrobenchmarkLine,
   | 'outcome'
   | 'text'
@@ -104,7 +104,7 @@ function unsupported(kernel: KernelName, { dtype, backend, params }: KernelCase)
 
 /** The runtime adds the time to a profile's name; the case comes before it. */
 const profilePrefix = 'case-';
-export const traceFileOf = (one: Pick<KernelCase, 'case'>): string =>
+const traceFileOf = (one: Pick<KernelCase, 'case'>): string =>
   `${profilePrefix}${encodeURIComponent(one.case)}`;
 
 /** The case that a profile is of; null for any other file. */

@@ -20,7 +20,7 @@ export interface Measurement {
   sd_ns: number;
 }
 
-export interface Bench {
+interface Bench {
   ort: OnnxRuntime;
   threads: number;
   /** Folder for the small models; removed by closeBench. */

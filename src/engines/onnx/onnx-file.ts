@@ -59,7 +59,7 @@ export interface OnnxGraph {
   metadata: Record<string, string>;
 }
 
-export interface WrittenFile {
+interface WrittenFile {
   name: string;
   bytes: number;
   sha256: string;

@@ -8,7 +8,7 @@ const lengthWire = 2;
 const fixed32Wire = 5;
 
 /** Integers are two's complement in 64 bits, so a negative one takes ten bytes. Exact within ±2^53. */
-export function varint(value: number): Uint8Array {
+function varint(value: number): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));
   while (rest > 0x7fn) {
@@ -23,7 +23,7 @@ function tag(field: number, wire: number): Uint8Array {
   return varint(field * 8 + wire);
 }
 
-export function concat(parts: readonly Uint8Array[]): Uint8Array {
+function concat(parts: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(parts);
 }
 

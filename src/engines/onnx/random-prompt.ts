@@ -1,6 +1,6 @@
 import { draw, streamKey } from './random-weights.js';
 
-export interface PromptShape {
+interface PromptShape {
   batchSize: number;
   inputLen: number;
   vocabSize: number;

@@ -56,7 +56,7 @@ export function readRope(config: Record<string, unknown>): Rope {
  * `linear` divides all by the factor; `llama3` divides the long wavelengths, keeps the short ones and blends between
  * (Llama 3.1 reference code, also transformers' modeling_rope_utils).
  */
-export function inverseFrequencies(rope: Rope, headDim: number): number[] {
+function inverseFrequencies(rope: Rope, headDim: number): number[] {
   const { scaling, theta } = rope;
   return Array.from({ length: headDim / 2 }, (_, pair) => {
     const frequency = theta ** ((-2 * pair) / headDim);

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { smallPage } from '../../model/small-page.js';
 
-export interface ServedModel {
+interface ServedModel {
   id: string;
   /** vLLM and SGLang tell; null elsewhere. */
   maxContext: number | null;
@@ -36,7 +36,7 @@ export function keyOfEnvironment(): string | null {
   return process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
 }
 
-export interface Asking {
+interface Asking {
   /** In addition to that of the key. */
   headers?: Record<string, string>;
   signal?: AbortSignal;

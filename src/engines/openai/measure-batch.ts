@@ -28,8 +28,7 @@ export interface Batch {
   client: ClientVerdict;
 }
 
-export type BatchOutcome =
-  { batch: Batch } | { outcome: 'out_of_memory' | 'failed' | 'stopped'; text: string };
+type BatchOutcome = { batch: Batch } | { outcome: 'out_of_memory' | 'failed' | 'stopped'; text: string };
 
 /** One batch: as many streams as it has sequences, begun together, each with a fresh prompt. Never rejects for a server's fault. */
 export async function measureBatch(

@@ -3,7 +3,7 @@ import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
 import { parseProgress } from './progress.js';
 import { startPython } from './python-process.js';
 
-export interface PythonLaunch {
+interface PythonLaunch {
   command: string;
   script: string;
   /** Written as the process's order file. */

@@ -9,7 +9,7 @@ import { noTelemetry } from '../../model/no-telemetry.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processFailure, recordedError } from './process-failure.js';
 
-export interface PythonProcess {
+interface PythonProcess {
   command: string;
   /** Behind Python's own options: the script, or what starts it. The path of the order file follows. */
   args: readonly string[];

@@ -17,7 +17,7 @@ type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
 export const benchVerbs = { bench: 'latency', 'bench-throughput': 'throughput' } as const;
 export type BenchVerb = (typeof benchVerbs)[keyof typeof benchVerbs];
 
-export interface BenchTarget {
+interface BenchTarget {
   python: string;
   /** inferscope_vllm_command.py, which starts vLLM's. */
   command: string;

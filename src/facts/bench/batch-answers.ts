@@ -13,7 +13,7 @@ import {
 import { listed } from '../../vocabulary/sentence.js';
 
 /** A batch is past the knee if doubling it gives less than this factor. */
-export const kneeGain = 1.5;
+const kneeGain = 1.5;
 
 interface Rate {
   point: BenchPointResult;

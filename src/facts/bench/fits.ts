@@ -3,7 +3,7 @@ import { studentT95 } from '../../model/student-t.js';
 import { mean } from '../../model/statistics.js';
 import { type Size, sweepOver, unitsOf } from './sweeps.js';
 
-export interface Fitted {
+interface Fitted {
   /** y = c[0] + c[1] x + c[2] x². */
   coefficients: number[];
   rss: number;

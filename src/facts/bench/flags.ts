@@ -144,7 +144,7 @@ function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
     );
 }
 
-export interface VariantFacts {
+interface VariantFacts {
   workload: Workload;
   command: readonly string[];
   hardware: ManifestData['hardware'];

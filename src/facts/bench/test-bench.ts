@@ -29,7 +29,7 @@ export function gpuWorkload(change: Partial<Workload> = {}): Workload {
   };
 }
 
-export const noRows: BenchRows = {
+const noRows: BenchRows = {
   iterations: [],
   points: [],
   steps: [],
@@ -38,7 +38,7 @@ export const noRows: BenchRows = {
   memory: [],
 };
 
-export function contextOf(change: Partial<PointContext> = {}): PointContext {
+function contextOf(change: Partial<PointContext> = {}): PointContext {
   return {
     workload: gpuWorkload(),
     plan: planOf([]),
@@ -53,7 +53,7 @@ export function contextOf(change: Partial<PointContext> = {}): PointContext {
 }
 
 /** A timed repeat of these times, ms. */
-export function repeatOf(facts: BenchPoint, launch: number, ttft: number, tpot: number): IterationRow {
+function repeatOf(facts: BenchPoint, launch: number, ttft: number, tpot: number): IterationRow {
   const { point, batch_size, input_len, output_len } = facts;
   return {
     point,

@@ -25,7 +25,7 @@ export function metricFigure(
   return missing('not_collected', `ncu did not collect ${list[0]}`);
 }
 
-export function meanFigure({ value, n, sd }: Mean, unit: string, source: string, scale = 1): Figure {
+function meanFigure({ value, n, sd }: Mean, unit: string, source: string, scale = 1): Figure {
   return figure(value * scale, unit, source, { n, ...(sd === null ? {} : { sd: sd * scale }) });
 }
 

@@ -21,7 +21,7 @@ import {
 } from '../waterfall/window-sums.js';
 
 /** How a derived table is made of others and of the session's. */
-export interface Relation {
+interface Relation {
   needs: readonly DerivedTable[];
   /** view: a name for its SELECT; table: rows of one connection; shared: made once for all connections to the session. */
   kept: 'view' | 'table' | 'shared';

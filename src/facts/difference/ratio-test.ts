@@ -148,7 +148,7 @@ export function holm(ps: readonly number[]): number[] {
 }
 
 /** A difference with the p of the test that decides it, and of a permutation test where that could tell. */
-export interface Claim {
+interface Claim {
   p: number;
   permutation: number | null;
 }

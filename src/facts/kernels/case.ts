@@ -6,7 +6,7 @@ import { meanFigure } from '../../model/statistics.js';
 import { roofOf, type CaseRoofs } from './roofs.js';
 import type { CaseRow, ConditionRow } from './rows.js';
 
-export interface CaseContext {
+interface CaseContext {
   plan: Pick<KernelPlan, 'device' | 'scope'>;
   roofs: CaseRoofs;
   conditions: readonly ConditionRow[];

@@ -65,10 +65,7 @@ export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | n
   };
 }
 
-export type CaseRoof = Pick<
-  KernelResult,
-  'roof_ns' | 'working_set_bytes' | 'roof_level' | 'roof_bytes_per_s'
-> & {
+type CaseRoof = Pick<KernelResult, 'roof_ns' | 'working_set_bytes' | 'roof_level' | 'roof_bytes_per_s'> & {
   bound: 'memory' | 'compute' | null;
 };
 

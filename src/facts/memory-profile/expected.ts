@@ -8,7 +8,7 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { KvPool } from './kv-pool.js';
 import { requestOfRun } from './run-request.js';
 
-export interface ExpectedFacts {
+interface ExpectedFacts {
   architecture: Architecture | null;
   gpus: readonly number[];
   log: VllmLogFacts | null;

@@ -8,7 +8,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { Workload } from '../../model/manifest.js';
 import type { GivenDimensions, MemoryPlan } from '../../model/memory-plan.js';
 
-export interface KnownModel {
+interface KnownModel {
   info: Pick<
     MemoryProfile['model_info'],
     | 'name'

@@ -14,7 +14,7 @@ import { torchDevice } from './torch-device.js';
 import { vllmHost } from './vllm-host.js';
 import { vllmPlace } from './vllm-place.js';
 
-export interface PlaceFacts {
+interface PlaceFacts {
   gpus: readonly number[];
   points: MemoryPoints;
   /** Process ids of the engine. */

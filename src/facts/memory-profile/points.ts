@@ -136,7 +136,7 @@ function gpuPoint(
 }
 
 /** Sum, max, mean and the standard deviation of the population, in 10^9 bytes; null without a value. */
-export function spread(
+function spread(
   values: readonly number[],
 ): Pick<
   MemoryPoint,

@@ -124,7 +124,7 @@ function phases(database: SessionDatabase, execution: string, own: string): Prom
 }
 
 /** Filter of recorded rows. */
-export interface Asked {
+interface Asked {
   what: string;
   stage?: string;
   device?: number | null;

@@ -8,7 +8,7 @@ import { dtypes, type DType } from '../../model/dtype.js';
 import { embeddedStorage } from '../model-work.js';
 
 /** What a session or a profile file records of a run, in the engines' own words; null where it does not. */
-export interface RunFacts {
+interface RunFacts {
   engine: MemoryEngine;
   architecture: Architecture;
   config: Record<string, unknown>;

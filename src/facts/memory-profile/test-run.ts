@@ -1,5 +1,4 @@
 import type { MemoryPlan } from '../../model/memory-plan.js';
-import type { Row } from '../../model/tables.js';
 import type { MemoryRows, Sample, RecordedRow } from './rows.js';
 
 export const mb = 1e6;
@@ -126,20 +125,4 @@ export function rowsOf(change: Partial<MemoryRows> = {}): MemoryRows {
     ],
     ...change,
   };
-}
-
-/** The same as rows of the table, for sessions. */
-export function tableRow(t_s: number, row: Partial<Row<'memory'>>): Row<'memory'> {
-  return {
-    execution_id: 'memory',
-    capture_id: 'memory-record',
-    host: 'localhost',
-    pid: 100,
-    rank: 0,
-    device: 0,
-    point: null,
-    source: 'test',
-    ...row,
-    t_ns: t_s * second,
-  } as Row<'memory'>;
 }

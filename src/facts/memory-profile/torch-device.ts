@@ -6,7 +6,7 @@ import { formatGb } from '../../vocabulary/format.js';
 /** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
 const stages = ['prefill', 'decode', 'failed'] as const;
 
-export interface DeviceFacts {
+interface DeviceFacts {
   baselineBytes: number | null;
   warmNs: number | null;
   /** Processes of the run, where its total is theirs as the driver lists them; null where it is the whole GPU's. */

@@ -5,7 +5,7 @@ import { processPeak, type MemoryPoints } from './points.js';
 import { recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
-export interface TotalFacts {
+interface TotalFacts {
   gpus: readonly number[];
   /** Process ids of the engine. */
   own: ReadonlySet<number>;

@@ -22,7 +22,7 @@ import { powerOf } from './power.js';
 import { gpuScope, layOutSamples } from './samples.js';
 import { clockOf, throttlingOf } from './throttling.js';
 
-export interface MonitorThresholds {
+interface MonitorThresholds {
   /** Utilisation below this is idle. */
   idlePercent: number;
   /** Minimum length of an idle period. */
@@ -30,7 +30,7 @@ export interface MonitorThresholds {
 }
 
 /** NVIDIA's utilisation is a whole number over 1/6 to 1 s: under 5 % is a rare small kernel, a clock, a heartbeat. */
-export const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
+const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
 const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
 
 /**

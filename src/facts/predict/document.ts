@@ -20,7 +20,7 @@ export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
 const withStages = withRows('stages', 'stages', 'iterations');
 
 /** What is predicted; of what is left out the session's own is taken, else what is usual. */
-export interface PredictAsked {
+interface PredictAsked {
   batchSize?: number[];
   contextLen?: number[];
   outputLen?: number;

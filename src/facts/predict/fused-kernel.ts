@@ -73,7 +73,7 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
 }
 
 /** A windowed layer sees its window; a table's case has the context that it may see, the new tokens included. */
-export function attentionParams(
+function attentionParams(
   { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window }: GroupedAttention,
   { batchSize: batch, newTokens: new_tokens, contextTokens }: StageShape,
 ): Record<string, number> {

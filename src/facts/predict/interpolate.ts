@@ -3,7 +3,7 @@ export interface Line {
   slope: number;
 }
 
-export interface XY {
+interface XY {
   x: number;
   y: number;
 }

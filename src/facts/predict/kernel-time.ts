@@ -11,7 +11,7 @@ export interface KernelTime {
 }
 
 /** A kernel to be predicted. */
-export interface Wanted {
+interface Wanted {
   kernel: string;
   dtype: string;
   params: Record<string, number>;

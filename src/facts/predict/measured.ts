@@ -29,7 +29,7 @@ export interface MeasuredStageTime {
 }
 
 /** Sizes that were typed, for sessions that do not tell their own. */
-export interface TypedShape {
+interface TypedShape {
   batchSize: number | null;
   inputLen: number | null;
   outputLen: number | null;
@@ -55,7 +55,7 @@ export async function measuredStages(session: Session, typed: TypedShape): Promi
 }
 
 /** How a workload runs: graphs by its engine and arguments, fusion by its engine. */
-export function styleOf(
+function styleOf(
   workload: Workload,
   engineArgs: Record<string, string> = {},
 ): { launch: Launch; fusion: Fusion } {

@@ -4,7 +4,7 @@ import type { MeasuredStageTime } from './measured.js';
 import type { PredictPoint } from './predict.js';
 
 /** As typed; null takes the measurement's own, else what is usual. */
-export interface TypedPoints {
+interface TypedPoints {
   batchSizes: number[] | null;
   contextLens: number[] | null;
   outputLen: number | null;
@@ -12,7 +12,7 @@ export interface TypedPoints {
   fusion: Fusion | null;
 }
 
-export const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
+const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
 
 /**
  * What is predicted: the shapes that were typed; without any, those of the measurements. Each measurement is listed with

@@ -38,7 +38,7 @@ export interface PredictPoint {
   measured: readonly MeasuredStageTime[];
 }
 
-export interface PredictInput {
+interface PredictInput {
   model: StageModel;
   roofs: DeviceRoofs;
   points: readonly PredictPoint[];

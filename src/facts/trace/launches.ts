@@ -71,7 +71,7 @@ export async function launches(
 }
 
 /** Decoder layers of the workload's model. */
-export function decoderLayers(workload: Workload | null): Figure {
+function decoderLayers(workload: Workload | null): Figure {
   if (!workload) return missing('no_model', 'the session does not record the model');
   const architecture = workloadArchitecture(workload);
   if ('reason' in architecture) return architecture;

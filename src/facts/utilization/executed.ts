@@ -66,7 +66,7 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
   return found;
 }
 
-export function addProducts(to: Executed, width: number, flops: number, dtype: string | null): void {
+function addProducts(to: Executed, width: number, flops: number, dtype: string | null): void {
   const type = (dtype ?? 'unknown').replace(/^(float8).*/, '$1') as PeakDType;
   to.flops += flops;
   to.flops_by_dtype.set(type, (to.flops_by_dtype.get(type) ?? 0) + flops);
@@ -91,7 +91,7 @@ export function meanExecuted(steps: readonly Executed[]): Executed {
 }
 
 /** Steps of one size: batch, and new tokens over the batch. */
-export interface StepSize {
+interface StepSize {
   batch_size: number;
   new_tokens: number;
 }

@@ -68,7 +68,7 @@ async function dtypeOf(
 }
 
 /** fp16, bf16: as kernels' names have them. */
-export function dtypeNamed(text: string): DType | null {
+function dtypeNamed(text: string): DType | null {
   try {
     return parseDType(text.replace(/^(fp8|float8).*/, 'float8'));
   } catch {

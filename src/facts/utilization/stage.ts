@@ -9,7 +9,7 @@ import type { WorkloadModel } from '../model-work.js';
 import { neededPeaks, type UtilizationRoofs } from './roofs.js';
 
 /** Work of a mean step. */
-export type StageWork = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;
+type StageWork = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;
 
 type Shares = Pick<
   UtilizationStage,

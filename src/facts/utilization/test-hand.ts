@@ -7,7 +7,7 @@ import { summary } from '../../session/test-session.js';
 import { tinyWorkload } from './test-tiny.js';
 
 export const ms = 1_000_000;
-export type Rows = { [T in TableName]?: Row<T>[] };
+type Rows = { [T in TableName]?: Row<T>[] };
 
 export const sessionsIn = (home: Home) =>
   async function sessionOf(

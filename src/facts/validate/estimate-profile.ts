@@ -7,7 +7,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { requestOfRun } from '../memory-profile/run-request.js';
 import { measuredOf, type ProfileFields } from './profile-fields.js';
 
-export interface ProfileEstimate {
+interface ProfileEstimate {
   architecture: Architecture;
   estimate: MemoryEstimate;
 }

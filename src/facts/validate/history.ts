@@ -6,7 +6,7 @@ import type { Session } from '../../session/open.js';
 import { planOf } from '../artifact.js';
 
 /** What a session of `validate` found. @throws E_USAGE when it is none */
-export async function validationOf(session: Session): Promise<Validation> {
+async function validationOf(session: Session): Promise<Validation> {
   const found = await planOf(session, 'validation');
   const { id, started_at } = session.manifest;
   return { ...validationSchema.parse(found), session: { id, started_at } };

@@ -4,7 +4,7 @@ import { impossibleSize } from '../../model/memory-sizes.js';
 import { bytesOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 import { formatFactor, formatGb, formatQuantity } from '../../vocabulary/format.js';
 
-export interface PlausibleFacts {
+interface PlausibleFacts {
   measured: MeasuredMemory;
   /** Weights of all GPUs by the calculator; null when the model's arithmetic is not known. */
   weightBytes: number | null;

@@ -2,7 +2,7 @@ import { barParts } from '../../model/bars.js';
 import { literal } from '../trace/scope.js';
 import type { StageGroup } from './stage-group.js';
 
-export interface BarSqlContext {
+interface BarSqlContext {
   group: StageGroup;
   instances: number;
   /** Rows that are arithmetic, ms of a mean instance: necessary time, what the profiler added. */

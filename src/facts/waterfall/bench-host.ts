@@ -51,7 +51,7 @@ export async function stageHosts(
   return found;
 }
 
-export interface HostSqlFacts {
+interface HostSqlFacts {
   executionId: string;
   point: string;
   kind: 'prefill' | 'decode';

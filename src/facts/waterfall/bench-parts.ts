@@ -31,7 +31,7 @@ export interface BenchTimes {
   decodeShare: number | null;
 }
 
-export interface BenchParts {
+interface BenchParts {
   parts: Part[];
   /** What a bar rests on, where that is not a sum of intervals. */
   notes: Map<string, string>;

@@ -8,7 +8,7 @@ import { describeBar } from './words.js';
 import { formatMs } from '../../vocabulary/format.js';
 
 /** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
-export interface Repeats {
+interface Repeats {
   /** Mean from begin to last token, ms. */
   e2e: Figure;
   /** Decode steps of one. */

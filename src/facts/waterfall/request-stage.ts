@@ -16,7 +16,7 @@ export interface RequestTimes {
   decode_ms: number;
 }
 
-export interface RequestFacts {
+interface RequestFacts {
   execution_id: string;
   point: string;
   open: boolean;

@@ -13,7 +13,7 @@ import { timelineWaterfalls } from './waterfall.js';
 
 const fromOutside = 'requests are observed from outside: server steps are not recorded';
 
-export interface SessionWaterfalls {
+interface SessionWaterfalls {
   stages: StageWaterfall[];
   without: ExplainResult['without_waterfall'];
   /** The timeline they are of, with its views in the database; null where there is none. */

@@ -2,7 +2,7 @@ import type { WaterfallBar } from '../../model/documents/explain.js';
 import { barRank } from '../../model/bars.js';
 
 /** A bar of several waterfalls: ms on each side, 0 where its waterfall has no such bar, null where it has no waterfall. */
-export interface SharedBar {
+interface SharedBar {
   id: string;
   label: string;
   values: (number | null)[];

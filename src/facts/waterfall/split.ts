@@ -32,7 +32,7 @@ export interface Part {
 }
 
 /** Kernel time of a class, and what its operations need; null without necessary work. */
-export interface ClassTime {
+interface ClassTime {
   class: string;
   ms: number;
   necessaryMs: number | null;
@@ -42,7 +42,7 @@ export interface ClassTime {
  * roofline, serial, inefficiency.<class>, nonessential.<class>: they sum to the classes' time. The same for every
  * source of operators.
  */
-export function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] {
+function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] {
   const oneByOneMs = classes.reduce((sum, { necessaryMs }) => sum + (necessaryMs ?? 0), 0);
   return [
     { id: 'roofline', ms: rooflineMs },

@@ -30,7 +30,7 @@ import { describeBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
 /** What necessary times rest on. */
-export interface WaterfallFacts {
+interface WaterfallFacts {
   model: WorkloadModel | MissingFigure;
   roofs: GpuRoofs;
 }

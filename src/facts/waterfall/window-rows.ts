@@ -34,7 +34,7 @@ export interface GroupSums {
 /** A sum of a group (instance null), or of one of the instances that are shown. */
 type SumRow = Record<string, number> & { grp: string; instance: number | null; class: OpClass; copy: string };
 
-export interface SumFacts {
+interface SumFacts {
   groups: readonly StageGroup[];
   /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
   framework: Map<number, number> | null;

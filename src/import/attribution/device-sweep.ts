@@ -13,7 +13,7 @@ export interface DeviceSweep {
   finish(): void;
 }
 
-export interface DeviceEvents {
+interface DeviceEvents {
   /** Called when an activity has ended, in order of end. */
   ended(activity: number, durNs: number, exclusiveNs: number): void;
   /** The device was idle until `activity` started. Called before the activity is added. */

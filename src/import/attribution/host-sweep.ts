@@ -24,7 +24,7 @@ export interface HostCounts {
   unclosedRanges: number;
 }
 
-export interface HostInput {
+interface HostInput {
   /** By the code in trace_names that ranges use. */
   stage(name: number): StageName;
   /** Codes of synchronizing API calls. */

@@ -29,7 +29,7 @@ export interface MarkedRange {
 }
 
 /** A capture, in arrays or in tables. */
-export interface InferenceSource {
+interface InferenceSource {
   /** Distinct names of kernels. */
   kernelNames: readonly string[];
   /** Distinct names of ranges. */

@@ -22,7 +22,7 @@ export interface InferredStep {
   tokens: number | null;
 }
 
-export type InferredSteps =
+type InferredSteps =
   | {
       steps: InferredStep[];
       /** Share of the kernels between the first and the last step that belong to steps, 0 to 1. */

@@ -8,7 +8,7 @@ import type { ImpossibleCounts } from './impossible.js';
 import { noKernelsIssue } from '../importer.js';
 import type { OrphanCounts } from './orphans.js';
 
-export interface AttributionCounts {
+interface AttributionCounts {
   counts: HostCounts;
   orphans: OrphanCounts;
   /** Calls with the correlation id of another call. */

@@ -6,10 +6,10 @@ import type { ImportContext } from '../importer.js';
  * How a column of a table is selected, or looked up by another column's value, or neither (computed from others). A text is
  * an index into `texts`.
  */
-export type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
+type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
 
 /** Columns computed batch by batch from the selected columns and those selected for them (`of`). */
-export interface MadeColumns {
+interface MadeColumns {
   of: readonly string[];
   fill(rows: number, columns: Columns): void;
 }

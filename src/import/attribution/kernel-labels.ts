@@ -2,7 +2,7 @@ import { opClasses } from '../../model/classes.js';
 import { kernelLabel } from '../kernel-classes/classify.js';
 
 /** Labels from kernel names: class as an index in opClasses, tile and dtype in `texts`; NaN: unknown. */
-export interface NameLabels {
+interface NameLabels {
   class: number[];
   tile: number[];
   dtype: number[];

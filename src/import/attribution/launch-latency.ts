@@ -12,7 +12,7 @@ export interface LatencyEstimate {
 }
 
 /** Used when the capture has no launch on an idle device: a few microseconds, an upper bound for recent devices. */
-export const assumedLatencyNs = 5000;
+const assumedLatencyNs = 5000;
 
 const binNs = 64;
 const bins = 4096;

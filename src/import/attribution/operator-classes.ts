@@ -3,7 +3,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { opClassOf } from '../kernel-classes/op-classes.js';
 
 /** By the code of the operator's name: index in opClasses, NaN for other codes. */
-export interface OperatorClasses {
+interface OperatorClasses {
   own: Float64Array;
   /**
    * Class that an operator gives to kernels launched inside it when the kernel's name gives none; NaN: none. Only names

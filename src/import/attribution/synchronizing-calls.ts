@@ -3,7 +3,7 @@
  * the driver's and HIP's counterparts). A gap before a launch is `synchronization` while its thread is in one of them.
  * cudaMemcpyAsync is not among them: it returns at once, except for pageable memory, where the copy itself is busy.
  */
-export const synchronizingCalls: readonly RegExp[] = [
+const synchronizingCalls: readonly RegExp[] = [
   // Waits by name: cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, hipDeviceSynchronize, …
   /^(?:cuda|cu|hip)(?:Device|Stream|Event|Ctx|Thread|Context)Synchronize(?:_ptsz)?$/,
   // Copies and sets that return after completion.

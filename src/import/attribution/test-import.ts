@@ -8,7 +8,7 @@ import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { ImportContext, ImportOutcome } from '../importer.js';
 
-export const testContext: ImportContext = {
+const testContext: ImportContext = {
   execution_id: 'e',
   capture_id: 'c',
   host: 'h',

@@ -26,7 +26,7 @@ export async function asEnum(workbench: Workbench, name: string): Promise<void> 
   await workbench.run(`ALTER TABLE ${name} ALTER text TYPE ${name}_type`);
 }
 
-export type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
+type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
 
 /** A double as an integer; NaN (null in tables filled in bulk) and out-of-range values become null. */
 export function integer(column: string, type: IntegerType = 'BIGINT'): string {

@@ -16,7 +16,7 @@ export const aiperfRequestsImporter = resultsImporter({
 });
 
 /** @throws E_TRACE_FILE when a line other than a truncated last one is not a request */
-export async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
+async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
   const started: bigint[] = [];
   const requests: RequestSample[] = [];
   const usage = { counted: 0, reported: 0 };

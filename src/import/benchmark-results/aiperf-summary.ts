@@ -67,7 +67,7 @@ const meanings: Record<string, string> = {
 const statistics: Record<string, string> = { avg: 'mean', p50: 'median' };
 const kept = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 
-export function aiperfSummary(file: JsonObject, path: string): ResultFile {
+function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const list = metricList('aiperf');
   const streamed = objectOf(file['time_to_first_token']) !== null;

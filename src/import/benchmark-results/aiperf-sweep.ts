@@ -24,7 +24,7 @@ export const aiperfSweepImporter = resultsImporter({
   read: async (path) => aiperfSweep(await readObject(path), path),
 });
 
-export function aiperfSweep(file: JsonObject, path: string): ResultFile {
+function aiperfSweep(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const points = combinationsOf(file).map(({ label, metrics }) => pointOf(label, metrics, issues));
   if (!points.some(({ metrics }) => metrics.length > 0))

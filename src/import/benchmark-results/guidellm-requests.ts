@@ -4,7 +4,7 @@ import type { RequestSample } from './recompute.js';
 const statuses = { successful: null, errored: 'failed', incomplete: 'incomplete' } as const;
 
 /** Epoch seconds between which requests count. */
-export type Window = readonly [start: number, end: number];
+type Window = readonly [start: number, end: number];
 
 /**
  * The part of the benchmark between warm-up and cool-down; null when nothing was excluded. From 0.4 on their durations are

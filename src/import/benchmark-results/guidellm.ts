@@ -27,7 +27,7 @@ export const guidellmImporter = resultsImporter({
   read: async (path) => guidellm(await readObject(path), path),
 });
 
-export function guidellm(file: JsonObject, path: string): ResultFile {
+function guidellm(file: JsonObject, path: string): ResultFile {
   const benchmarks = Array.isArray(file['benchmarks']) ? file['benchmarks'].map(objectOf) : [];
   if (benchmarks.length === 0 || benchmarks.some((one) => one === null)) {
     throw unreadable(path, 'It has no "benchmarks".');

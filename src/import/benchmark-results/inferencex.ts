@@ -42,7 +42,7 @@ const throughputs: Record<string, readonly [unit: string, definition: string]> =
   joules_per_total_token: ['J', 'energy / prompt and generated tokens'],
 };
 
-export function inferencex(runs: readonly JsonObject[]): ResultFile {
+function inferencex(runs: readonly JsonObject[]): ResultFile {
   const [first] = runs;
   return {
     tool: { name: 'inferencex', version: null },

@@ -26,7 +26,7 @@ const definitions = {
   prompt_and_generation: 'prompt and generated tokens / time for both',
 };
 
-export function llamaBench(tests: readonly JsonObject[], path: string): ResultFile {
+function llamaBench(tests: readonly JsonObject[], path: string): ResultFile {
   const [first] = tests;
   const starts = tests.map((test) => Date.parse(textOf(test['test_time']) ?? ''));
   const zero = starts.every(Number.isFinite) ? Math.min(...starts) : null;

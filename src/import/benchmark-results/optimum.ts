@@ -41,7 +41,7 @@ const latencyDefinitions: Record<string, string> = {
   forward: 'one forward pass of the batch',
 };
 
-export function optimum(whole: JsonObject, path: string): ResultFile {
+function optimum(whole: JsonObject, path: string): ResultFile {
   const report = objectOf(whole['report']) ?? whole;
   const config = objectOf(whole['config']);
   const environment = objectOf(config?.['environment']);

@@ -24,7 +24,7 @@ export interface RequestSample {
 }
 
 /** (e2e − TTFT) / (n − 1), ms; null for fewer than two tokens. */
-export function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | null {
+function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | null {
   if (ttft_ms === null || e2e_ms === null || output_tokens === null || output_tokens < 2) return null;
   return (e2e_ms - ttft_ms) / (output_tokens - 1);
 }

@@ -38,7 +38,7 @@ export const sglangImporter = resultsImporter({
 /** These use SGLang's own protocol, where every chunk has its token count and a gap is divided among its tokens. */
 const nativeBackends = new Set(['sglang', 'sglang-native']);
 
-export function sglang(runs: readonly JsonObject[]): ResultFile {
+function sglang(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
   return {
     tool: { name: 'sglang bench_serving', version: null },

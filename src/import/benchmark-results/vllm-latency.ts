@@ -19,7 +19,7 @@ export const vllmLatencyImporter = resultsImporter({
 const definition =
   'generate() of the whole batch on the host, prompts to last token; the file records neither batch size nor lengths';
 
-export function vllmLatency(one: JsonObject, path: string): ResultFile {
+function vllmLatency(one: JsonObject, path: string): ResultFile {
   const seconds = numbersOf(one['latencies']);
   if (seconds.length === 0) throw unreadable(path, '"latencies" is empty: no iteration was timed.');
   const list = metricList('vllm');

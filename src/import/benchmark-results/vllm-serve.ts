@@ -49,7 +49,7 @@ const completionBackends = new Set([
   'openai-completions',
 ]);
 
-export function vllmServe(runs: readonly JsonObject[]): ResultFile {
+function vllmServe(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
   const points = runs.map((run, index) => pointOf(run, labelOf(run, index, runs.length), issues));
   const [first] = runs;

@@ -18,7 +18,7 @@ export const vllmThroughputImporter = resultsImporter({
   read: async (path) => vllmThroughput(await readObjects(path)),
 });
 
-export function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
+function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
   const points = runs.map((run) => {
     const list = metricList('vllm');
     const field = (name: string) => ({ n: 1, source: `file: ${name}` });

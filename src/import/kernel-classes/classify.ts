@@ -6,7 +6,7 @@ import type { KernelClassRule } from './kernel-class-rule.js';
 import { tritonClass } from './triton-rules.js';
 
 /** Information from the name of a device kernel. */
-export interface KernelLabel {
+interface KernelLabel {
   class: OpClass;
   /** MxNxK of a GEMM's tile; null where the name does not say. */
   tile: string | null;

@@ -1,5 +1,5 @@
 /** Information from the name of a GEMM kernel. */
-export interface GemmName {
+interface GemmName {
   /** MxNxK of a thread block's tile. */
   tile: string | null;
   /** Type of the inputs: fp16, bf16, tf32, fp32, fp64, fp8, int8, … */

@@ -5,7 +5,7 @@ import type { OpClass } from '../../model/classes.js';
  * red | template tem>_fused_<op>_<op>_<number>. Its class is that of the most expensive operator, in the order of this list. A name truncated by
  * Inductor's length limit is classified by the rest.
  */
-export const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
+const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
   { pattern: /(?:^|_)(?:all_reduce|all_gather|reduce_scatter|all_to_all)/, class: 'communication' },
   { pattern: /scaled_dot_product|flex_attention|flash_attention/, class: 'attention' },
   { pattern: /(?:^|_)(?:add)?b?a?mm(?:_|$)|matmul|convolution|(?:^|_)linear(?:_|$)/, class: 'gemm' },

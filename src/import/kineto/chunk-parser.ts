@@ -6,7 +6,7 @@ import { createInterner, spanKinds } from './interner.js';
 import { closeBracket, comma, incomplete, openBrace, skipSpace } from './json-bytes.js';
 import { nextEvent } from './split.js';
 
-export interface ChunkParser {
+interface ChunkParser {
   /**
    * Reads events from `from` up to `end`, which need not be an event boundary.
    * @param last this is the last buffer

@@ -1,4 +1,4 @@
-export interface CopyKind {
+interface CopyKind {
   kind: string | null;
   src_kind: string | null;
   dst_kind: string | null;

@@ -16,7 +16,7 @@ export interface Filled {
   unnamed: number;
 }
 
-export interface TraceFill {
+interface TraceFill {
   /** @param source the parser that the codes come from */
   add(batch: Batch, source: number): void;
   /** Finishes the tables and creates trace_names. */

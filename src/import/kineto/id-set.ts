@@ -1,5 +1,5 @@
 /** A bit set of small integers: External ids run from 1 without holes, a million of them take 128 KiB. */
-export interface IdSet {
+interface IdSet {
   has(id: number): boolean;
   add(id: number): void;
   /** Members that are not in `other`. */

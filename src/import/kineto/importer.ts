@@ -62,7 +62,7 @@ function isKineto(firstBytes: string): boolean {
 }
 
 /** @throws E_TRACE_FILE, E_INTERRUPTED */
-export async function loadKineto(
+async function loadKineto(
   path: string,
   { workbench }: Pick<ImportTarget, 'workbench'>,
   context: ImportContext,

@@ -3,9 +3,9 @@ import { decodeString } from './json-bytes.js';
 
 /** Kind of a byte span: determines how its text is decoded. */
 export const spanKinds = { name: 0, json: 1, dims: 2 } as const;
-export type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
+type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
 
-export interface Interner {
+interface Interner {
   /** @returns the code of the bytes [from, to) taken as `kind`; the same bytes have the same code */
   code(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number;
   /** Texts of codes given since the last call, in order. */

@@ -14,10 +14,7 @@ import {
   skipValue,
 } from './json-bytes.js';
 
-/** Parsing state of a trace's outermost object. */
-export type Place = 'start' | 'keys' | 'end';
-
-export interface TopLevel {
+interface TopLevel {
   /** events: `at` is after the opening bracket of traceEvents. end: after the closing brace. */
   state: 'events' | 'end' | 'incomplete' | 'malformed';
   at: number;

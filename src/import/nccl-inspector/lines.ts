@@ -7,7 +7,7 @@ import { InferscopeError } from '../../model/errors.js';
 /** A verbose record of 64 channels has about 20 kB. */
 const longestLine = 2 ** 20;
 
-export interface LogLine {
+interface LogLine {
   /** null: longer than any record. */
   text: string | null;
   /** It ends with a line break, so it is complete. */

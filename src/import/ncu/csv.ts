@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { InferscopeError } from '../../model/errors.js';
 
 /** One record of the page: its fields, and the number of its first line. */
-export interface CsvRecord {
+interface CsvRecord {
   fields: string[];
   line: number;
 }

@@ -7,7 +7,7 @@ import { latest } from './trace.js';
 import { domainCreate, noEvents, pushPop, rangeNames, startEnd } from './trace-ranges.js';
 
 /** Ranges as read; the texts of their combinations are in nsys_range_texts. */
-export interface RangeRows {
+interface RangeRows {
   rows: number;
   start_ns: Float64Array;
   end_ns: Float64Array;

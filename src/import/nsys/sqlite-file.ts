@@ -96,7 +96,7 @@ function describe(path: string, fd: number): SqliteFile {
 }
 
 /** One page. @throws E_TRACE_FILE when there is no such page */
-export function readPage(file: SqliteFile, page: number): Buffer {
+function readPage(file: SqliteFile, page: number): Buffer {
   if (!(page >= 1 && page <= file.pages))
     throw damaged(file.path, `It refers to page ${page}, but has only ${file.pages} pages.`);
   const buffer = Buffer.allocUnsafe(file.pageSize);
@@ -155,7 +155,7 @@ function leavesBelow(file: SqliteFile, page: number): boolean {
   return readPage(file, page)[pageStart(page)] === leafTable;
 }
 
-export interface Cell {
+interface Cell {
   rowid: number;
   payload: Uint8Array;
 }

@@ -42,7 +42,7 @@ const suffixes: Record<string, string> = {
 const noValue = /^(?:-|\[?(?:N\/A|Not Supported|Not Available|Unknown Error|Requested.*|GPU.*)\]?|)$/i;
 
 /** "79.46 W", "0 %", "0x0000000000000001", "Active", "P0". Null for "-", "[N/A]", "[Not Supported]" and texts. */
-export function sampleValue(text: string): number | null {
+function sampleValue(text: string): number | null {
   if (/^0x[0-9a-f]+$/i.test(text)) return Number(text);
   if (/^(Not Active|Disabled|No)$/i.test(text)) return 0;
   if (/^(Active|Enabled|Yes)$/i.test(text)) return 1;

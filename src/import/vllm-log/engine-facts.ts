@@ -3,7 +3,7 @@ import { argumentSetting, configSettings } from './config-line.js';
 import { excerpt, type LogLine } from './lines.js';
 
 /** Facts of the engine, as opposed to one of its GPUs. */
-export type EngineFacts = Omit<VllmLogFacts, 'ranks' | 'starts' | 'reason' | 'checkpoint' | 'failure'>;
+type EngineFacts = Omit<VllmLogFacts, 'ranks' | 'starts' | 'reason' | 'checkpoint' | 'failure'>;
 type Field = keyof EngineFacts;
 type ValueOf<F extends Field> = NonNullable<EngineFacts[F]>['value'];
 

@@ -1,7 +1,7 @@
 import type { VllmRankFacts } from '../../model/vllm-log.js';
 
 /** Fields of a rank that are sizes. */
-export type ByteField = {
+type ByteField = {
   [Field in keyof VllmRankFacts]: VllmRankFacts[Field] extends { rounding_bytes: number } | null
     ? Field
     : never;

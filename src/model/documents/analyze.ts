@@ -58,7 +58,7 @@ export const analyzeResultSchema = z.object({
 });
 
 /** `analyze --dry-run --json`: the first request as it would be sent, without its key. */
-export const analyzeRequestSchema = z.object({
+const analyzeRequestSchema = z.object({
   url: z.string(),
   model: z.string(),
   body: z

@@ -39,7 +39,7 @@ export const baselineSessionSchema = z.object({
 });
 
 /** What a session was made of: a difference here may be all that a difference in time means. */
-export const identityFactSchema = z.object({ label: z.string(), part: z.string(), value: z.string() });
+const identityFactSchema = z.object({ label: z.string(), part: z.string(), value: z.string() });
 
 /** A stored baseline holds its figures itself: it outlives its sessions, and can be kept in git. */
 export const baselineSchema = z.object({

@@ -23,7 +23,7 @@ export const changeSchema = z
   })
   .nullable();
 
-export const comparedSessionSchema = z.object({
+const comparedSessionSchema = z.object({
   id: z.string(),
   name: z.string().nullable(),
   title: z.string(),
@@ -52,12 +52,10 @@ export const stageValueSchema = z
   .nullable();
 
 /** Null: the session has no such phase, or recorded no kernels or operators of it. */
-export const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
+const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
 
 /** A kernel, or an operator of the embedded engine, in a mean instance of its phase. */
-export const kernelValueSchema = z
-  .object({ count: z.number(), ms: z.number(), mean_ns: z.number() })
-  .nullable();
+const kernelValueSchema = z.object({ count: z.number(), ms: z.number(), mean_ns: z.number() }).nullable();
 
 export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
 

@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
 /** By NVIDIA's own speed-of-light logic; balanced: both sides over 60 % and within 10 points. */
-export const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
+const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
 
 export const boundSchema = z.object({
   by: z.enum(bounds).nullable().describe('Null where a throughput was not collected.'),
@@ -89,7 +89,7 @@ export const kernelCountersSchema = z.object({
   roofline: kernelRooflineSchema,
 });
 
-export const launchSchema = z.object({
+const launchSchema = z.object({
   kernel: z.number().int().describe('Index into `kernels`.'),
   launch_ordinal: z.number().int(),
   nvtx_path: z.string().nullable(),

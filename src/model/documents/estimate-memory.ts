@@ -4,7 +4,7 @@ import { estimatedComponents } from '../memory-components.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
 
-export const estimateLineSchema = z.object({
+const estimateLineSchema = z.object({
   component: z.enum(estimatedComponents),
   gpu_bytes: z.array(z.number()).describe('Of each GPU, in order.'),
   bytes: z.number().describe('Of all GPUs.'),

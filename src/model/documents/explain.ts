@@ -40,7 +40,7 @@ export const waterfallBarSchema = z.object({
 });
 
 /** request: from the begin of a prefill to the end of its last step. other: a range of the program's own, by its name. */
-export const waterfallKinds = [...phaseKinds, 'request'] as const;
+const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 
 /**
@@ -354,7 +354,6 @@ export const verifyResultSchema = z.object({
 export const verifyVersion = '1.1';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
-export type Confidence = z.infer<typeof confidence>;
 export type WaterfallKind = z.infer<typeof waterfallKindSchema>;
 export type WaterfallBar = z.infer<typeof waterfallBarSchema>;
 export type StageWaterfall = z.infer<typeof stageWaterfallSchema>;

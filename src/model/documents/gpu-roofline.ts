@@ -50,7 +50,7 @@ export const gpuBandwidthSchema = z.object({
   of_sheet: figureSchema,
 });
 
-export const gpuLatencySchema = z.object({ ...measurement, ns: z.number() });
+const gpuLatencySchema = z.object({ ...measurement, ns: z.number() });
 
 export const hostLinkSchema = z.object({
   ...measurement,
@@ -63,7 +63,7 @@ export const hostLinkSchema = z.object({
 });
 
 /** Every size of the search, so that the choice can be seen. */
-export const triedGemmSchema = z.object({
+const triedGemmSchema = z.object({
   dtype: z.string(),
   m: z.number().int(),
   n: z.number().int(),
@@ -124,7 +124,7 @@ export const gpuRoofsSchema = z.object({
   tried: z.array(triedGemmSchema),
 });
 
-export const collectivePointSchema = z.object({
+const collectivePointSchema = z.object({
   ...measurement,
   bytes: z.number(),
   algorithm_bytes_per_s: z.number().describe('bytes / time.'),

@@ -11,7 +11,7 @@ const bytes = z.number().nullable();
 export const profileConfidences = ['high', 'medium', 'low', 'unknown'] as const;
 const confidence = z.enum(profileConfidences);
 
-export const gpuMemorySchema = z.looseObject({
+const gpuMemorySchema = z.looseObject({
   gpu: z.number().int(),
   name: z.string().nullable(),
   used_gb: gb,
@@ -197,7 +197,6 @@ export function profileInside(json: unknown): unknown {
 export type MemoryProfile = z.infer<typeof memoryProfileSchema>;
 export type MemoryPoint = z.infer<typeof memoryPointSchema>;
 export type MemoryComponent = z.infer<typeof memoryComponentSchema>;
-export type GpuMemory = z.infer<typeof gpuMemorySchema>;
 
 /** The figures of a memory profile that a table of many shows; names are the profile's own. */
 export function memoryFigures(profile: MemoryProfile): FigureRow[] {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 
 /** What benchmark tools' result files say, metric by metric, with its definition. */
-export const resultStatisticSchema = z.object({
+const resultStatisticSchema = z.object({
   statistic: z
     .string()
     .describe(

@@ -3,7 +3,7 @@ import { type Document, documentSchema } from '../document.js';
 import { type GpuRoofline, gpuRooflineSchema } from './gpu-roofline.js';
 
 /** A measured compute roof of this machine. */
-export const computePeakSchema = z.object({
+const computePeakSchema = z.object({
   dtype: z.string().describe('dtype the multiplication computes in.'),
   flops_per_s: z.number(),
   reached_by: z.string().describe('What reached it, e.g. MatMul 2048×2048×2048.'),

@@ -38,7 +38,7 @@ export const loadSchema = z.object({
 });
 
 /** The client's own part (src/load/client-verdict.ts). */
-export const clientSchema = z.object({
+const clientSchema = z.object({
   threads: z.number().int(),
   send_lag_p50_ms: z.number().nullable(),
   send_lag_p99_ms: z.number().nullable(),

@@ -7,7 +7,7 @@ import { spreadSchema } from './trace-spread.js';
 const opClass = z.enum(opClasses);
 const count = z.number().int();
 
-export const kernelPhaseSchema = z.object({
+const kernelPhaseSchema = z.object({
   kind: phaseKindSchema,
   count,
   total_ns: z.number(),

@@ -5,7 +5,7 @@ import { spreadSchema } from './trace-spread.js';
 
 const count = z.number().int();
 
-export const launchPhaseSchema = z.object({
+const launchPhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,
   launches: z.number().describe('API calls that launched kernels, per instance.'),

@@ -3,7 +3,7 @@ import { phaseKindSchema } from './trace-phase.js';
 
 const count = z.number().int();
 
-export const operatorVerdictSchema = z.enum(['scheduling', 'kernels', 'allocation', 'cpu']);
+const operatorVerdictSchema = z.enum(['scheduling', 'kernels', 'allocation', 'cpu']);
 
 export const operatorSchema = z.object({
   name: z.string(),

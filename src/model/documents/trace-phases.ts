@@ -17,7 +17,7 @@ const splitFields = {
   idle_share: z.number(),
 };
 
-export const causeSchema = z.object({
+const causeSchema = z.object({
   id: z
     .string()
     .describe(

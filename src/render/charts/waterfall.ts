@@ -4,7 +4,7 @@ import type { WaterfallBar, WaterfallChart } from '../../views/chart.js';
 import { painted } from '../palette.js';
 import { base, grid, isNarrow, type Place, rowAxis, tipOf } from './chart.js';
 
-export type Placed = WaterfallBar & {
+type Placed = WaterfallBar & {
   text: string;
   /** What the bars before it add up to. */
   from: number;

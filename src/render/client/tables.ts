@@ -4,7 +4,7 @@ const keyOf = (row: HTMLTableRowElement, column: number): string =>
   row.cells[column]?.dataset['sort'] ?? row.cells[column]?.textContent ?? '';
 
 /** Numbers by size, texts by alphabet. */
-export function compareKeys(a: string, b: string): number {
+function compareKeys(a: string, b: string): number {
   const [x, y] = [Number(a), Number(b)];
   if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
   return a.localeCompare(b, 'en');

@@ -6,7 +6,7 @@ interface Range {
 }
 
 /** Next zoom range, percent of the axis, after a key; null for keys that are not ours. */
-export function zoomed({ start, end }: Range, key: string): Range | null {
+function zoomed({ start, end }: Range, key: string): Range | null {
   const span = end - start;
   const within = (from: number, size: number): Range => {
     const width = Math.min(100, Math.max(0.1, size));

@@ -33,7 +33,7 @@ export const Missing: FC<{ reason: string }> = ({ reason }) => (
   </span>
 );
 
-export interface Column {
+interface Column {
   head: Child;
   /** Right-aligned, digits under digits. */
   numeric?: boolean;

@@ -1,7 +1,7 @@
 import Table from 'cli-table3';
 import { hanging, textWidth, withPlainSpaces } from './text.js';
 
-export interface TextColumn {
+interface TextColumn {
   head: string;
   /** Numbers go right. */
   align?: 'left' | 'right';

@@ -23,7 +23,7 @@ import { explained } from '../reasons.js';
 import { parts, plainText, valueText } from '../value.js';
 import { type Detail, less, type Less, shownAt } from './less.js';
 
-export interface TerminalOptions {
+interface TerminalOptions {
   /** Columns of the terminal. */
   width: number;
   /** 1: the summary; 2: with details. */
@@ -168,8 +168,7 @@ const briefIssues = { '-2': 0, '-1': 1, 0: 2, 1: 3 };
 function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {
   const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
   const shown = level === 2 || level === 3 ? due : due.slice(0, briefIssues[level]);
-  if (shown.length === 0 && due.length > 0)
-    return [`  ${plural(due.length, 'warning')} in the report`];
+  if (shown.length === 0 && due.length > 0) return [`  ${plural(due.length, 'warning')} in the report`];
   return [
     ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
     ...moreLine(due.length - shown.length),
@@ -362,7 +361,11 @@ function findingLines(
 }
 
 /** What is at stake is below the title; what is expected is among what follows. */
-function titleLines({ severity, title, gain, expected }: FindingItem, index: number, width: number): string[] {
+function titleLines(
+  { severity, title, gain, expected }: FindingItem,
+  index: number,
+  width: number,
+): string[] {
   const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
   const stake = expected === '' ? inert(plainText(gain)) : '';
   return [

@@ -31,7 +31,7 @@ export function nextGroup(turns: Turns, rows: number): number | null {
 type Reply = { number: number; group: number; encoded: EncodedGroup } | { number: number; failed: string };
 
 /** What comes back from threads. */
-export interface EncodeReplies {
+interface EncodeReplies {
   encoded(part: number, group: number, encoded: EncodedGroup): void;
   /** @param part null: the thread has ended, with whatever it had taken */
   failed(part: number | null, error: Error): void;

@@ -171,7 +171,7 @@ export function packedRun(
   return full;
 }
 
-export function varint(out: Output, at: number, value: number): number {
+function varint(out: Output, at: number, value: number): number {
   let rest = value;
   while (rest > 127) {
     out.bytes[at++] = (rest % 128) | 128;

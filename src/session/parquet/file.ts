@@ -10,7 +10,7 @@ import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from 
 export const groupRows = 122_880;
 
 /** A file being written, row group by row group. */
-export interface ParquetFile {
+interface ParquetFile {
   writeGroup(group: EncodedGroup): void;
   close(): { rows: number; digest: Digest };
 }

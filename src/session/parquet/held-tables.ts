@@ -16,7 +16,7 @@ const threadFromRows = 500_000;
 const mostThreads = 3;
 
 /** Writes tables that lie in memory: their row groups are encoded by whichever thread is free, and written in order. */
-export interface HeldTables {
+interface HeldTables {
   /** @param rows of the table @throws what keeps the file from being made */
   open(path: string, rows: number): HeldFile;
   /** Encodes, on this thread, whatever no other has taken. */
@@ -24,7 +24,7 @@ export interface HeldTables {
   close(): Promise<void>;
 }
 
-export interface HeldFile {
+interface HeldFile {
   /** @param columns what the part gives, by the names that the part knows them by */
   add<T>(columns: readonly FileColumn[], part: HeldPart<T>): void;
   /** @param columns of the file, in their order: `constant` where no part has given them */

@@ -3,7 +3,7 @@ import { groupRows } from './file.js';
 import { arraysOf, type FileColumn } from './file-column.js';
 
 /** Gathers rows into row groups. */
-export interface RowGroups {
+interface RowGroups {
   /** The first `rows` values of each array; copied at once. */
   append(columns: Columns, rows: number): Promise<void>;
   /** Hands on what is left. */

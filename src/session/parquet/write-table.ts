@@ -5,7 +5,7 @@ import type { FileColumn } from './file-column.js';
 import { type GroupArrays, groupEncoder } from './group.js';
 import { emptyGroup, rowGroups } from './row-groups.js';
 
-export interface WrittenTable {
+interface WrittenTable {
   writer: KeptWriter;
   /** Settles when the file is whole. */
   written: Promise<{ rows: number; digest: Digest }>;

@@ -17,7 +17,7 @@ import {
 } from './request-schema.js';
 import { formatSetting } from '../../../vocabulary/format.js';
 
-export interface ServedModel {
+interface ServedModel {
   name: string;
   /** What the server listens on, as typed. */
   host: string;

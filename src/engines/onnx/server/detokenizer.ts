@@ -1,6 +1,6 @@
 import type { TextTokenizer } from '../tokenizer.js';
 
-export interface Detokenizer {
+interface Detokenizer {
   /** Text that this token completes; empty while a character is incomplete or may become a stop string. */
   push(token: number): string;
   /** Text held back, once no token follows. */

@@ -7,7 +7,7 @@ import { servedApp } from './app.js';
 import { generationQueue } from './generation-queue.js';
 import { wordCodec } from './word-codec.js';
 
-export interface ServeOptions {
+interface ServeOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;

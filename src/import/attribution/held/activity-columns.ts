@@ -12,7 +12,7 @@ interface ActivitiesInput {
   names: readonly string[];
 }
 
-export interface KernelsInput extends ActivitiesInput {
+interface KernelsInput extends ActivitiesInput {
   labels: ShapeLabels;
 }
 
@@ -69,7 +69,7 @@ function activityColumns(
   };
 }
 
-export interface LaunchesInput {
+interface LaunchesInput {
   activities: Launched;
   calls: HeldEvents;
 }

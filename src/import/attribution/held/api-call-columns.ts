@@ -3,7 +3,7 @@ import { direct, ofShapes } from './columns.js';
 import { type Places, stageIds } from './places.js';
 import type { HeldEvents } from './held-events.js';
 
-export interface CallsInput {
+interface CallsInput {
   calls: HeldEvents;
   /** By code. */
   names: readonly string[];

@@ -2,7 +2,7 @@ import { type CallTable, callOf, callTables, emptyTable } from './call-tables.js
 import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
-export interface Correlated {
+interface Correlated {
   /** Row of the call that launched it; −1: none. */
   kernels: Int32Array;
   copies: Int32Array;

@@ -7,7 +7,7 @@ import type { Launched } from './launched.js';
 import { stageOf } from './places.js';
 import type { HeldEvents } from './held-events.js';
 
-export interface GapsInput extends GapLatency {
+interface GapsInput extends GapLatency {
   gaps: HeldGaps;
   calls: HeldEvents;
   kernels: Launched;

@@ -20,12 +20,12 @@ export interface HeldGaps {
 }
 
 /** Exclusive times; null: all equal the duration. */
-export interface ExclusiveTimes {
+interface ExclusiveTimes {
   kernels: Float64Array | null;
   copies: Float64Array | null;
 }
 
-export interface HeldDeviceTimes extends DeviceTimes {
+interface HeldDeviceTimes extends DeviceTimes {
   gaps: HeldGaps;
   exclusive: ExclusiveTimes;
 }

@@ -23,7 +23,7 @@ import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
-export interface HeldHost {
+interface HeldHost {
   /** Knows when and how long each thread waited. */
   host: Host;
   counts: HostCounts;

@@ -11,7 +11,7 @@ export function stageOf(place: number): number {
 }
 
 /** Index in `attributions`; −1: no stage. */
-export function attributionOf(place: number): number {
+function attributionOf(place: number): number {
   return place === 0 ? -1 : place % attributions.length;
 }
 

@@ -3,7 +3,7 @@ import { direct, ofShapes, worded } from './columns.js';
 import { type HeldStages, type LabelColumn, stageNumbers } from './held-stages.js';
 import type { StageWork } from './stage-work.js';
 
-export interface StagesInput {
+interface StagesInput {
   stages: HeldStages;
   work: StageWork;
   /** By code. */
