@@ -11,6 +11,7 @@ import {
   parseSchedstat,
   parseStatusMemory,
 } from './proc-text.js';
+import type { IssueCode } from '../model/issue-codes.js';
 
 /** Raw counters; the sampler computes differences. */
 export interface HostReading {
@@ -33,7 +34,7 @@ export interface HostReader {
   read(nowNs: number): HostReading;
   close(): void;
   /** Reasons why something is not read, for the recording's issues. */
-  notes: { code: string; text: string }[];
+  notes: { code: IssueCode; text: string }[];
 }
 
 /** Interval of the search for new children; a shorter-lived one appears only in its parent's waited-for time. */

@@ -49,9 +49,9 @@ export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {
 async function chooseRunner(typed: KernelsTyped): Promise<{ runner: KernelRunner; issues: Issue[] }> {
   const { engine, device = null, python = null, threads = null } = typed;
   const embedded = (text: string | null) =>
-    onnxRunner({ threads }).then((runner) => ({
+    onnxRunner({ threads }).then((runner): { runner: KernelRunner; issues: Issue[] } => ({
       runner,
-      issues: text === null ? [] : [{ code: 'embedded_engine', severity: 'info' as const, text }],
+      issues: text === null ? [] : [{ code: 'embedded_engine', severity: 'info', text }],
     }));
   if (engine === 'onnx') {
     if (device !== null && device !== 'cpu') throw noDevice(device);

@@ -346,12 +346,12 @@ function defineVerify(command: Command): void {
       const sessions = [];
       for (const session of chosen) sessions.push(await verifySession(session));
       const bad = sessions.filter(({ ok }) => !ok);
-      const issues = bad.map(({ id, files }) => {
+      const issues = bad.map(({ id, files }): Issue => {
         const count = files.filter(({ state }) => state !== 'ok').length;
         return {
           code: 'E_SESSION_CORRUPT',
-          severity: 'error' as const,
-          text: `session ${id} is damaged: ${count} ${count === 1 ? 'file is' : 'files are'} changed or missing`,
+          severity: 'error',
+          text: `session ${id} is damaged: ${count} of ${files.length} files changed or missing`,
           count,
         };
       });

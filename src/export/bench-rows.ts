@@ -11,6 +11,7 @@ import type {
   BenchVariant,
 } from '../model/documents/bench.js';
 import { figure, missing, type Figure } from '../model/figure.js';
+import type { ReasonCode } from '../model/reason-codes.js';
 
 /** A number of a row, or why there is none. */
 type Cells = Record<BaselineColumn, Figure>;
@@ -50,7 +51,7 @@ function scaling(
   point: BenchPointResult,
   points: readonly BenchPointResult[],
 ): { factor: Figure; efficiency: Figure } {
-  const none = (code: string, text: string) => ({
+  const none = (code: ReasonCode, text: string) => ({
     factor: missing(code, text),
     efficiency: missing(code, text),
   });

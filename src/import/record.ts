@@ -17,6 +17,7 @@ import type { ImportTarget } from '../model/workbench.js';
 import { microbenchmarkRow } from './microbenchmark-row.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
 import type { StageCall } from './ort-trace.js';
+import type { IssueCode } from '../model/issue-codes.js';
 
 export interface RecordOutcome extends ImportOutcome {
   model: ModelLine | null;
@@ -197,7 +198,7 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
 }
 
 function leftOutIssues(left: LeftOut): Issue[] {
-  const texts: Record<keyof LeftOut, [code: string, text: string]> = {
+  const texts: Record<keyof LeftOut, [code: IssueCode, text: string]> = {
     cutOff: [
       'record_cut_off',
       'The last line of the record is cut off: its process exited while writing it.',

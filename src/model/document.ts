@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { InferscopeError } from './errors.js';
+import type { IssueCode } from './issue-codes.js';
 import { saidSchema } from './said.js';
 import { toolVersion } from './version.js';
+import { codeSchema } from './code-schema.js';
 
 /** Something lost, doubtful or degraded, shown wherever it changes a conclusion. */
 export const issueSchema = z.object({
-  code: z.string(),
+  code: codeSchema<IssueCode>(),
   severity: z.enum(['info', 'warning', 'error']),
   text: z.string(),
   count: z.number().int().optional(),

@@ -1,6 +1,7 @@
 import type { BenchOrder, BenchPoint, BenchProgress } from './bench.js';
 import type { Issue } from './document.js';
 import type { Workload } from './manifest.js';
+import type { ReasonCode } from './reason-codes.js';
 
 export const engineNames = ['onnx', 'transformers', 'vllm', 'openai'] as const;
 export type EngineName = (typeof engineNames)[number];
@@ -49,7 +50,7 @@ export interface PreparedEngine {
   /** Most tokens of a sequence, prompt and output; null when not known. */
   maxContext: number | null;
   /** Figures that this engine cannot measure, by name (device_time, memory, idle_share, kv_occupancy, …), and why. */
-  cannot: Record<string, { code: string; text: string }>;
+  cannot: Record<string, { code: ReasonCode; text: string }>;
   /** What of the engine itself bends the figures of these points; kept with the session. */
   issues?(points: readonly BenchPoint[]): Issue[];
   /** How next tokens are chosen, where it is not greedily without an end token. */

@@ -17,12 +17,12 @@ it('an interval that reaches over the pole is left out: its image would not hold
 });
 
 it('a missing figure passes through with its reason', () => {
-  expect(mapFigure(missing('none', 'why'), 'tok/s', 'test', rate)).toEqual(missing('none', 'why'));
+  expect(mapFigure(missing('no_values', 'why'), 'tok/s', 'test', rate)).toEqual(missing('no_values', 'why'));
 });
 
 it('the half width of an interval is its reach, with an end cut at 0 too', () => {
   expect(halfInterval(figure(10, 'ms', 'test', { ci95: [8, 12] }))).toBe(2);
   expect(halfInterval(figure(5, 'ms', 'test', { ci95: [0, 11] }))).toBe(6);
   expect(halfInterval(figure(5, 'ms', 'test'))).toBeNull();
-  expect(halfInterval(missing('none', 'why'))).toBeNull();
+  expect(halfInterval(missing('no_values', 'why'))).toBeNull();
 });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { ReasonCode } from './reason-codes.js';
+import { codeSchema } from './code-schema.js';
 
 /**
  * A measured or derived number as every JSON document carries it. Missing is null with a reason, never 0.
@@ -15,7 +17,7 @@ export const measuredFigureSchema = z.object({
 
 export const missingFigureSchema = z.object({
   value: z.null(),
-  reason: z.object({ code: z.string(), text: z.string() }),
+  reason: z.object({ code: codeSchema<ReasonCode>(), text: z.string() }),
 });
 
 export const figureSchema = z.union([measuredFigureSchema, missingFigureSchema]);
@@ -33,7 +35,7 @@ export function figure(
   return { value, unit, source, ...spread };
 }
 
-export function missing(code: string, text: string): MissingFigure {
+export function missing(code: ReasonCode, text: string): MissingFigure {
   return { value: null, reason: { code, text } };
 }
 

@@ -40,7 +40,7 @@ test('title, issues and command hold no secret of the environment; samples count
     return {
       title: `model with ${secret}`,
       status: 'complete',
-      issues: [{ code: 'c', severity: 'info', text: `saw ${secret}` }],
+      issues: [{ code: 'interrupted', severity: 'info', text: `saw ${secret}` }],
       software: { engine: '1.2' },
       found: { answer: 42 },
     };
@@ -108,7 +108,7 @@ test('a capture that is added keeps clock and ids, holds no secret, and one that
     return {
       executions: [],
       captures: [ownCapture('late', 'x', 'inferscope', 'sampler')],
-      issues: [{ code: 'c', severity: 'info', text: `saw ${secret}` }],
+      issues: [{ code: 'interrupted', severity: 'info', text: `saw ${secret}` }],
     };
   });
   expect(added.id).toBe(id);

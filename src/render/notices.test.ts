@@ -42,7 +42,12 @@ describe('notices', () => {
       count,
       ...said`${scope}: ${count} kernels have no API call.`,
     });
-    const old = (count: number): Issue => ({ code: 'old', severity: 'info', text: `${count} ranges`, count });
+    const old = (count: number): Issue => ({
+      code: 'ranges_unclosed',
+      severity: 'info',
+      text: `${count} ranges`,
+      count,
+    });
     expect(collapsed([of('gpu0', 3), of('gpu1', 4), of('gpu0', 7), old(2), old(3)])).toEqual([
       { code: 'orphans', severity: 'info', text: 'gpu0: 3 to 7 kernels have no API call.' },
       { code: 'orphans', severity: 'info', text: 'gpu1: 4 kernels have no API call.' },

@@ -31,7 +31,7 @@ const table: Table = {
     {
       cells: [
         'decode',
-        { figure: missing('x', 'no roofline') },
+        { figure: missing('no_values', 'no roofline') },
         { n: 0.5, unit: 'ratio' },
         { missing: '<b>' },
       ],

@@ -23,7 +23,7 @@ function captureOf(capture_id: string): CaptureSummary {
         clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
       },
     ],
-    issues: [{ code: 'skipped', severity: 'info', text: 'two kernels without counters', count: 2 }],
+    issues: [{ code: 'no_counters', severity: 'info', text: 'two kernels without counters', count: 2 }],
   };
 }
 
@@ -46,7 +46,7 @@ test('a capture joins a kept session; the old state is readable until the swap, 
 
   const joined = await openSession('base', home);
   expect(joined.manifest.captures.map(({ capture_id }) => capture_id)).toEqual(['c0', 'ncu1']);
-  expect(joined.issues).toMatchObject([{ code: 'skipped', count: 2 }]);
+  expect(joined.issues).toMatchObject([{ code: 'no_counters', count: 2 }]);
   expect(joined.user.notes).toMatchObject([{ text: 'kept' }]);
   const database = await joined.connect();
   expect(await database.query('SELECT capture_id, count(*) AS n FROM ops GROUP BY 1 ORDER BY 1')).toEqual([

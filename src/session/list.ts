@@ -1,4 +1,4 @@
-import { InferscopeError, messageOf } from '../model/errors.js';
+import { type ErrorCode, InferscopeError, messageOf } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import { holds, type Subject } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
@@ -22,7 +22,7 @@ export interface ListedSession {
   headline: string | null;
   headline_why: 'not_analysed' | 'no_time' | null;
   /** Why the session cannot be opened; null when nothing is known against it. */
-  broken: { code: string; text: string } | null;
+  broken: { code: ErrorCode; text: string } | null;
 }
 
 /**

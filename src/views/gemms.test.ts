@@ -10,7 +10,7 @@ import type { Block, Table } from './block.js';
 import { oncePerShape } from './gemm-rows.js';
 import { gemmsView } from './gemms.js';
 
-const none = missing('not_recorded', 'a log has no times');
+const none = missing('not_measured', 'a log has no times');
 const gemm = (source: Gemm['source'], n: number, more: Partial<Gemm> = {}): Gemm => ({
   source,
   execution_id: 'profiled',

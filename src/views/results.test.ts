@@ -53,7 +53,7 @@ const made = document<BenchmarkResults>(
       },
     ],
   },
-  [{ code: 'x', severity: 'error', text: 'no request completed' }],
+  [{ code: 'all_requests_failed', severity: 'error', text: 'no request completed' }],
 );
 
 const view = resultsView(made);

@@ -1,3 +1,5 @@
+import type { Issue } from '../model/document.js';
+import type { IssueCode } from '../model/issue-codes.js';
 import { expect, test } from 'vitest';
 import { sweepCsv } from '../export/sweep-csv.js';
 import { document, type Document } from '../model/document.js';
@@ -52,7 +54,7 @@ test.each([80, 100, 120])('the text keeps to %i columns, says what failed and wh
 
 test('keys of a config that a family does not read are a note of plan, text and page', () => {
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
-  const issues = [{ code: 'config_keys_unread', severity: 'warning' as const, text }];
+  const issues: Issue[] = [{ code: 'config_keys_unread', severity: 'warning', text }];
   const doubtful = document('sweep', '1.0', testSweep(), issues);
   for (const shown of [sweepText(doubtful, 120), planText(doubtful, 120)])
     expect(shown).toContain(`warning: ${text}`);
@@ -159,7 +161,7 @@ test('a table names a model without its owner', () => {
 
 test('what several runs say alike is said once', () => {
   const sweep = testSweep();
-  const issue = (code: string, text: string) => ({ code, severity: 'warning' as const, text });
+  const issue = (code: IssueCode, text: string): Issue => ({ code, severity: 'warning', text });
   sweep.runs[0]!.issues = [issue('machine_not_idle', 'used 1.7 cores')];
   sweep.runs[1]!.issues = [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')];
   sweep.runs[2]!.issues = [issue('gpu_shared', 'gpu0')];

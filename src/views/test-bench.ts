@@ -340,7 +340,7 @@ export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResu
     },
     [
       {
-        code: 'shared_host',
+        code: 'machine_not_idle',
         severity: 'warning',
         text: 'Other processes used 1.2 cores while it was measured.',
       },

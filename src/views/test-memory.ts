@@ -77,7 +77,7 @@ export function testMemory(): Document<MemoryResult> {
         duration_s: 9,
         sampling: { source: 'NVML', samples: 180, hz: 20 },
         gpus: [0, 1].map((gpu) => ({ gpu, name: 'NVIDIA H100', total_bytes: capacity })),
-        issues: [{ code: 'other_processes', text: `Another program used 0.5 GB ${hostileText}.` }],
+        issues: [{ code: 'no_breakdown', text: `No allocator reported a breakdown ${hostileText}.` }],
       },
       model_info: {
         name: 'llama-2-7b',
@@ -188,7 +188,7 @@ export function testMemory(): Document<MemoryResult> {
     ],
   };
   return document('memory', '1.0', result, [
-    { code: 'other_processes', severity: 'warning', text: `Another program used 0.5 GB ${hostileText}.` },
+    { code: 'no_breakdown', severity: 'warning', text: `No allocator reported a breakdown ${hostileText}.` },
   ]);
 }
 

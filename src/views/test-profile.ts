@@ -1,3 +1,4 @@
+import type { IssueCode } from '../model/issue-codes.js';
 import { document, type Document } from '../model/document.js';
 import { type ProfileResult, profileVersion, type StageResult } from '../model/documents/profile.js';
 import { figure, missing } from '../model/figure.js';
@@ -25,7 +26,7 @@ export function testProfile(): Document<ProfileResult> {
     bound: null,
     bandwidth_level: null,
   };
-  const none = missing('no_model_work', 'sampling is a scan over the logits, not a model operation');
+  const none = missing('host_stage', 'sampling is a scan over the logits, not a model operation');
   for (const key of [
     'tokens_per_s',
     'profiled_ms',
@@ -86,13 +87,13 @@ export function testProfile(): Document<ProfileResult> {
   };
   return document('profile', profileVersion, data, [
     {
-      code: 'outlier_repeats',
+      code: 'warmup_unstable',
       severity: 'warning',
       text: '1 of 12 repeats lies more than 3 MAD from the median; it is kept in every figure.',
       count: 1,
     },
     {
-      code: 'no_clock',
+      code: 'clock_unreadable',
       severity: 'info',
       text: 'The core clock could not be read: no cpufreq on this machine.',
     },
@@ -155,5 +156,7 @@ export function hostileProfile(): Document<ProfileResult> {
   for (const phase of data.memory?.phases ?? []) phase.label = name;
   for (const series of data.telemetry?.series ?? []) series.scope = name;
   for (const fact of data.environment) fact.value = name;
-  return document('profile', profileVersion, data, [{ code: name, severity: 'error', text: name }]);
+  return document('profile', profileVersion, data, [
+    { code: name as IssueCode, severity: 'error', text: name },
+  ]);
 }

@@ -116,7 +116,7 @@ export function telemetry(): TelemetryResult {
     sample_hz: figure(20, 'Hz', 'telemetry sampler'),
     cpu_percent: figure(99.1, '%', 'telemetry, process'),
     other_processes_cpu_percent: figure(2.3, '%', 'telemetry, host less process'),
-    clock_mhz: missing('no_clock', 'this virtual machine shows no core clock'),
+    clock_mhz: missing('never_busy', 'this virtual machine shows no core clock'),
     series: [
       line('process', 'utilization_percent', '%', 99, 3),
       line('cpu0', 'utilization_percent', '%', 97, 6),

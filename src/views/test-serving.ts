@@ -2,7 +2,7 @@ import { document, type Document } from '../model/document.js';
 import type { Distribution, ServingPoint, ServingResult } from '../model/documents/serving.js';
 import { figure, missing } from '../model/figure.js';
 
-const none = missing('no_metrics', 'the server has no /metrics page');
+const none = missing('no_metrics_page', 'the server has no /metrics page');
 
 /** A skewed distribution around a median, ms. */
 function spread(p50: number, n: number): Distribution {
@@ -61,18 +61,20 @@ function pointOf(load: ServingPoint['load'], index: number): ServingPoint {
     },
     latency: {
       ttft: spread(ttft, n),
-      ttft_from_schedule: open ? spread(ttft * 1.2, n) : missing('closed', 'a closed load has no schedule'),
+      ttft_from_schedule: open
+        ? spread(ttft * 1.2, n)
+        : missing('closed_loop', 'a closed load has no schedule'),
       tpot: spread(tpot, n),
       itl: spread(tpot * 0.98, n * 63),
       e2e: spread(ttft + 63 * tpot, n),
       e2e_from_schedule: open
         ? spread(ttft * 1.2 + 63 * tpot, n)
-        : missing('closed', 'a closed load has no schedule'),
+        : missing('closed_loop', 'a closed load has no schedule'),
     },
     throughput: {
       offered_requests_per_s: open
         ? figure(load.rate_per_s ?? 0, 'req/s', 'schedule')
-        : missing('closed', 'a closed load offers no rate'),
+        : missing('closed_loop', 'a closed load offers no rate'),
       requests_per_s: figure(rate, 'req/s', 'requests / time'),
       output_tokens_per_s: figure(rate * 63.5, 'tok/s', 'tokens / time'),
       total_tokens_per_s: figure(rate * 191.5, 'tok/s', 'tokens / time'),

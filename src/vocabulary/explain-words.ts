@@ -4,8 +4,7 @@ import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/
 /** Where no rule found anything: how many had something to judge by, and what is not claimed. */
 export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 'withheld'>): string {
   const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
-  if (looked > 0)
-    return `Nothing significant to change (${plural(looked, 'rule')} applied).`;
+  if (looked > 0) return `Nothing significant to change (${plural(looked, 'rule')} applied).`;
   return withheld.length > 0
     ? 'No finding: all that the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';

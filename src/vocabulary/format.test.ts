@@ -196,7 +196,7 @@ describe('figures', () => {
     expect(plain(formatUtilization(figure(1.12, 'ratio', 'test')))).toBe('112 % (accounting fault)');
     expect(isAccountingFault(figure(83, '%', 'test'))).toBe(false);
     expect(isAccountingFault(figure(101, '%', 'test'))).toBe(true);
-    expect(isAccountingFault(missing('x', 'y'))).toBe(false);
+    expect(isAccountingFault(missing('no_values', 'y'))).toBe(false);
   });
 });
 

@@ -10,7 +10,7 @@ const ofClean = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
 const profiled = stages.map((stage) => ({
   ...stage,
   source: 'trace' as const,
-  clean_ms: { value: null, reason: { code: 'no_clean', text: 'none' } },
+  clean_ms: { value: null, reason: { code: 'no_clean_stage' as const, text: 'none' } },
 }));
 
 test('suggests a clean run if only a profiled time is known, except for vLLM, where a benchmark times the steps', () => {

@@ -1,3 +1,4 @@
+import type { Issue } from '../../model/document.js';
 import { document, type Document } from '../../model/document.js';
 import { type WhatIfResult, whatIfVersion } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
@@ -34,9 +35,9 @@ export async function whatIf(
       change: changes.map(({ text }) => text).join(', '),
       stages: states.map((state) => changed(state, changes)),
     };
-    const why = without.map(({ stage, reason }) => ({
+    const why = without.map(({ stage, reason }): Issue => ({
       code: 'no_waterfall',
-      severity: 'warning' as const,
+      severity: 'warning',
       text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,
     }));
     return document('what-if', whatIfVersion, result, [...why, ...session.issues]);

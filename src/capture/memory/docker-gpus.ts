@@ -1,3 +1,4 @@
+import type { Issue } from '../../model/document.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Row } from '../../model/tables.js';
 import { messageOf } from '../../model/errors.js';
@@ -158,13 +159,13 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
         async stop() {
           stopped.abort();
           await looping;
-          const issues =
+          const issues: Issue[] =
             failures.length === 0
               ? []
               : [
                   {
                     code: 'container_sampling',
-                    severity: 'warning' as const,
+                    severity: 'warning',
                     text: `${tool.name} in the container ${container} failed at times: ${failures[0]}`,
                     count: failures.length,
                   },

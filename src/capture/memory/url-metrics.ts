@@ -1,3 +1,4 @@
+import type { Issue } from '../../model/document.js';
 import { readServerMetrics } from '../../model/server-metrics.js';
 import { smallPage } from '../../model/small-page.js';
 import type { Row } from '../../model/tables.js';
@@ -119,10 +120,8 @@ export function metricsSource(
           if (under) await under;
           await take();
           const text = `${url} did not respond to ${missed} requests.`;
-          const issues =
-            missed === 0
-              ? []
-              : [{ code: 'metrics_missed', severity: 'warning' as const, text, count: missed }];
+          const issues: Issue[] =
+            missed === 0 ? [] : [{ code: 'metrics_missed', severity: 'warning', text, count: missed }];
           return { memory: [], telemetry, issues };
         },
       };

@@ -8,6 +8,7 @@ import { isThisMachine, listenerPid } from './url-listener.js';
 import { metricsPage, metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { serverSelf } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './where.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Arguments of the engine openai; the others apply to an engine that is started, and this one is already running. */
 const ofServers = new Set(['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body']);
@@ -34,7 +35,7 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
       text: `${base.origin} was already running: dtype, quantization, tensor parallelism and memory share are those of its start, not those given here, and the baseline already includes weights and KV cache.`,
     },
   ];
-  const warn = (code: string, text: string) => issues.push({ code, severity: 'warning', text });
+  const warn = (code: IssueCode, text: string) => issues.push({ code, severity: 'warning', text });
   if (!here)
     warn(
       'server_elsewhere',

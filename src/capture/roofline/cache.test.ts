@@ -49,7 +49,7 @@ test('kept, read with its age, and not read when it is damaged, of another key, 
   expect(cachedIssues(found.roofline, true, 86_400)).toEqual([]);
   expect(await readGpuRoofline(cacheDir, { ...keys, framework: 'other' })).toBeNull();
 
-  const issue = { code: 'gpu_shared', severity: 'warning' as const, text: 'Others ran on gpu0.' };
+  const issue = { code: 'gpu_shared' as const, severity: 'warning' as const, text: 'Others ran on gpu0.' };
   await keepGpuRoofline(cacheDir, keys, handGpuRoofline({ issues: [issue] }));
   expect(await readGpuRoofline(cacheDir, keys)).toMatchObject({ cached: true });
   daysAgo(1);

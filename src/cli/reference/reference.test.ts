@@ -2,6 +2,9 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../model/installation.js';
+import { issueCodes } from '../../model/issue-codes.js';
+import { reasonCodes } from '../../model/reason-codes.js';
+import { codesPage } from './codes.js';
 import { commandsPage } from './commands.js';
 import { documentsPage } from './documents.js';
 import { errorsPage } from './errors.js';
@@ -17,6 +20,7 @@ const pages: Page[] = [
   documentsPage(),
   metricsPage(),
   errorsPage(),
+  codesPage(),
   ...rulePages(),
 ];
 
@@ -33,6 +37,16 @@ test('there is no page of a removed rule', () => {
 
 test('nothing on a page is undefined, and every cell of a rule has words', () => {
   for (const { text } of pages) expect(text).not.toMatch(/undefined|\[object|:\*\* \./);
+});
+
+test('every code of an issue or reason is made somewhere', () => {
+  const src = join(packageRoot(), 'src');
+  const texts = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !/\.test\.ts$|test-[^/]*\.ts$|-codes\.ts$/.test(name))
+    .map((name) => readFileSync(join(src, name), 'utf8'))
+    .join('\n');
+  const codes = [...Object.keys(issueCodes), ...Object.keys(reasonCodes)];
+  expect(codes.filter((code) => !texts.includes(`'${code}'`))).toEqual([]);
 });
 
 /** As GitHub makes anchors of headings. */

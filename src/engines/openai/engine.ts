@@ -154,7 +154,7 @@ async function tokenizerAt(path: string): Promise<PromptTokenizer> {
 }
 
 function cannotOf({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['cannot'] {
-  const outside = (what: string) => ({
+  const outside = (what: string): PreparedEngine['cannot'][string] => ({
     code: 'seen_from_outside',
     text: `a server is seen over HTTP only: ${what}`,
   });

@@ -241,12 +241,12 @@ function workloadOf(
 }
 
 function cannotOf(device: string): PreparedEngine['cannot'] {
-  const kv_occupancy = {
+  const kv_occupancy: PreparedEngine['cannot'][string] = {
     code: 'not_paged',
     text: 'transformers allocates each cache for its own sequences: there is no pool that could be full',
   };
   if (device !== 'cpu') return { kv_occupancy };
-  const no = (text: string) => ({ code: 'no_device', text });
+  const no = (text: string): PreparedEngine['cannot'][string] => ({ code: 'no_device', text });
   return {
     kv_occupancy,
     device_time: no('On the CPU there are no device events: host times are the times'),

@@ -3,7 +3,7 @@ import type { BenchVerb } from './bench-command.js';
 
 type Cannot = PreparedEngine['cannot'];
 
-const own = (text: string) => ({ code: 'not_told', text });
+const own = (text: string): Cannot[string] => ({ code: 'not_told', text });
 
 /** Figures that stepping the engine does not give, and why. */
 export function cannotOffline(device: string): Cannot {

@@ -1,5 +1,5 @@
 import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
-import { figure, type Figure, missing } from '../../model/figure.js';
+import { figure, type Figure } from '../../model/figure.js';
 import { batchAnswers } from './batch-answers.js';
 import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
@@ -249,11 +249,7 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
   );
   if (parts.length === 0) {
     const { decode_mbu: why } = reference.model_utilization;
-    return notEnough(
-      'bound',
-      question,
-      why.value === null ? why.reason.text : missing('', 'no roofline is known').reason.text,
-    );
+    return notEnough('bound', question, why.value === null ? why.reason.text : 'no roofline is known');
   }
   const text = `${parts.join('; ')}.`;
   return { id: 'bound', question, answer: capital(text), figures };

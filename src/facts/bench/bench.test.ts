@@ -1,3 +1,4 @@
+import type { BenchPlan } from '../../model/documents/bench.js';
 import { describe, expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import { benchDocumentSchema, type BenchPointResult } from '../../model/documents/bench.js';
@@ -362,10 +363,10 @@ test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
 });
 
 test('reasons come from the engine; a session without a plan is refused', async () => {
-  const cannot = [
+  const cannot: BenchPlan['cannot'] = [
     { figure: 'device_time', code: 'seen_from_outside', text: 'over HTTP only' },
     { figure: 'idle_share', code: 'seen_from_outside', text: 'over HTTP only' },
-    { figure: 'launches', code: 'one_process', text: 'one server process' },
+    { figure: 'launches', code: 'one_server_process', text: 'one server process' },
   ];
   const session = await gpuSession(
     { artifacts: { 'bench-plan': planOf([b4], { cannot }) } },

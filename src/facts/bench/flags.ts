@@ -8,6 +8,7 @@ import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
 import { pointWords, unended } from './words.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Thresholds of D7. */
 const lowUtilization = 50;
@@ -47,7 +48,7 @@ export function pointFlags(point: BenchPointResult, { workload, telemetry }: Poi
 }
 
 const flag = (
-  code: string,
+  code: IssueCode,
   severity: BenchFlag['severity'],
   text: string | ReturnType<typeof said>,
 ): BenchFlag => ({ code, severity, ...(typeof text === 'string' ? { text } : text) });

@@ -14,7 +14,7 @@ const sms = figure(132, 'SMs', 'data sheet');
 function gemm(m: number, n: number, k: number, ns: number | null, tile = '128x128', dtype = 'float16'): Gemm {
   const shape = { m, n, k, batch: 1 };
   const time: Figure = ns === null ? missing('no_time', 'no time') : figure(ns, 'ns', 'test', { n: 1 });
-  const none = missing('none', 'not needed here');
+  const none = missing('no_values', 'not needed here');
   const one = tiling(shape, tile, 1, 1, sms);
   return {
     source: 'profiler',

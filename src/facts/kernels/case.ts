@@ -72,7 +72,11 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
 
 /** Runs of one process are not independent launches: the interval says how steady this process was. */
 function meanOf({ mean_ns, sd_ns, runs, outcome }: CaseRow): Figure {
-  if (mean_ns === null) return missing(outcome, `it was not measured: ${outcome.replaceAll('_', ' ')}`);
+  if (mean_ns === null)
+    return missing(
+      outcome === 'measured' ? 'not_measured' : outcome,
+      `it was not measured: ${outcome.replaceAll('_', ' ')}`,
+    );
   return meanFigure({ mean: mean_ns, sd: sd_ns, n: runs }, 'ns', 'runs of one process');
 }
 

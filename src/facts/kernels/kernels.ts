@@ -14,6 +14,7 @@ import { resultOf } from './case.js';
 import { mapsOf } from './maps.js';
 import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
 import { stepOf } from './steps.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** What each operation of a `kernels` session took and reached, and what a model's steps add up to. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
@@ -76,7 +77,7 @@ function levelsOf(cases: KernelsResult['cases']): KernelsResult['roofs']['levels
 
 function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const issues: Issue[] = [];
-  const report = (code: string, severity: Issue['severity'], count: number, text: string) => {
+  const report = (code: IssueCode, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
   const some = (of: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(of);

@@ -3,6 +3,7 @@ import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/doc
 import { queueing, unloadedTtft } from './queueing.js';
 import { formatNumber, formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Users of a closed loop, requests per second of an open one. */
 export function level({ load }: Pick<ServingPoint, 'load'>): number {
@@ -116,7 +117,7 @@ export function bestUnderSlo(
 /** Issues that make a conclusion unreliable. */
 export function servingIssues(points: readonly ServingPoint[], { prompts, probe }: LoadPlan): Issue[] {
   const issues: Issue[] = [];
-  const add = (code: string, severity: Issue['severity'], text: string) =>
+  const add = (code: IssueCode, severity: Issue['severity'], text: string) =>
     issues.push({ code, severity, text });
   for (const point of points) {
     const where = loadLabel(point.load);

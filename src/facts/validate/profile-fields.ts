@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { knownEngine } from '../../llm/memory-request.js';
+import type { IssueCode } from '../../model/issue-codes.js';
+import { codeSchema } from '../../model/code-schema.js';
 
 /**
  * A memory profile of schema 2.0 as far as validation reads it. Files of other tools have fewer fields than ours: names
@@ -47,7 +49,7 @@ export const profileFieldsSchema = z.looseObject({
       /** Of ours: empty where nothing ran on a GPU. */
       gpus: z.array(z.unknown()).nullish(),
       sampling: z.looseObject({ samples: z.number().nullish() }).nullish(),
-      issues: z.array(z.looseObject({ code: z.string(), text: z.string() })).nullish(),
+      issues: z.array(z.looseObject({ code: codeSchema<IssueCode>(), text: z.string() })).nullish(),
     })
     .nullish(),
   model_info: z.looseObject({

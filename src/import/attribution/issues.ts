@@ -7,6 +7,7 @@ import type { Inference } from './infer-ranges.js';
 import type { ImpossibleCounts } from './impossible.js';
 import { noKernelsIssue } from '../importer.js';
 import type { OrphanCounts } from './orphans.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 interface AttributionCounts {
   counts: HostCounts;
@@ -177,7 +178,7 @@ function inferredKinds({ ranges }: Inference): string {
 }
 
 function issue(
-  code: string,
+  code: IssueCode,
   severity: Issue['severity'],
   count: number,
   text: (count: number) => ReturnType<typeof said>,

@@ -1,6 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { Fact } from '../importer.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** One number of a result file: a row of the table `metrics` without its keys. */
 export interface ResultMetric {
@@ -36,11 +37,11 @@ export interface ResultFile {
 
 export const unknownClock = { name: 'not recorded', resolution_ns: 1, error_bound_ns: null };
 
-export function warning(code: string, text: string, count?: number): Issue {
+export function warning(code: IssueCode, text: string, count?: number): Issue {
   return { code, severity: 'warning', text, ...(count === undefined ? {} : { count }) };
 }
 
-export function info(code: string, text: string): Issue {
+export function info(code: IssueCode, text: string): Issue {
   return { code, severity: 'info', text };
 }
 

@@ -109,16 +109,16 @@ function typeOfName(name: string): string {
 
 function issues(left: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
   const texts = {
-    unreadable: 'GEMM calls without m, n and k in the log were skipped.',
-    grouped: 'Calls of grouped GEMMs (several shapes per call) were skipped.',
-    cutOff: 'GEMM calls with a truncated block of lines were skipped.',
-  };
+    unreadable: ['gemm_log_unreadable', 'GEMM calls without m, n and k in the log were skipped.'],
+    grouped: ['gemm_log_grouped', 'Calls of grouped GEMMs (several shapes per call) were skipped.'],
+    cutOff: ['gemm_log_cut_off', 'GEMM calls with a truncated block of lines were skipped.'],
+  } as const;
   return (Object.keys(texts) as (keyof typeof texts)[])
     .filter((reason) => left[reason] > 0)
-    .map((reason) => ({
-      code: `gemm_log_${reason === 'cutOff' ? 'cut_off' : reason}`,
+    .map((reason): Issue => ({
+      code: texts[reason][0],
       severity: 'warning',
-      text: texts[reason],
+      text: texts[reason][1],
       count: left[reason],
     }));
 }

@@ -3,6 +3,7 @@ import type { Batch } from './batch.js';
 import { categoryKind, categoryKinds } from './categories.js';
 import { copyBytesImpossible, namesMissing, trailingBytes } from '../capture-issues.js';
 import type { Filled } from './fill.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** What reading lost, doubted or repaired, counted. */
 export interface Losses {
@@ -59,7 +60,7 @@ export function kernelEvents({ categories }: Losses): number {
 
 export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled): Issue[] {
   const issues: Issue[] = [];
-  const warn = (code: string, count: number, text: string, severity: Issue['severity'] = 'warning') => {
+  const warn = (code: IssueCode, count: number, text: string, severity: Issue['severity'] = 'warning') => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
   warn('events_damaged', losses.damaged, 'Events that are not valid JSON were skipped.');

@@ -6,6 +6,7 @@ import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { logLines } from './lines.js';
 import { type InspectorRecord, type LeftOut, recordOf } from './record.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** inspector.cc: "<hostname>-pid<pid>.log", one file per process. */
 const logName = /-pid\d+\.log(?:\.gz)?$/;
@@ -112,7 +113,7 @@ function issuesOf(
   left: { unreadable: number; impossible: number; cutOff: number; untimed: number; repeated: number },
   about: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
 ): Issue[] {
-  const issue = (severity: Issue['severity'], code: string, count: number, text: string): Issue[] =>
+  const issue = (severity: Issue['severity'], code: IssueCode, count: number, text: string): Issue[] =>
     count === 0 ? [] : [{ code, severity, text, count }];
   const newer = [...about.versions].filter((version) => !version.startsWith('v4.'));
   const named = (names: readonly string[]) =>

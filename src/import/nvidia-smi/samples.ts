@@ -4,6 +4,7 @@ import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { TableSink } from '../../model/tables.js';
 import type { ImportContext, ImportOutcome } from '../importer.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 const mebibyte = 2 ** 20;
 
@@ -144,14 +145,14 @@ class Samples {
     left: { cutOff: number; undated: boolean; local: boolean },
   ): ImportOutcome {
     const issues: Issue[] = [];
-    const info = (code: string, text: string, count?: number) =>
+    const info = (code: IssueCode, text: string, count?: number) =>
       issues.push({ code, severity: 'info', text, ...(count === undefined ? {} : { count }) });
     const all = new Set([...this.missing.keys(), ...this.unreadable.keys()]);
     const never = [...all].filter((key) => !this.present.has(key));
     if (never.length > 0) {
       info('telemetry_missing', `nvidia-smi reported no values for: ${never.join(', ')}.`, never.length);
     }
-    const leftOut = (code: string, what: string, counts: ReadonlyMap<string, number>) => {
+    const leftOut = (code: IssueCode, what: string, counts: ReadonlyMap<string, number>) => {
       const count = [...counts.values()].reduce((sum, n) => sum + n, 0);
       const where = [...counts].map(([key, n]) => `${key} (${n})`).join(', ');
       if (count > 0)

@@ -8,6 +8,7 @@ import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from 
 import { parseVllmLines } from './parse.js';
 import { type ReadLog, readLog } from './read-log.js';
 import { plural } from '../../vocabulary/format.js';
+import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Sizes of a rank: the `kind` in the table `memory`, and its meaning. */
 const sizes = {
@@ -172,7 +173,7 @@ function engineMetrics(facts: VllmLogFacts): Metric[] {
 
 function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[] {
   const issues: Issue[] = [];
-  const add = (code: string, severity: Issue['severity'], text: string) =>
+  const add = (code: IssueCode, severity: Issue['severity'], text: string) =>
     issues.push({ code, severity, text: redact(text) });
   if (facts.starts > 1)
     add(

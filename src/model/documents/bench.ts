@@ -4,6 +4,9 @@ import { documentSchema } from '../document.js';
 import { saidSchema } from '../said.js';
 import { figureSchema, missingFigureSchema } from '../figure.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
+import { codeSchema } from '../code-schema.js';
+import type { ReasonCode } from '../reason-codes.js';
+import type { IssueCode } from '../issue-codes.js';
 
 /** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
 export const benchSpreadSchema = z.object({
@@ -35,11 +38,7 @@ export const benchSpreadSchema = z.object({
 export const benchDistributionSchema = z.union([benchSpreadSchema, missingFigureSchema]);
 
 export const benchFlagSchema = z.object({
-  code: z
-    .string()
-    .describe(
-      'low_utilization, good_utilization, no_scaling, high_variance, throttling, other_process, cpu_by_accident, unstable_warmup, …',
-    ),
+  code: codeSchema<IssueCode>().describe('One of the issue codes, e.g. low_utilization, high_variance.'),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
   said: saidSchema.optional(),
@@ -205,7 +204,7 @@ export const benchResultSchema = z.object({
   variants: z.array(benchVariantSchema),
   answers: z.array(benchAnswerSchema).describe('Between variants; empty with one.'),
   cannot: z
-    .array(z.object({ figure: z.string(), code: z.string(), text: z.string() }))
+    .array(z.object({ figure: z.string(), code: codeSchema<ReasonCode>(), text: z.string() }))
     .describe('What the engine could not measure, said once.'),
   telemetry: z
     .array(

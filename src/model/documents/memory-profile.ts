@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { memoryComponents } from '../memory-components.js';
 import type { FigureRow } from '../figure-rows.js';
+import { codeSchema } from '../code-schema.js';
+import type { IssueCode } from '../issue-codes.js';
 
 /**
  * The memory profile, schema 2.0: names are fixed (jq lines of its users read them). Fields that end in _gb are 10^9
@@ -86,7 +88,7 @@ export const memoryProfileSchema = z.looseObject({
     sampling: z.looseObject({ source: z.string(), samples: z.number().int(), hz: z.number().nullable() }),
     gpus: z.array(z.looseObject({ gpu: z.number().int(), name: z.string().nullable(), total_bytes: bytes })),
     issues: z
-      .array(z.object({ code: z.string(), text: z.string() }))
+      .array(z.object({ code: codeSchema<IssueCode>(), text: z.string() }))
       .describe('Code and sentence of everything doubtful: other processes on the GPU, a lost sampler, …'),
   }),
   model_info: z.looseObject({

@@ -1,3 +1,5 @@
+import { codeSchema } from '../code-schema.js';
+import type { ErrorCode } from '../errors.js';
 import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
 import { manifestDataSchema, userDataSchema } from '../manifest.js';
@@ -24,7 +26,7 @@ export const listedSessionSchema = z.object({
     .nullable()
     .describe('not_analysed: `explain` writes it. no_time: the session has no time to lead with.'),
   broken: z
-    .object({ code: z.string(), text: z.string() })
+    .object({ code: codeSchema<ErrorCode>(), text: z.string() })
     .nullable()
     .describe('Why the session cannot be opened; its other fields are null then.'),
 });

@@ -12,7 +12,7 @@ import { viewOf } from '../../views/registry.js';
 import { terminalView } from './view.js';
 
 const warnings = Array.from({ length: 5 }, (_, index): Issue => ({
-  code: index === 0 ? 'machine_not_idle' : `warning_${index}`,
+  code: (['machine_not_idle', 'throttled', 'late_samples', 'sampling_cost', 'orphans'] as const)[index]!,
   severity: 'warning',
   text: `Warning ${index}: ${'the machine was busy with something else, '.repeat(4)}`,
 }));

@@ -1,5 +1,6 @@
 import { limitingBits } from '../../../model/throttle-reasons.js';
 import { literal } from '../../../facts/trace/scope.js';
+import type { IssueCode } from '../../../model/issue-codes.js';
 
 /** Timed repeats of a benchmark, from the first rank. */
 const repeats = `SELECT execution_id, point, launch, batch_size, output_len, start_ns, end_ns, (end_ns - start_ns) / 1e6 AS e2e_ms
@@ -43,7 +44,7 @@ const queries: Record<string, string> = {
 };
 
 /** @param points that have the flag; null for all points */
-export function benchFlagSql(code: string, points: readonly string[] | null): string {
+export function benchFlagSql(code: IssueCode, points: readonly string[] | null): string {
   const sql = queries[code];
   if (sql === undefined) throw new Error(`no query shows what the flag ${code} rests on`);
   return points === null

@@ -1,3 +1,4 @@
+import type { IssueCode } from '../../../model/issue-codes.js';
 /** The rows behind an issue of a load test (src/facts/serving/answers.ts). */
 const answers = `SELECT execution_id, count(*) AS requests, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'cancelled')) AS failed, count_if(status = 'cancelled') AS cancelled,
      count_if(status = 'ok' AND output_tokens < requested_output_tokens) AS shorter, count_if(status = 'ok' AND output_tokens > requested_output_tokens) AS longer,
@@ -27,7 +28,7 @@ const queries: Record<string, string> = {
   seed_repeated: cached,
 };
 
-export function servingIssueSql(code: string): string {
+export function servingIssueSql(code: IssueCode): string {
   const sql = queries[code];
   if (sql === undefined) throw new Error(`no query shows what the issue ${code} rests on`);
   return sql;

@@ -1,10 +1,11 @@
+import type { IssueCode } from '../../../model/issue-codes.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
 /** Flags of src/facts/bench/flags.ts without their own rule: meaning and change. */
-const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: string }> = {
+const meanings = {
   low_utilization: {
     name: 'Low utilisation',
     cause: 'The device waits while the host prepares the next step: launches, sampling, tokenising, Python.',
@@ -42,7 +43,7 @@ const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: st
       example: 'nvidia-smi -q -d PERFORMANCE,POWER',
     },
   },
-};
+} satisfies Partial<Record<IssueCode, Pick<FoundDraft, 'cause' | 'change'> & { name: string }>>;
 
 /** Issues and limits of benchmark points, from the benchmark analysis. */
 export const benchmarkFlags: Rule = {
@@ -64,7 +65,8 @@ export const benchmarkFlags: Rule = {
       ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ point, ...flag }))),
     ]);
     const findings: FoundDraft[] = [];
-    for (const [code, { name, ...about }] of Object.entries(meanings)) {
+    for (const code of Object.keys(meanings) as (keyof typeof meanings)[]) {
+      const { name, ...about } = meanings[code];
       const own = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first] = own;
       if (!first) continue;
