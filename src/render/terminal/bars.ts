@@ -1,0 +1,119 @@
+import type { Bars, BarSide, Block } from '../../views/block.js';
+import { formatMs, formatMsColumn, formatPercent, nbsp } from '../../vocabulary/format.js';
+import { plainText } from '../value.js';
+import { colour } from './colour.js';
+import type { Detail } from './less.js';
+import { textTable } from './table.js';
+import { hanging, inert, textBar, textWidth } from './text.js';
+
+const barCells = 12;
+const pairCells = 8;
+const minBar = 4;
+/** Cells of a bar's share, with the gap after it. */
+const shareWidth = 9;
+
+/** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table, which `draw` makes. */
+export function barLines(
+  block: Bars,
+  width: number,
+  level: Detail,
+  draw: (block: Block) => string[],
+): string[] {
+  const { title, sides, missing, behind } = block;
+  const [first, second] = sides;
+  if (!first) return [];
+  return [
+    ...hanging('  ', inert(plainText(title)), width).map((line) => colour.bold(line)),
+    ...(level > 1 ? [''] : []),
+    ...(!second
+      ? sideLines(first, width, level)
+      : sides.length === 2
+        ? pairLines(first, second, width)
+        : draw(behind)),
+    // In a summary the first sentence says it.
+    ...(missing === undefined || level < 2 ? [] : hanging('    ', inert(missing), width)),
+  ];
+}
+
+function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): string[] {
+  const bars = (level < 2 && all.brief) || all.bars;
+  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
+  // A narrow terminal takes the gap before the numbers first, then the bars, then the notes.
+  const beforeMs = 4 + nameWidth;
+  const text = plainMs([...bars, ...totals]);
+  const msWidth = Math.max(
+    ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
+    Math.min(9, width - beforeMs - 3),
+  );
+  const room = width - beforeMs - msWidth - 5;
+  const shares = room - shareWidth >= minBar;
+  const left = shares ? room - shareWidth : room;
+  const cells = left < minBar ? 0 : Math.min(barCells, left);
+  const timed = (name: string, ms: number) =>
+    `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
+  const total = totals[0]?.ms ?? 0;
+  const share = (ms: number) =>
+    shares ? (total > 0 ? formatPercent(ms / total) : '').padStart(shareWidth - 2) + '  ' : '';
+  return [
+    ...bars.flatMap(({ name, ms, notes = [] }) => {
+      const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
+      const said = notes.map((note) => inert(plainText(note)));
+      const room = width - textWidth(first);
+      const fits = (count: number) => textWidth(said.slice(0, count).join(', ')) <= room;
+      const count = [2, 1].find((one) => one <= said.length && fits(one)) ?? 0;
+      const line = `${first}${said.slice(0, count).join(', ')}`.trimEnd();
+      // Counts are left out where there is no room; a name or a sentence stays whole, on a line of its own.
+      return count === 0 && typeof notes[0] === 'string'
+        ? [line, ...hanging('      ', said[0]!, width)]
+        : [line];
+    }),
+    ...totalLines(totals, timed, level),
+  ];
+}
+
+/** In a summary one line: the first, and the last in brackets. */
+function totalLines(
+  totals: BarSide['totals'],
+  timed: (name: string, ms: number) => string,
+  level: Detail,
+): string[] {
+  const [first, ...more] = totals.map(({ name, ms }) => timed(name, ms));
+  const last = totals.at(-1);
+  if (first === undefined || last === undefined) return [];
+  if (level > 1 || more.length === 0) return [first, ...more];
+  return [`${first}  (${formatMs(last.ms)} ${inert(last.name)})`];
+}
+
+/** Both sides to one scale, ms, and what changed. */
+function pairLines(first: BarSide, second: BarSide, width: number): string[] {
+  const bars = [...first.bars, ...second.bars];
+  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const text = plainMs([...bars, ...first.totals, ...second.totals]);
+  const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
+  const rows = (kind: 'bars' | 'totals') =>
+    first[kind].map(({ name, ms }, index) => {
+      const other = second[kind][index]!.ms;
+      const drawn = (of: number) => (kind === 'bars' ? textBar(of, full, pairCells).padEnd(pairCells) : '');
+      return [inert(name), text(ms), drawn(ms), text(other), drawn(other), change(other - ms)];
+    });
+  const right = (head: string) => ({ head, align: 'right' as const });
+  return textTable(
+    [
+      { head: 'ms', flexible: true },
+      right(inert(first.label)),
+      { head: '', leaveOut: 0 },
+      right(inert(second.label)),
+      { head: '', leaveOut: 1 },
+      right('change'),
+    ],
+    [...rows('bars'), ...rows('totals')],
+    { width, indent: 4 },
+  ).split('\n');
+}
+
+/** Milliseconds without their unit, all with the decimals that suit the largest of `shown`. */
+const plainMs =
+  (shown: readonly { ms: number }[]) =>
+  (ms: number): string =>
+    formatMsColumn([ms, ...shown.map((one) => one.ms)])[0]!;

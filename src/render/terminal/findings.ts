@@ -1,0 +1,54 @@
+import type { Block, Fact, FindingItem } from '../../views/block.js';
+import { plainText } from '../value.js';
+import { colour } from './colour.js';
+import { type Detail, shownAt } from './less.js';
+import { painted } from './painted.js';
+import { hanging, inert, textWidth } from './text.js';
+
+export function findingLines(
+  { items, brief }: { items: readonly FindingItem[]; brief: number },
+  width: number,
+  level: Detail,
+  draw: (blocks: readonly Block[]) => string[],
+): string[] {
+  const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
+  return shown.flatMap((item, index) => [
+    ...(index === 0 || level < 2 ? [] : ['']),
+    ...titleLines(item, index + 1, width),
+    ...(level > 1
+      ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
+      : briefFinding(item, index === 0, width)),
+    ...(level > 1 ? draw(item.blocks) : []),
+  ]);
+}
+
+/** What is at stake is below the title; what is expected is among what follows. */
+function titleLines(
+  { severity, title, gain, expected }: FindingItem,
+  index: number,
+  width: number,
+): string[] {
+  const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
+  const stake = expected === '' ? inert(plainText(gain)) : '';
+  return [
+    ...hanging(`  ${String(index).padEnd(3)}`, inert(title), width).map(paint),
+    ...(stake === '' ? [] : [`     ${colour.bold(stake)}`]),
+  ];
+}
+
+/** Below a title of a summary: what is expected, and of the first finding the change and how to make it. */
+function briefFinding({ change, expected, example }: FindingItem, first: boolean, width: number): string[] {
+  const typed = example?.split('\n') ?? [];
+  return [
+    ...(first ? hanging('     ', inert(change), width) : []),
+    ...(first && typed.length === 1 && textWidth(typed[0]!) + 5 <= width ? [`     ${inert(typed[0]!)}`] : []),
+    ...hanging('     ', inert(plainText(expected)), width).filter((text) => text.trim() !== ''),
+  ];
+}
+
+const factsOf = (facts: readonly Fact[], level: Detail): readonly Fact[] => facts.filter(shownAt(level));
+
+function findingFact(fact: Fact, width: number): string[] {
+  if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);
+  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, painted(fact.text), width);
+}

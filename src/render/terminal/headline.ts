@@ -1,0 +1,26 @@
+import type { Block } from '../../views/block.js';
+import { plainText } from '../value.js';
+import { colour } from './colour.js';
+import { hanging, inert, textWidth } from './text.js';
+
+/** Sentences, then a row each, its cells below each other; the third is left out first where a terminal is narrow. */
+export function headlineLines(
+  { sentences, rows = [] }: Extract<Block, { t: 'headline' }>,
+  width: number,
+): string[] {
+  const said = sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+  if (rows.length === 0) return said;
+  const cells = rows.map((row) => row.map((cell) => inert(plainText(cell))));
+  const wide = cells[0]!.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? ''))));
+  const used = wide.map((one, column) => ({ column, one })).filter(({ one }) => one > 0);
+  const fits = (columns: typeof used) => columns.reduce((sum, { one }) => sum + one + 3, -1) <= width;
+  const shown = fits(used) ? used : used.filter(({ column }) => column !== 2);
+  const lines = cells.flatMap((row) => {
+    if (fits(shown)) {
+      const line = shown.map(({ column, one }) => (row[column] ?? '').padEnd(one)).join('   ');
+      return [`  ${line.trimEnd()}`];
+    }
+    return hanging('  ', row.filter((cell) => cell !== '').join(' · '), width);
+  });
+  return [...said, ...(said.length > 0 ? [''] : []), ...lines.map((line) => colour.bold(line))];
+}

@@ -1,0 +1,42 @@
+import type { Issue } from '../../model/document.js';
+import type { Text } from '../../views/text.js';
+import { plural } from '../../vocabulary/format.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import type { Detail } from './less.js';
+import { painted } from './painted.js';
+import { hanging, inert } from './text.js';
+
+/** Issues of a summary, by its room: without notes; the rest is counted. */
+const briefIssues = { '-2': 0, '-1': 1, 0: 2, 1: 3 };
+
+export function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {
+  const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
+  const shown = level === 2 || level === 3 ? due : due.slice(0, briefIssues[level]);
+  if (shown.length === 0 && due.length > 0) return [`  ${plural(due.length, 'warning')} in the report`];
+  return [
+    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
+    ...moreLine(due.length - shown.length),
+  ];
+}
+
+const severityWord = {
+  get error() {
+    return colour.red('error:');
+  },
+  get warning() {
+    return colour.yellow('warning:');
+  },
+  info: 'note:',
+};
+
+export const noteLines = (items: readonly Text[], brief = items.length, width: number): string[] => [
+  ...items.slice(0, brief).flatMap((item) => {
+    // Of a list, lines hang below the text of their item.
+    const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/s.exec(painted(item)) ?? [];
+    return hanging(`  ${lead}`, rest, width);
+  }),
+  ...moreLine(items.length - brief),
+];
+
+export const moreLine = (more: number): string[] => (more > 0 ? [`  … and ${more} more`] : []);
