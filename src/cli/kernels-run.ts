@@ -4,8 +4,7 @@ import process from 'node:process';
 import { leftWords, startCountEta } from '../capture/bench/eta.js';
 import type { KernelCapture } from '../capture/kernels/capture.js';
 import { measureCases } from '../capture/kernels/measure-cases.js';
-import { recordWriter } from '../capture/record-writer.js';
-import { monotonicNs } from '../model/clock.js';
+import { recordUnmeasured } from '../capture/kernels/recorded-cases.js';
 import { kernelWork } from '../llm/kernel-work.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { KernelCase, KernelName } from '../model/kernels.js';
@@ -73,7 +72,8 @@ async function measure(
   progress: Progress,
 ): Promise<KernelCapture> {
   const recordPath = join(recording.scratch, `${executionId}.jsonl`);
-  recordRefused(recordPath, refused);
+  for (const { one, text } of refused)
+    recordUnmeasured({ path: recordPath, execution_id: executionId }, [one], 'out_of_memory', text);
   const done = new Set<string>();
   const leftS = startCountEta();
   const traces = typed.trace === true ? join(recording.scratch, traceFolder) : null;
@@ -127,25 +127,6 @@ function splitByMemory(
     why: refused[0]!.text,
     fix: 'Use a smaller --batch-size, --seq-len, --hidden-size or --context-len.',
   });
-}
-
-function recordRefused(path: string, refused: readonly Refused[]): void {
-  const record = recordWriter(path, executionId);
-  for (const { one, text } of refused) {
-    const now = monotonicNs();
-    record.add({
-      type: 'microbenchmark',
-      ...one,
-      outcome: 'out_of_memory',
-      text,
-      t_ns: now,
-      end_ns: now,
-      samples_ns: [],
-      method: 'host',
-      per_sample: 1,
-    });
-  }
-  record.flush();
 }
 
 function titleOf({ model, cases }: ChosenCases, { runner, gpuName }: ChosenDevice): string {

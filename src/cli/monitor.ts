@@ -6,6 +6,7 @@ import { InferscopeError } from '../model/errors.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
+import { isAlive } from '../model/alive.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
@@ -85,15 +86,7 @@ function percent(text: string): number {
 
 function processId(text: string): number {
   const pid = Number(text);
-  try {
-    if (Number.isSafeInteger(pid) && pid > 0) {
-      process.kill(pid, 0);
-      return pid;
-    }
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    if ((error as NodeJS.ErrnoException).code === 'EPERM') return pid;
-  }
+  if (Number.isSafeInteger(pid) && pid > 0 && isAlive(pid)) return pid;
   throw new InferscopeError('E_USAGE', {
     what: `--pid ${text} is not a running process`,
     why: 'No process on this machine or in this container has that id.',

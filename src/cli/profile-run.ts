@@ -27,6 +27,7 @@ import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalysed } from './session-summary.js';
 import { type SavedSession, recordSession, writesHome } from '../record/record-session.js';
 import { formatMs, formatPart, plural } from '../vocabulary/format.js';
+import { modelOfWorkload } from '../engines/onnx/onnx-model.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -181,15 +182,7 @@ function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandO
 
 function workloadOf(model: OnnxModel, options: ProfileCommandOptions, threads: number): Workload {
   return {
-    model: {
-      name: model.name,
-      config: model.config,
-      dtype: model.dtype,
-      quantization: model.quantization,
-      weights: model.weights,
-      num_parameters: model.num_parameters,
-      weight_bytes: model.weight_bytes,
-    },
+    model: modelOfWorkload(model),
     engine: {
       name: 'onnxruntime',
       version: packageVersion('onnxruntime-node'),

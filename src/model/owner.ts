@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import process from 'node:process';
-import { systemErrorCode } from './errors.js';
+import { isAlive } from './alive.js';
 
 /**
  * Names of temporary folders say which process made them, so that what a killed process left can be distinguished from
@@ -46,13 +46,4 @@ function pidSpace(): string {
   const boot = readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'), 'no-boot-id');
   const namespace = readOr(() => readlinkSync('/proc/self/ns/pid'), 'no-namespace');
   return createHash('sha256').update(`${boot} ${namespace} ${hostname()}`).digest('hex').slice(0, 8);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === 'EPERM';
-  }
 }

@@ -1,4 +1,4 @@
-import { betweenCalls } from '../../model/bars.js';
+import { betweenCalls, classOfBar } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { explainedBars } from '../../model/headline-time.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
@@ -18,13 +18,7 @@ import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../../facts/waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
-import {
-  classOfBar,
-  type ComputedGain,
-  waitsForHost,
-  type StageNeeds,
-  type StageState,
-} from './stage-state.js';
+import { type ComputedGain, waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
 
 /** Every stage of a session as measured, with all inputs of the changes. */
 export async function initialStates(

@@ -74,9 +74,6 @@ export const waitsForHost = (id: string): boolean =>
 export const idleMsOf = ({ bars, idleBars }: Pick<StageState, 'bars' | 'idleBars'>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (idleBars.has(id) ? Math.max(0, ms) : 0), 0);
 
-export const classOfBar = (id: string): string | null =>
-  /^(?:inefficiency|nonessential|kernels)\.(.*)$/.exec(id)?.[1] ?? null;
-
 /** Nothing changes, for the reason given. */
 export const unchanged = (state: StageState, why: string): Effect => ({
   state,

@@ -10,7 +10,8 @@ import type { StageFacts } from '../findings/stage-facts.js';
 import { gpuRoofs } from '../../facts/roofs.js';
 import { tinyConfig } from '../../facts/test-session.js';
 import { gpuPeaks, necessaryOf, type Peaks } from '../../facts/waterfall/necessary.js';
-import { classOfBar, waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
+import { waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
+import { classOfBar } from '../../model/bars.js';
 import { changed } from './changed.js';
 import { changeWords, parseChanges } from './words.js';
 

@@ -16,6 +16,7 @@ import { refuseAll } from './refuse-all.js';
 import { launchOnnx } from './onnx-launch.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
+import { modelOfWorkload } from '../../engines/onnx/onnx-model.js';
 
 interface OnnxEngineOptions {
   /** Cache folder of generated models. */
@@ -101,15 +102,7 @@ function checkWeights(model: OnnxModel, { weights }: EngineRequest): void {
 
 function workloadOf(model: OnnxModel, threads: number, args: OnnxArgs): PreparedEngine['workload'] {
   return {
-    model: {
-      name: model.name,
-      config: model.config,
-      dtype: model.dtype,
-      quantization: model.quantization,
-      weights: model.weights,
-      num_parameters: model.num_parameters,
-      weight_bytes: model.weight_bytes,
-    },
+    model: modelOfWorkload(model),
     engine: {
       name: 'onnxruntime',
       version: packageVersion('onnxruntime-node'),

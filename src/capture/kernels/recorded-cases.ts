@@ -31,7 +31,7 @@ export async function recordedCases(path: string, from: number): Promise<Set<str
 export function recordUnmeasured(
   { path, execution_id }: { path: string; execution_id: string },
   cases: readonly KernelCase[],
-  outcome: Extract<CaseOutcome, 'failed' | 'stopped'>,
+  outcome: Exclude<CaseOutcome, 'measured'>,
   text: string,
 ): void {
   const record = recordWriter(path, execution_id);

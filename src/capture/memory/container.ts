@@ -22,6 +22,7 @@ import { recordTranslator } from './docker-record.js';
 import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
 import { writeShim } from './docker-shim.js';
 import type { LeftBehind, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
+import { isAlive } from '../../model/alive.js';
 
 /** Time for a Python engine to exit after its iteration (engines/transformers/launch.ts). */
 const graceMs = 30_000;
@@ -87,15 +88,6 @@ async function endLeftovers(
     // The folder's own agent may be incomplete: use ours.
     const call = agentCall(container, python, folder, 'clean');
     await docker([...call.slice(0, -1), other.folder]);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

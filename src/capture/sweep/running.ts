@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import process from 'node:process';
+import { isAlive } from '../../model/alive.js';
 
 /** Words of a live process's command line (Linux); null where they cannot be read. */
 function wordsOf(pid: number): string[] | null {
@@ -7,15 +8,6 @@ function wordsOf(pid: number): string[] | null {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
   } catch {
     return null;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 import { tensorBytes, writeOnnx, type OnnxGraph } from './onnx-file.js';
 import { formatQuantity } from '../../vocabulary/format.js';
+import { isAlive } from '../../model/alive.js';
 
 /** Written last into a model's folder; a folder without it, or one that disagrees with it, is not used. */
 const markerName = 'complete.json';
@@ -145,15 +146,6 @@ async function sweepAbandoned(cacheDir: string): Promise<void> {
     );
     if (here ? !isAlive(Number(pid)) : age_ms > 24 * 3600 * 1000)
       await rm(path, { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === 'EPERM';
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DType } from '../../model/dtype.js';
 import type { WriteProgress } from './model-cache.js';
+import type { Workload } from '../../model/manifest.js';
 
 /** A model that the embedded engine can open. */
 export interface OnnxModel {
@@ -25,6 +26,17 @@ export interface OnnxModel {
   /** Longest context the model file allows; null when it sets no limit. */
   maxContext: number | null;
 }
+
+/** The model of a workload that runs it. */
+export const modelOfWorkload = (model: OnnxModel): NonNullable<Workload['model']> => ({
+  name: model.name,
+  config: model.config,
+  dtype: model.dtype,
+  quantization: model.quantization,
+  weights: model.weights,
+  num_parameters: model.num_parameters,
+  weight_bytes: model.weight_bytes,
+});
 
 export interface ResolveOptions {
   /** Folder where written models are kept. */

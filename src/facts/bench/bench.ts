@@ -29,6 +29,7 @@ import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
 import { variantAnswers } from './variants.js';
 import { unended } from './words.js';
+import { sessionOfKind } from '../session-identity.js';
 
 interface Context {
   session: Session;
@@ -62,13 +63,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
     const variants: BenchVariant[] = [];
     for (const one of plan.variants) variants.push(await variantOf(database, one, context));
     const result: BenchResult = {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: manifest.title,
-        started_at: manifest.started_at,
-        status: manifest.status,
-      },
+      session: sessionOfKind(session),
       parts: plan.parts,
       engine: engineOf(workload, manifest),
       protocol: protocolRun(plan, variants),

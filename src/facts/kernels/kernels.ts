@@ -15,10 +15,10 @@ import { mapsOf } from './maps.js';
 import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
 import { stepOf } from './steps.js';
 import type { IssueCode } from '../../model/issue-codes.js';
+import { sessionOfKind } from '../session-identity.js';
 
 /** What each operation of a `kernels` session took and reached, and what a model's steps add up to. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
-  const { manifest } = session;
   const plan = kernelPlanSchema.parse(await planOf(session, 'kernels'));
   const roofs = await roofsFor(session, plan);
   const database = await session.connect();
@@ -34,13 +34,7 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
     const { points, model, traces: _, ...settings } = plan;
     const dtypes = [...new Set(cases.map(({ dtype }) => dtype))];
     const result: KernelsResult = {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: manifest.title,
-        started_at: manifest.started_at,
-        status: manifest.status,
-      },
+      session: sessionOfKind(session),
       plan: settings,
       model: model && { name: model.name, dtype: model.dtype },
       roofs: {

@@ -6,6 +6,7 @@ import type { Session } from '../../session/open.js';
 import type { Usable } from '../../session/select.js';
 import { artifactJson } from '../artifact.js';
 import { withAliases } from './aliases.js';
+import { sessionOfKind } from '../session-identity.js';
 
 /** Sessions that `memory` made, and sessions with an imported profile. */
 export const memoryProfiles: Usable = {
@@ -26,13 +27,7 @@ export async function importedMemory(session: Session): Promise<Document<MemoryR
     'memory',
     '1.0',
     {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: session.manifest.title,
-        started_at: session.manifest.started_at,
-        status: session.manifest.status,
-      },
+      session: sessionOfKind(session),
       profile,
       timeline: {
         series: [],

@@ -24,6 +24,7 @@ import { otherIssues, totalMeasured } from './total.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
 import { formatGb } from '../../vocabulary/format.js';
+import { sessionOfKind } from '../session-identity.js';
 
 /**
  * What a memory session says: the profile of schema 2.0, the timeline, the allocator. A profile made a year later comes
@@ -115,13 +116,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     'memory',
     '1.0',
     {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: manifest.title,
-        started_at: manifest.started_at,
-        status: manifest.status,
-      },
+      session: sessionOfKind(session),
       profile: complete,
       timeline: timelineOf(rows, points, gpus),
       allocator: allocatorMoments(rows),

@@ -91,7 +91,7 @@ export const baselineRowSchema = z.object({
 export const baselineMetricsSchema = z.object({
   schema: z.string().regex(/^inferscope\/baseline-metrics\/1\.\d+$/),
   tool_version: z.string(),
-  session: benchResultSchema.shape.session,
+  session: benchResultSchema.shape.session.extend({ status: z.string() }),
   engine: benchResultSchema.shape.engine,
   protocol: benchResultSchema.shape.protocol,
   points: z.array(baselineRowSchema),

@@ -7,6 +7,7 @@ import { type FigureRow, valuesOf } from '../figure-rows.js';
 import { codeSchema } from '../code-schema.js';
 import type { ReasonCode } from '../reason-codes.js';
 import type { IssueCode } from '../issue-codes.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 /** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
 export const benchSpreadSchema = z.object({
@@ -174,13 +175,7 @@ export const benchVariantSchema = z.object({
 });
 
 export const benchResultSchema = z.object({
-  session: z.object({
-    id: z.string(),
-    name: z.string().nullable(),
-    title: z.string(),
-    started_at: z.string(),
-    status: z.string(),
-  }),
+  session: sessionIdentitySchema.omit({ kind: true }),
   parts: z.array(z.enum(benchParts)),
   engine: z.object({
     name: z.string(),

@@ -5,6 +5,7 @@ import { workloadSchema } from '../manifest.js';
 import { barIdSchema } from './bar-id.js';
 import { withheldReasonSchema } from '../withheld.js';
 import { phaseKinds } from './trace-phase.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
 
@@ -211,14 +212,7 @@ export const machineLoadSchema = z.object({
 });
 
 export const explainResultSchema = z.object({
-  session: z.object({
-    id: z.string(),
-    name: z.string().nullable(),
-    title: z.string(),
-    kind: z.string(),
-    started_at: z.string(),
-    status: z.enum(['complete', 'interrupted', 'failed']),
-  }),
+  session: sessionIdentitySchema,
   workload: workloadSchema.nullable(),
   preface: z
     .array(z.string())

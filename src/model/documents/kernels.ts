@@ -4,6 +4,7 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { caseOutcomes } from '../kernels.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 const count = z.number().int();
 
@@ -182,13 +183,7 @@ export const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
 });
 
 export const kernelsSchema = z.object({
-  session: z.object({
-    id: z.string(),
-    name: z.string().nullable(),
-    title: z.string(),
-    started_at: z.string(),
-    status: z.string(),
-  }),
+  session: sessionIdentitySchema.omit({ kind: true }),
   plan: kernelPlanSchema.omit({ points: true, model: true, traces: true }),
   model: z.object({ name: z.string(), dtype: z.string() }).nullable(),
   roofs: z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { memoryProfileSchema } from './memory-profile.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 const bytes = z.number().nullable();
 
@@ -32,13 +33,7 @@ export const allocatorMomentSchema = z.object({
 });
 
 export const memoryResultSchema = z.object({
-  session: z.object({
-    id: z.string(),
-    name: z.string().nullable(),
-    title: z.string(),
-    started_at: z.string(),
-    status: z.string(),
-  }),
+  session: sessionIdentitySchema.omit({ kind: true }),
   profile: memoryProfileSchema,
   timeline: z.object({
     series: z.array(memorySeriesSchema),

@@ -19,6 +19,7 @@ import { traceDeviceSchema, traceSourceSchema } from './trace-source.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
 import { utilizationSchema } from './utilization.js';
 import type { FigureRow } from '../figure-rows.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 export type { Idle, Overlap } from './trace-idle.js';
 export type { PhaseKind } from './trace-phase.js';
@@ -43,14 +44,7 @@ export const attributionSchema = z.object({
 });
 
 export const traceResultSchema = z.object({
-  session: z.object({
-    id: z.string(),
-    name: z.string().nullable(),
-    title: z.string(),
-    kind: z.string(),
-    started_at: z.string(),
-    status: z.enum(['complete', 'interrupted', 'failed']),
-  }),
+  session: sessionIdentitySchema,
   workload: workloadSchema.nullable(),
   source: traceSourceSchema,
   devices: z.array(traceDeviceSchema),
