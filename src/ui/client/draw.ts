@@ -1,6 +1,6 @@
-import { formatTimeTick } from '../../vocabulary/format.js';
+import { formatQuantity, formatTimeTick } from '../../vocabulary/format.js';
 import { binsPerTile } from '../timeline/tile-format.js';
-import { laneHeight, type LaneRow, type Layout } from './rows.js';
+import { counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
 import { Tiles } from './tiles.js';
 
@@ -61,9 +61,32 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const level = levelOf(scene);
   for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
     for (const row of layout.lanes) drawLane(canvas, scene, row, tile, from, to);
+  for (const row of layout.counters) drawCounter(canvas, scene, row);
   overlays(canvas, scene);
   canvas.restore();
   labels(canvas, scene);
+}
+
+/** Each value until the next sample, from 0 to the largest of the whole capture. */
+function drawCounter(
+  canvas: CanvasRenderingContext2D,
+  scene: Scene,
+  { top, counter: { t, v } }: Layout['counters'][number],
+): void {
+  const { range, theme } = scene;
+  const most = v.reduce((largest, value) => Math.max(largest, value), Number.MIN_VALUE);
+  const yOf = (value: number): number =>
+    top + counterHeight - 1 - (Math.max(0, value) / most) * (counterHeight - 3);
+  canvas.strokeStyle = theme.link;
+  canvas.beginPath();
+  for (let i = 0; i < t.length; i++) {
+    if (t[i]! > range.end) break;
+    const next = t[i + 1] ?? t[i]!;
+    if (next < range.start) continue;
+    canvas.lineTo(xOf(scene, t[i]!), yOf(v[i]!));
+    canvas.lineTo(xOf(scene, next), yOf(v[i]!));
+  }
+  canvas.stroke();
 }
 
 type TileOf = ReturnType<Tiles['covering']>[number]['tile'];
@@ -88,10 +111,9 @@ function drawLane(
       if (end < left || start > right) continue;
       const width = end - start;
       canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
-      // Narrower than a pixel: by its share of the pixel.
-      canvas.globalAlpha = width >= 1 ? 1 : Math.max(0.15, width);
-      canvas.fillRect(start, top, Math.max(1, width - (width > 4 ? 1 : 0)), laneHeight - 2);
-      canvas.globalAlpha = 1;
+      // Narrower than a pixel: its share of the pixel, from the bottom as in wider tiles.
+      const height = width >= 1 ? laneHeight - 2 : Math.max(1, width * (laneHeight - 2));
+      canvas.fillRect(start, top + laneHeight - 2 - height, Math.max(1, width - (width > 4 ? 1 : 0)), height);
       if (width > 24)
         nameInside(canvas, scene.names[record.name[i]!] ?? '', start, top, width, colours[record.class[i]!]!);
     }
@@ -230,6 +252,16 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   canvas.fillStyle = theme.muted;
   for (const { top, track, first } of layout.lanes)
     if (first) canvas.fillText(track.label, 8, top + laneHeight / 2 - 1, gutter - 12);
+  for (const { top, counter } of layout.counters) {
+    canvas.fillText(counter.label, 8, top + 8, gutter - 12);
+    const most = counter.v.reduce((largest, value) => Math.max(largest, value), 0);
+    canvas.fillText(
+      `up to ${formatQuantity(most, counter.unit === 'bytes' ? 'B' : counter.unit)}`,
+      8,
+      top + 22,
+      gutter - 12,
+    );
+  }
 }
 
 /** The event under a point; null where its lane shows shares there, or nothing. */

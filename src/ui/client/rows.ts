@@ -1,8 +1,9 @@
-import type { TimelineShown, TrackShown } from '../timeline/shown.js';
+import type { Counter, TimelineShown, TrackShown } from '../timeline/shown.js';
 
 export const laneHeight = 16;
 const trackGap = 6;
 const groupHeight = 20;
+export const counterHeight = 30;
 
 /** One line of the picture: a lane, or the head of a group of tracks. */
 export interface LaneRow {
@@ -16,12 +17,17 @@ export interface LaneRow {
 export interface Layout {
   lanes: LaneRow[];
   groups: { top: number; label: string }[];
+  counters: { top: number; counter: Counter }[];
   height: number;
 }
 
 /** Below the axis: ranks, in each its threads and devices in the order of the tables. */
-export function layoutOf({ tracks, tables }: TimelineShown, top: number): Layout {
-  const layout: Layout = { lanes: [], groups: [], height: top };
+export function layoutOf(
+  { tracks, tables }: TimelineShown,
+  counters: readonly Counter[],
+  top: number,
+): Layout {
+  const layout: Layout = { lanes: [], groups: [], counters: [], height: top };
   const ranks = [...new Set(tracks.map(({ rank }) => rank ?? 0))].sort((a, b) => a - b);
   for (const rank of ranks) {
     const own = tracks.filter((track) => (track.rank ?? 0) === rank);
@@ -36,6 +42,14 @@ export function layoutOf({ tracks, tables }: TimelineShown, top: number): Layout
         layout.height += trackGap;
       }
     }
+  }
+  if (counters.length > 0) {
+    layout.groups.push({ top: layout.height, label: 'Sampled' });
+    layout.height += groupHeight;
+  }
+  for (const counter of counters) {
+    layout.counters.push({ top: layout.height, counter });
+    layout.height += counterHeight + trackGap;
   }
   return layout;
 }

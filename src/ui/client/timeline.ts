@@ -1,4 +1,4 @@
-import type { EventDetails, Match, Selection, Steps, TimelineShown } from '../timeline/shown.js';
+import type { Counter, EventDetails, Match, Selection, Steps, TimelineShown } from '../timeline/shown.js';
 import { formatTimeTick } from '../../vocabulary/format.js';
 import { axisHeight, draw, hit, nsAt, type Scene } from './draw.js';
 import { json } from './fetched.js';
@@ -24,6 +24,7 @@ void start().catch(failed);
 
 async function start(): Promise<void> {
   let shown = await json<TimelineShown>(`${api}/timeline?${query}`);
+  const counters = await json<Counter[]>(`${api}/counters?${query}`);
   const names = [...shown.names];
   const range = new Range(Math.max(1, shown.span));
   const tiles = new Tiles(`${api}/tiles?${query}`, () => redraw(), failed);
@@ -32,7 +33,7 @@ async function start(): Promise<void> {
     height: 0,
     gutter: 0,
     range,
-    layout: layoutOf(shown, axisHeight),
+    layout: layoutOf(shown, counters, axisHeight),
     tiles,
     colours: {},
     names,
@@ -342,7 +343,7 @@ async function start(): Promise<void> {
       shown = await json<TimelineShown>(`${api}/timeline?${query}&names=${names.length}`);
       names.push(...shown.names);
       if (shown.tracks.length === before) continue;
-      scene.layout = layoutOf(shown, axisHeight);
+      scene.layout = layoutOf(shown, counters, axisHeight);
       tiles.clear();
       legend();
       fitCanvas();

@@ -5,6 +5,7 @@ import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { stageLabels } from '../../vocabulary/stages.js';
 import { cssColour } from '../../render/palette.js';
+import { countersOf } from './counters.js';
 import { eventDetails, selection } from './details.js';
 import { encodeRecords, eventsPerLane, type LaneRecord } from './tile-format.js';
 import { recordOf } from './lane.js';
@@ -87,6 +88,15 @@ export function timelineApi(opened: OpenSessions): Hono {
       return context.json(
         steps.map((one) => ({ ...one, label: stageLabels[one.kind as 'decode'] ?? one.kind })),
       );
+    } finally {
+      await database.close();
+    }
+  });
+  api.get('/counters', async (context) => {
+    const { timeline, session } = await of(context);
+    const database = await session.connect();
+    try {
+      return context.json(await countersOf(database, timeline));
     } finally {
       await database.close();
     }

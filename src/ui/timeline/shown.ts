@@ -71,3 +71,11 @@ export interface Steps {
   median: { start: number; end: number };
   slowest: { start: number; end: number };
 }
+
+/** A sampled series; times in ns after the start of the timeline. */
+export interface Counter {
+  label: string;
+  unit: string;
+  t: number[];
+  v: number[];
+}

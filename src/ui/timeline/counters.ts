@@ -1,0 +1,32 @@
+import type { SessionDatabase } from '../../session/query.js';
+import { metricLabel, sampledMetrics, scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import type { Counter } from './shown.js';
+import type { Timeline } from './tracks.js';
+
+/** More points of one series than a screen has pixels are thinned to the least and the largest of each span. */
+const pointsShown = 4000;
+
+/** Sampled series that have values during an execution: GPUs first, then the host. Constant ones say nothing about time. */
+export async function countersOf(database: SessionDatabase, { from, to }: Timeline): Promise<Counter[]> {
+  const rows = await database.query<{ scope: string; metric: string; t: number[]; v: number[] }>(
+    `SELECT scope, metric, list(t_ns ORDER BY t_ns) AS t, list(value ORDER BY t_ns) AS v FROM (
+       SELECT scope, metric, t_ns, value FROM telemetry WHERE t_ns BETWEEN $1 AND $2 AND value IS NOT NULL
+       QUALIFY row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value) = 1
+         OR row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value DESC) = 1)
+     GROUP BY ALL HAVING min(value) < max(value)`,
+    [from, to, Math.max(1, Math.ceil((2 * (to - from)) / pointsShown))],
+  );
+  const known = sampledMetrics.map(({ id }) => id);
+  return rows
+    .filter(({ scope, metric }) => known.includes(metric) && !/^cpu\d+$/.test(scope))
+    .sort((a, b) => orderOf(a, known) - orderOf(b, known))
+    .map(({ scope, metric, t, v }) => ({
+      label: `${scopeLabel(scope)} · ${metricLabel(metric)}`,
+      unit: sampledMetrics.find(({ id }) => id === metric)!.unit,
+      t: t.map((ns) => ns - from),
+      v,
+    }));
+}
+
+const orderOf = ({ scope, metric }: { scope: string; metric: string }, known: readonly string[]): number =>
+  (scope.startsWith('gpu') ? 0 : 1000) + known.indexOf(metric);
