@@ -145,7 +145,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       sentence: [explain.data.sentences[0]!, /takes ([\d.]+) ms/],
       list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
       summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
-      card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
+      headline: [page, /class="headline".*?decode.*?([\d.]+) ms/s],
       compare: [terminalView(compareView(compared), { width: 80, level: 2 }), /^ +Decode step: ([\d.]+) ms/m],
       analyze: [answer.answer, /takes ([\d.]+) ms/],
     } satisfies Record<string, [string, RegExp]>;
@@ -169,7 +169,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const answer = await storedAnswer(session, 'Is the GPU idle?');
     const texts = {
       finding: [explain.data.findings[0]!.title, /is idle for (\d+) %/],
-      card: [page, /class="cards".*?idle (\d+)(?:\.\d)? %/s],
+      headline: [page, /class="headline".*?GPU idle (\d+)(?:\.\d)? %/s],
       compare: [terminalView(compareView(compared), { width: 80 }), /idle (\d+) % →/],
       analyze: [answer.answer, /idle for (\d+) %/],
     } satisfies Record<string, [string, RegExp]>;

@@ -123,7 +123,8 @@ export type Block = { level?: Level; terminal?: false } &
     | { t: 'heading'; text: Text }
     /** Names and what they are, one below the other. */
     | { t: 'facts'; items: readonly { name: string; text: Text }[] }
-    | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
+    /** `restated`: an explanation's rows of stages say the same. */
+    | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
     | Table
     /** Drawn on a page; elsewhere the table behind it. `half`: next to its neighbour where a page is wide. */
     | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabelledChart)

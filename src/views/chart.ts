@@ -75,8 +75,10 @@ export interface WaterfallChart {
   unit: string;
   bars: readonly WaterfallBar[];
   total?: { name?: string; value: number; meaning: string; whole: string };
-  /** What takes the whole width, for charts next to each other. */
+  /** What takes the whole width, for charts next to each other: these have all their bars, seen or not. */
   longest?: number;
+  /** The bars are changes of the first one: with their sign. */
+  signed?: boolean;
 }
 
 /** Distributions, each against its own median. */

@@ -60,7 +60,7 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
     ...(sides.length === 2 && {
       difference: {
         chart: differenceChart(waterfall),
-        label: `From ${sides[0]!.label} to ${sides[1]!.label}: what each bar adds or saves`,
+        label: `From ${sides[0]!.label} to ${sides[1]!.label}: change of each bar`,
       },
     }),
     behind: barTable(waterfall, sessions.length),
@@ -132,6 +132,7 @@ function differenceChart(waterfall: ComparedWaterfall): WaterfallChart {
   return {
     form: 'waterfall',
     unit: 'ms',
+    signed: true,
     bars: [
       { ...drawnBar('roofline', letter(0), from), meaning: 'measured' },
       ...sharedBars(waterfall).map(({ id, name, label, values }) => ({

@@ -27,6 +27,10 @@ describe('a page with an explanation', () => {
   test('a finding opens to its cause, change, evidence rows and query', () => {
     const found = bench.slice(bench.indexOf('<section id="findings"'), bench.indexOf('<section id="points"'));
     expect(found.match(/<li id="finding-/g)).toHaveLength(2);
+    // Closed, the first shows its change and what to expect.
+    const brief = found.slice(found.indexOf('class="brief"'), found.indexOf('</li>'));
+    expect(brief).toContain('Capture the step into a CUDA graph.');
+    expect(brief.replaceAll('\u00a0', ' ')).toContain('expected 2.41 ms per decode step');
     for (const text of [
       'SELECT 924 AS launches',
       '0.971235',

@@ -38,10 +38,15 @@ const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
 export function withExplanation(view: View, explain: Document<ExplainResult> | null, places?: Places): View {
   if (!explain) return view;
   const { data } = explain;
-  const sections = explanationBlocks(data, { tables: true, places });
+  const sections = explanationBlocks(data, { tables: true, places, timed: view.explains !== 'findings' });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
-    return { ...view, sections: [...findings, ...view.sections] };
+    return {
+      ...view,
+      sections: [...findings, ...view.sections.slice(0, 1)]
+        .map((section) => ({ ...section, half: true }))
+        .concat(view.sections.slice(1).map((section) => ({ half: false, ...section }))),
+    };
   }
   const { first, rest } = firstScreen(view.lead);
   return {
@@ -103,6 +108,8 @@ function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } 
       first.push({ ...block, issues: [...of('error'), ...(warnings.length > 1 ? [] : warnings)] });
       if (warnings.length > 1) first.push(many as Block);
       if (of('info').length > 0) rest.push({ ...block, issues: of('info') });
+    } else if (block.t === 'cards' && block.restated) {
+      continue;
     } else if (block.t === 'cards') {
       first.push({ ...block, cards: block.cards.slice(0, firstCards) });
       const more = block.cards.slice(firstCards);

@@ -16,6 +16,8 @@ export interface Shown {
   /** Of a summary that its own command's tables follow. */
   tables?: boolean;
   places?: Places | undefined;
+  /** Whether waterfalls are shown with them. */
+  timed?: boolean;
 }
 
 /** Where a finding, by its id, or a bar, by `barPlace`, is best seen on the pages around this one. */
@@ -27,7 +29,7 @@ const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false, places }: Shown,
+  { limit, verbose = false, tables = false, timed = true, places }: Shown,
 ): Block[] {
   const { findings: found } = data;
   const queries = numberedQueries(data.findings);
@@ -36,6 +38,7 @@ export function findingBlocks(
   const session = data.session.name ?? data.session.id;
   const withheld = withheldWords(data.withheld);
   const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
+  const left = timed && data.session.status === 'complete' ? unexplained(data) : null;
   return [
     found.length === 0
       ? { t: 'text', text: nothingFound(data) }
@@ -45,7 +48,7 @@ export function findingBlocks(
           items: shown.map((one) => itemOf(one, { titles, queries, session, place: places?.get(one.id) })),
         },
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ t: 'text', text: nothingSignificant(data) } satisfies Block]
+      ? [{ t: 'text', text: nothingSignificant(data, left) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
@@ -76,9 +79,7 @@ export function findingBlocks(
               ...(tables || data.stages.length === 0
                 ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
                 : []),
-              ...(found.every(isMinor) && data.session.status === 'complete' && unexplained(data)
-                ? data.next_steps.slice(0, 1)
-                : []),
+              ...(found.every(isMinor) && left ? data.next_steps.slice(0, 1) : []),
               ...(!tables && found.some(({ gain }) => gain !== null)
                 ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
                 : []),
@@ -121,9 +122,8 @@ function unexplained(data: ExplainResult): { share: number; stage: StageWaterfal
   return stage && share >= muchUnexplained ? { share, stage } : null;
 }
 
-function nothingSignificant(data: ExplainResult): Text {
-  if (data.session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
-  const left = unexplained(data);
+function nothingSignificant({ session }: ExplainResult, left: ReturnType<typeof unexplained>): Text {
+  if (session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
   return left === null
     ? 'Nothing significant to change.'
     : [

@@ -85,7 +85,7 @@ const numberOf = (value: SweepValue | undefined): number => (typeof value === 'n
 const memoryAxes: [Axis, Axis] = [
   {
     name: 'context: prompt → output tokens',
-    of: ({ parameters: p }) => `${numberOf(p['input_length'])} → ${numberOf(p['output_length'])}`,
+    of: ({ parameters: p }) => `${numberOf(p['input_length'])} in + ${numberOf(p['output_length'])} out`,
     size: ({ parameters: p }) => numberOf(p['input_length']) + numberOf(p['output_length']),
     parameters: ['input_length', 'output_length'],
   },

@@ -28,7 +28,7 @@ test('maps: batch against context, with what failed in its cell', () => {
   expect(maps.map(({ figure }) => figure)).toEqual(['peak_gb', 'mean_latency_ms', 'tokens_per_second']);
   const [peak] = maps;
   expect([peak!.x.values, peak!.y.values]).toEqual([
-    ['500 → 128', '1000 → 128'],
+    ['500 in + 128 out', '1000 in + 128 out'],
     ['1', '16'],
   ]);
   expect(peak!.cells.map(({ x, y, value }) => [x, y, value])).toEqual([
@@ -140,7 +140,7 @@ test('the page has runs, maps, failures with their reasons, and is inert', () =>
   expect(body).not.toContain(hostileText);
   expect(body.match(/data-chart="heat"/g)).toHaveLength(3);
   const failures = body.split('<section id="failures"')[1]!.split('</section>')[0]!;
-  expect(failures).toContain('It asked for 30 GB; the GPU has 24.');
+  expect(failures).toContain('It asked for 30\u00a0GB; the GPU has 24.');
   expect(body).toContain('<section id="doubts"');
 });
 

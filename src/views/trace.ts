@@ -26,7 +26,7 @@ import { lengthWords } from '../vocabulary/workload.js';
 export function traceLead({ data }: Document<TraceResult>): Block[] {
   return [
     { t: 'text', level: 2, text: identity(data) },
-    { t: 'cards', level: 3, cards: cards(data) },
+    { t: 'cards', level: 3, restated: true, cards: cards(data) },
   ];
 }
 

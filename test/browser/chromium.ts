@@ -27,11 +27,6 @@ function unpacked(): string {
     // a bare machine has none of its own.
     env: { ...process.env, TMPDIR: temporary, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
   });
-  // The package's own fonts.conf names folders of a Lambda.
-  writeFileSync(
-    join(temporary, 'fonts', 'fonts.conf'),
-    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${folder}/fonts</dir><cachedir>${folder}/font-cache</cachedir></fontconfig>`,
-  );
   try {
     renameSync(temporary, folder);
   } catch (error) {
@@ -44,6 +39,12 @@ function unpacked(): string {
 /** A headless Chromium that needs nothing but what npm installed. */
 export function launchBrowser(): Promise<Browser> {
   const folder = unpacked();
+  // The package's own fonts.conf names folders of a Lambda, and its font lacks arrows, which the system's have.
+  const fonts = [join(folder, 'fonts'), '/usr/share/fonts'].map((path) => `<dir>${path}</dir>`).join('');
+  writeFileSync(
+    join(folder, 'fonts', 'fonts.conf'),
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${fonts}<cachedir>${folder}/font-cache</cachedir></fontconfig>`,
+  );
   const libraries = [join(folder, 'al2023', 'lib'), folder, process.env['LD_LIBRARY_PATH']].filter(Boolean);
   return chromium.launch({
     executablePath: join(folder, 'chromium'),

@@ -203,7 +203,7 @@ test('variants: a real difference with its interval, and none', () => {
   ]);
   // Each launch is half of the other's: the geometric means are a half, too.
   close(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
-  expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 → 11');
+  expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 in + 11 out');
   expect(graph!.answer).toMatch(/TPOT 0\.500× \(95 % 0\.4\d+ to 0\.5\d+×\)/);
   expect(graph!.answer).toContain('TTFT no real difference (1.00×');
   expect(graph!.answer).toContain('At the other points');

@@ -259,7 +259,7 @@ describe('a benchmark counted by hand', async () => {
     expect(third.device_work.decode_idle_share).toMatchObject({ value: null });
     expect(third.flags).toEqual([]);
     expect(variant!.flags.find(({ code }) => code === 'out_of_memory')!.text).toBe(
-      'batch 8, 4 → 3 does not fit: CUDA out of memory; largest measured 4',
+      'batch 8, 4 in + 3 out does not fit: CUDA out of memory; largest measured 4',
     );
     expect(issues.find(({ code }) => code === 'points_missing')!.text).toBe(
       '1 of 3 points were not measured.',

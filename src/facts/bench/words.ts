@@ -1,11 +1,11 @@
 import type { BenchPoint } from '../../model/bench.js';
 
-/** "batch 4, 128 → 64". */
+/** "batch 4, 128 in + 64 out". */
 export const pointWords = ({
   batch_size,
   input_len,
   output_len,
-}: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} → ${output_len}`;
+}: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} in + ${output_len} out`;
 
 /** A sentence as part of another: no full stop, first word in lower case unless it is a name. */
 export const unended = (text: string): string =>

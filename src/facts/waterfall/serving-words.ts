@@ -26,21 +26,21 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): B
   switch (id) {
     case 'kernels.prefill':
       return {
-        label: 'prefill in the server, not broken down',
+        label: 'prefill in the server',
         confidence: 'medium',
         confidence_why: "the server's own measurement, of the mean",
         sharpen: inServer,
       };
     case 'kernels.decode':
       return {
-        label: 'decode in the server, first to last token, not broken down',
+        label: 'decode in the server (first to last token)',
         confidence: 'medium',
         confidence_why: "exact intervals of the client's clock; include steps of other requests",
         sharpen: inServer,
       };
     case 'host.client':
       return {
-        label: 'host, due but not sent: waiting for a slot of the client',
+        label: 'due but not sent: waiting for a free client',
         confidence: 'high',
         confidence_why: "exact intervals of the client's clock",
         sharpen: null,

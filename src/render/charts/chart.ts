@@ -67,8 +67,8 @@ export function valueAxis(at: Place, unit: string, most: number, name?: { text: 
   };
 }
 
-/** Names of rows, the first at the top. */
-export function rowAxis(at: Place, rows: readonly string[]) {
+/** Names of rows, the first at the top; in a narrow box on up to two lines where they are words, else cut. */
+export function rowAxis(at: Place, rows: readonly string[], { words = false } = {}) {
   return {
     type: 'category' as const,
     inverse: true,
@@ -78,7 +78,9 @@ export function rowAxis(at: Place, rows: readonly string[]) {
     axisLabel: {
       color: at.theme.ink,
       interval: 0,
-      ...(isNarrow(at) ? { width: 124, overflow: 'truncate' as const, fontSize: 11 } : {}),
+      ...(isNarrow(at)
+        ? { width: 124, overflow: words ? ('break' as const) : ('truncate' as const), fontSize: 11, lineHeight: 12 }
+        : {}),
     },
   };
 }

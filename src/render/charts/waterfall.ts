@@ -15,14 +15,17 @@ type Placed = WaterfallBar & {
  * Bars one after the other, with what they add up to last; those that cannot be seen have no place, the table behind the
  * chart lists them.
  */
-export function placed({ bars, total, unit }: WaterfallChart): Placed[] {
+export function placed({ bars, total, unit, longest, signed = false }: WaterfallChart): Placed[] {
   const texts = formatMsColumn([...bars.map(({ value }) => value), ...(total ? [total.value] : [])]);
-  const text = (index: number): string => `${texts[index]!} ${unit}`;
+  const sign = (index: number) => (signed && index > 0 && (bars[index]?.value ?? 0) > 0 ? '+' : '');
+  const text = (index: number): string => `${sign(index)}${texts[index]!} ${unit}`;
   let reached = 0;
+  // Charts next to each other have their rows side by side.
+  const aligned = longest !== undefined;
   const rows = bars.flatMap((bar, index): Placed[] => {
     const from = total ? reached + Math.min(0, bar.value) : 0;
     reached += bar.value;
-    return /[1-9]/.test(texts[index]!) ? [{ ...bar, text: text(index), from, isTotal: false }] : [];
+    return aligned || /[1-9]/.test(texts[index]!) ? [{ ...bar, text: text(index), from, isTotal: false }] : [];
   });
   if (!total) return rows;
   const last = { name: 'measured', ...total, color: 'ink' as const, from: 0, isTotal: true };
@@ -37,12 +40,13 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
   const longest = chart.longest ?? Math.max(...rows.map(({ from, value }) => from + Math.abs(value)), 0);
   return {
     ...base(at),
-    grid: grid({ right: isNarrow(at) ? 62 : 72 }),
+    grid: grid({ right: isNarrow(at) && !chart.signed ? 62 : 72 }),
     // No rounded maximum: the longest bar takes the whole width, its label the margin.
     xAxis: { type: 'value', min: 0, max: longest, show: false },
     yAxis: rowAxis(
       at,
       rows.map(({ name }) => name),
+      { words: true },
     ),
     series: [
       {

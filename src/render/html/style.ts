@@ -60,12 +60,12 @@ h2 a:hover::after { content: ' #'; color: var(--muted); }
 h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
 p { margin: .25rem 0 .75rem; max-width: 75ch; overflow-wrap: anywhere; }
 .identity { margin: -.75rem 0 1rem; color: var(--muted); max-width: none; }
-.lead { margin: 0 0 1rem; }
-.lead div { display: grid; grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0 1rem; padding: .5rem 0; border-top: 1px solid var(--line); }
-.lead div:first-child { border-top: 0; }
-.lead dt { color: var(--muted); font-size: .875rem; padding-top: .1rem; }
-.lead dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
-@media (max-width: 600px) { .lead div { grid-template-columns: minmax(0, 1fr); } }
+.lead { margin: 0 0 1rem; display: grid; grid-template-columns: fit-content(9rem) minmax(0, 1fr); }
+.lead div { display: contents; } .lead :is(dt, dd) { padding: .5rem 0; border-top: 1px solid var(--line); }
+.lead:first-of-type div:first-child :is(dt, dd) { border-top: 0; } .lead + .lead { margin-top: -1rem; }
+.lead dt { color: var(--muted); font-size: .875rem; padding: .6rem 1.25rem .5rem 0; }
+.lead dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 600px) { .lead { grid-template-columns: minmax(0, 1fr); } .lead dt { padding-bottom: 0; } .lead dd { border: 0; padding-top: 0; } }
 
 .cards { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .75rem; margin: 1rem 0 0; padding: 0; list-style: none; }
 .cards li { background: var(--raised); border-radius: 6px; padding: .75rem .875rem; min-width: 0; }
@@ -97,7 +97,8 @@ figure { margin: .5rem 0 1rem; }
 .chart { width: 100%; position: relative; }
 .chart .canvas { width: 100%; height: 100%; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 2rem; }
-.two > * { min-width: 0; }
+.two > *, .sides > * { min-width: 0; }
+.sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); gap: 0 1.25rem; } .sides p { margin-bottom: 0; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .125rem 1rem; padding: 0; margin: .5rem 0; font-size: .8125rem; }
 .class-name { white-space: nowrap; }
 .swatch { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .4em; }
@@ -118,7 +119,7 @@ caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .
 th, td { padding: .3125rem .75rem .3125rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--muted); font-size: .8125rem; vertical-align: bottom; }
 th.number, td.number { text-align: right; padding-right: 1rem; }
-table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline th, .headline td { padding-right: 2rem; }
+table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline :is(th, td) { padding-right: 1.25rem; vertical-align: baseline; } .headline td:nth-child(2) { white-space: normal; }
 @media (max-width: 600px) { .headline :is(tbody, tr) { display: block; }
   .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } }
 td.wraps { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
@@ -133,9 +134,10 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 .gain .expected { stroke: var(--ink); stroke-width: 2; } .gain .achieved { fill: var(--link); stroke: var(--surface); }
 .line-key { vertical-align: -1px; margin-right: .35em; }
 .findings { padding-left: 1.5rem; } .findings > li { margin: .5rem 0; } .findings > li > details { font-size: 1rem; } .findings > li > details > summary { color: var(--ink); width: auto; overflow-wrap: anywhere; }
+.brief p { margin: .25rem 0; font-size: .9375rem; } .brief .expected { font-weight: 600; } .brief .expected::first-letter { text-transform: uppercase; } details[open] + .brief { display: none; }
 .severity { text-transform: uppercase; font-size: .75rem; letter-spacing: .03em; color: var(--muted); } .severity.high { color: var(--error); } .severity.medium { color: var(--warning); }
 pre { font: .8125rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); padding: .5rem .75rem; border-radius: 4px; margin: .375rem 0; }
-h2 + div > h3:first-child { margin-top: .25rem; } header .help { margin: 0; } header .help li { max-width: none; }
+h2 + div > h3:first-child { margin-top: .25rem; } header .help { margin: 0 0 .5rem; padding: 0; list-style: none; } header :is(.help li, p) { max-width: none; }
 .help { padding-left: 1.25rem; } .help li { margin: .375rem 0; max-width: 75ch; overflow-wrap: anywhere; }
 .help small { color: var(--muted); display: block; font-size: .875rem; }
 footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }

@@ -10,6 +10,7 @@ import { withExplanation } from '../../views/explain.js';
 import type { Places } from '../../views/findings.js';
 import { explained } from '../reasons.js';
 import { plainText, rawValue } from '../value.js';
+import { unbroken } from '../../vocabulary/format.js';
 import { Words } from './words.js';
 
 interface PageOptions {
@@ -28,7 +29,10 @@ interface PageOptions {
 /** A view as one page without any remote asset. */
 export function pageOfView(of: View, { explain = null, places, ...page }: PageOptions): string {
   const { session, document, title, command, lead, sections } = withExplanation(of, explain, places);
-  const halves = sections.filter(({ half }) => half);
+  // Findings are to the right of what they are about.
+  const halves = sections
+    .filter(({ half }) => half)
+    .toSorted((a, b) => Number(a.id === 'findings') - Number(b.id === 'findings'));
   const html = (
     <Page
       title={`${title} · inferscope`}
@@ -112,11 +116,11 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
       return (
         <>
           {block.sentences.length > 0 && (
-            <ol class="help" aria-label="In short">
+            <ul class="help" aria-label="In short">
               {block.sentences.map((sentence) => (
-                <li>{sentence}</li>
+                <li>{unbroken(sentence)}</li>
               ))}
-            </ol>
+            </ul>
           )}
           {block.rows !== undefined && block.rows.length > 0 && (
             <table class="headline">
@@ -143,9 +147,9 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
     case 'findings':
       return (
         <ol class="findings">
-          {block.items.map((item) => (
+          {block.items.map((item, index) => (
             <li id={item.id}>
-              <Finding item={item} />
+              {index === 0 && !item.minor ? <FirstFinding item={item} /> : <Finding item={item} />}
             </li>
           ))}
         </ol>
@@ -252,20 +256,16 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, mis
       </h3>
       {second ? (
         <>
-          <div class="two">
-            {sides.map(({ drawn: { label, chart } }) => (
-              <div>
-                <p>{label}</p>
-                <ChartFrame chart={chart} label={named(label)} />
-              </div>
-            ))}
+          <div class="sides">
+            {[...sides.map(({ drawn }) => drawn), ...(difference ? [difference] : [])].map(
+              ({ label, chart }) => (
+                <div>
+                  <p>{label}</p>
+                  <ChartFrame chart={chart} label={named(label)} />
+                </div>
+              ),
+            )}
           </div>
-          {difference && (
-            <>
-              <p>{difference.label}</p>
-              <ChartFrame chart={difference.chart} label={named(difference.label)} />
-            </>
-          )}
           <OneBlock block={behind} />
         </>
       ) : (
@@ -280,10 +280,23 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, mis
   );
 };
 
+/** Closed, it shows its change and what to expect of it. */
+const FirstFinding: FC<{ item: FindingItem }> = ({ item }) => (
+  <>
+    <Finding item={plainText(item.expected) === '' ? item : { ...item, gain: '' }} />
+    <div class="brief">
+      <p>{item.change}</p>
+      <p class="expected">
+        <Words text={item.expected} />
+      </p>
+    </div>
+  </>
+);
+
 const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, facts, blocks } }) => (
   <details>
     <summary>
-      <strong class={`severity ${severity}`}>{severity}</strong> {title}
+      <strong class={`severity ${severity}`}>{severity}</strong> {unbroken(title)}
       {plainText(gain) !== '' && <span class="stake"> ({plainText(gain)})</span>}
     </summary>
     <dl class="definitions">
