@@ -50,7 +50,8 @@ describe('a report with waterfall and findings in Chromium', () => {
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
     const header = await page.locator('#summary').innerText();
     const time = headlineTime(result.stages.find(({ kind }) => kind === 'decode')!).value!;
-    expect(header).toContain(`${time.toPrecision(3)}\u00a0ms`);
+    // Its interval supports two digits.
+    expect(header).toContain(`${Number(time.toPrecision(2))}\u00a0ms, profiled`);
     const boxes = page.locator('[data-chart=waterfall]');
     // The two that are shown first; the others are folded tables.
     const drawn = Math.min(2, result.stages.length);
@@ -68,9 +69,11 @@ describe('a report with waterfall and findings in Chromium', () => {
   it('a finding opens to its change and evidence', async () => {
     const { page } = await open(browser, path);
     const first = page.locator('.findings > li').first();
-    expect(await first.innerText()).toContain(result.findings[0]!.title);
-    const change = first.getByText(result.findings[0]!.change.text.slice(0, 40));
-    expect(await change.isVisible()).toBe(false);
+    expect((await first.innerText()).replaceAll('\u00a0', ' ')).toContain(result.findings[0]!.title);
+    const change = first.locator('details').getByText(result.findings[0]!.change.text.slice(0, 40));
+    // Closed, the first shows its change and what to expect.
+    const brief = first.locator('.brief');
+    expect([await change.isVisible(), await brief.isVisible()]).toEqual([false, true]);
     // On paper nothing can be opened.
     await page.emulateMedia({ media: 'print' });
     await page.waitForSelector('html.printing', { state: 'attached' });
@@ -79,7 +82,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     await page.waitForSelector('html:not(.printing)', { state: 'attached' });
     expect(await change.isVisible()).toBe(false);
     await first.locator('summary').first().click();
-    expect(await change.isVisible()).toBe(true);
+    expect([await change.isVisible(), await brief.isVisible()]).toEqual([true, false]);
     await page.close();
   });
 

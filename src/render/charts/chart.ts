@@ -79,7 +79,12 @@ export function rowAxis(at: Place, rows: readonly string[], { words = false } = 
       color: at.theme.ink,
       interval: 0,
       ...(isNarrow(at)
-        ? { width: 124, overflow: words ? ('break' as const) : ('truncate' as const), fontSize: 11, lineHeight: 12 }
+        ? {
+            width: 124,
+            overflow: words ? ('break' as const) : ('truncate' as const),
+            fontSize: 11,
+            lineHeight: 12,
+          }
         : {}),
     },
   };

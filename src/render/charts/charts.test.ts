@@ -214,9 +214,13 @@ it('charts next to each other have all their bars, changes have their sign', () 
   const bar = (name: string, value: number) => ({ name, value, meaning: '', color: 'ink' as const });
   const bars = [bar('A', 2), bar('norm', 0), bar('copy', 0.5)];
   const texts = (longest?: number, signed = false) =>
-    placed({ form: 'waterfall', unit: 'ms', bars, signed, ...(longest === undefined ? {} : { longest }) }).map(
-      ({ text }) => text,
-    );
+    placed({
+      form: 'waterfall',
+      unit: 'ms',
+      bars,
+      signed,
+      ...(longest === undefined ? {} : { longest }),
+    }).map(({ text }) => text);
   expect(texts()).toEqual(['2.000 ms', '0.500 ms']);
   expect(texts(3)).toEqual(['2.000 ms', '0.000 ms', '0.500 ms']);
   expect(texts(undefined, true)).toEqual(['2.000 ms', '+0.500 ms']);

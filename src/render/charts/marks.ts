@@ -116,12 +116,16 @@ export function behind(
   };
 }
 
-/** Named points on a line: the highest above it, the others below; at the edges inside. */
+/** Below this share of the highest point a name would be among those of the axis. */
+const nearAxis = 0.15;
+
+/** Named points on a line: the last of the highest and those near the axis above it, the others below; at the edges inside. */
 export function pointMarks({ marks = [], panels }: LinesChart, at: Place): SeriesOption[] {
   const own = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
   if (own.length === 0) return [];
   const [from, to] = extentOf(panels);
   const top = largest(own.map(({ y }) => y));
+  const highest = own.findLastIndex(({ y }) => y === top);
   return [
     {
       type: 'scatter',
@@ -129,7 +133,7 @@ export function pointMarks({ marks = [], panels }: LinesChart, at: Place): Serie
       symbolSize: 11,
       z: 4,
       tooltip: { show: false },
-      data: own.map(({ x, y, name, color }) => {
+      data: own.map(({ x, y, name, color }, index) => {
         const place = (x - from) / (to - from);
         const align = place > 0.9 ? ('right' as const) : place < 0.1 ? ('left' as const) : undefined;
         return {
@@ -142,7 +146,7 @@ export function pointMarks({ marks = [], panels }: LinesChart, at: Place): Serie
           },
           label: {
             show: true,
-            position: y === top ? ('top' as const) : ('bottom' as const),
+            position: index === highest || y < nearAxis * top ? ('top' as const) : ('bottom' as const),
             ...(align && { align, offset: [align === 'left' ? -6 : 8, 0] }),
             color: at.theme.ink,
             backgroundColor: at.theme.surface,

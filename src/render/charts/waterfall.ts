@@ -25,7 +25,9 @@ export function placed({ bars, total, unit, longest, signed = false }: Waterfall
   const rows = bars.flatMap((bar, index): Placed[] => {
     const from = total ? reached + Math.min(0, bar.value) : 0;
     reached += bar.value;
-    return aligned || /[1-9]/.test(texts[index]!) ? [{ ...bar, text: text(index), from, isTotal: false }] : [];
+    return aligned || /[1-9]/.test(texts[index]!)
+      ? [{ ...bar, text: text(index), from, isTotal: false }]
+      : [];
   });
   if (!total) return rows;
   const last = { name: 'measured', ...total, color: 'ink' as const, from: 0, isTotal: true };

@@ -170,7 +170,7 @@ html.printing .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1r
   .scroll { overflow: visible; max-height: none; break-inside: avoid; background: none; }
   table { font-size: 7.5pt; width: 100%; } th, td { white-space: normal; padding-right: .3rem; } th.number, td.number { padding-right: .35rem; }
   td.wraps { min-width: 4.5rem; } td code { white-space: normal; max-width: none; min-width: 4rem; }
-  details:not([open]) { display: none; } .findings > li > details:not([open]) { display: block; }
+  details:not([open]) { display: none; } .findings > li > details:not([open]) { display: block; } .brief { display: none; }
   a { color: inherit; text-decoration: none; }
 }
 `;
