@@ -136,7 +136,7 @@ async function report(id: string): Promise<void> {
   const { writeAnalysed } = await import('./session-summary.js');
   const path = reportPath(kept.folder);
   await writeAnalysed(await analyzeSession(kept), path);
-  talk(`session ${kept.id} kept · report: ${path}`);
+  talk(`session ${kept.id} saved · report: ${path}`);
 }
 
 function notMeasured(why: string): Issue {

@@ -176,8 +176,12 @@ function showProgress(progress: RunProgress): void {
   if (progress.type === 'start') talk(`— ${progress.words}`);
   else {
     const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
-    const how = signal ?? (exit_code === null ? 'not started' : `exit code ${exit_code}`);
-    talk(`— ${execution_id} ended: ${how}, ${formatNs(end_ns - start_ns)}`);
+    const time = formatNs(end_ns - start_ns);
+    talk(
+      exit_code === null && signal === null
+        ? `— ${execution_id} did not start`
+        : `— ${execution_id} exited with ${signal ?? `code ${exit_code}`} after ${time}`,
+    );
     for (const { severity, text } of issues) if (severity === 'warning') warn(text);
   }
 }

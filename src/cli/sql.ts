@@ -10,12 +10,12 @@ import { wholeNumber } from './numbers.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
 
 interface SqlOptions {
-  session: string[];
+  session?: string[];
   format: 'table' | 'csv' | 'json';
   json?: boolean;
   timeoutS: number;
   maxRows: number;
-  memoryLimit: number;
+  memoryLimit?: number;
   schema?: string | true;
   rank?: number;
   device?: number;
@@ -25,12 +25,12 @@ export function define(command: Command): void {
   command
     .argument('[session]', 'id prefix, name, @last or @last~1 (default: the newest)')
     .argument('[query]', 'one SELECT statement; the first column of every table is session_id')
-    .option('-s, --session <session>', 'id, name, @last; repeatable', collect, [])
+    .option('-s, --session <session>', 'same as the argument; repeatable', collect)
     .option('--format <format>', 'table, csv or json', format, 'table')
     .option('--json', 'same as --format json')
     .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
     .option('--max-rows <n>', 'limit the result to this many rows', number('--max-rows', 1e9), 100_000)
-    .option('--memory-limit <size>', 'memory limit of DuckDB before it spills, e.g. 4GiB', size, 2 ** 30)
+    .option('--memory-limit <size>', 'memory of DuckDB before it spills to disk (default: 1GiB)', size)
     .option('--rank <n>', 'rank for derived tables (default: the slowest)', wholeNumber('--rank', 0, 0))
     .option('--device <n>', 'device for derived tables', wholeNumber('--device', 0, 0))
     .option('--schema [table]', 'print all tables with their columns, or one table')
@@ -55,7 +55,7 @@ export function define(command: Command): void {
       }
       // One argument is the query; with two the first is the session.
       const [selectors, query] =
-        second === undefined ? [options.session, first] : [[first!, ...options.session], second];
+        second === undefined ? [options.session ?? [], first] : [[first!, ...(options.session ?? [])], second];
       await runQuery(query, { ...options, session: selectors }, chosen);
     });
 }
@@ -77,7 +77,8 @@ async function runQuery(
   const { runSql } = await import('../session/sql-run.js');
   const { derivedOf } = await import('../facts/derived/queries.js');
   const sessions = new Map<string, Session>();
-  for (const selector of options.session.length > 0 ? options.session : ['@last']) {
+  const chosenSessions = options.session ?? [];
+  for (const selector of chosenSessions.length > 0 ? chosenSessions : ['@last']) {
     const session = await openSession(selector);
     sessions.set(session.id, session);
   }
@@ -86,7 +87,7 @@ async function runQuery(
     childEntry('sql-child'),
     opened.map(sessionTables),
     query,
-    { timeoutS: options.timeoutS, maxRows: options.maxRows, memoryLimitBytes: options.memoryLimit },
+    { timeoutS: options.timeoutS, maxRows: options.maxRows, memoryLimitBytes: options.memoryLimit ?? 2 ** 30 },
     derivedOf(opened, scopeOf(options)),
   );
   if (chosen === 'json') {
@@ -132,7 +133,7 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
   }
 }
 
-function collect(value: string, previous: string[]): string[] {
+function collect(value: string, previous: string[] = []): string[] {
   return [...previous, ...value.split(',').filter((part) => part !== '')];
 }
 

@@ -33,12 +33,16 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
   }
   const [what, suggestion] = said(error);
   const words = `inferscope ${pathOf(usageOf) || known.name}`;
-  if (error.code === 'commander.excessArguments' && usageOf?.options.some(({ long }) => long === '--model')) {
-    return usage(
-      what,
-      `Usage: ${words} ${usageOf.usage()}`,
-      `Use a flag for the model: ${words} --model NAME`,
-    );
+  if (error.code === 'commander.excessArguments') {
+    const flag = ['--question', '--model'].find((one) => usageOf?.options.some(({ long }) => long === one));
+    if (flag !== undefined) {
+      const [name, value] = flag === '--question' ? ['question', '"…"'] : ['model', 'NAME'];
+      return usage(
+        what,
+        `Usage: ${words} ${usageOf!.usage()}`,
+        `Use a flag for the ${name}: ${words} ${flag} ${value}`,
+      );
+    }
   }
   return usage(
     what,
@@ -49,10 +53,13 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
   );
 }
 
-function whyOf({ code }: CommanderError, usageLine: string, command: Command | undefined): string {
+function whyOf({ code, message }: CommanderError, usageLine: string, command: Command | undefined): string {
   if (code === 'commander.missingArgument' || code === 'commander.excessArguments')
     return `Usage: ${usageLine}`;
-  if (code === 'commander.optionMissingArgument') return 'It takes no arguments.';
+  if (code === 'commander.optionMissingArgument') {
+    const option = command?.options.find(({ flags }) => message.includes(`'${flags}'`));
+    if (option) return `${option.long ?? option.flags}: ${option.description}`;
+  }
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
   return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
 }

@@ -63,7 +63,7 @@ async function run(profiles: string[], typed: Typed): Promise<void> {
   if (typed.json) printDocument(document);
   else print(terminalView(await viewOf({ kind: 'validate', document }), how));
   // One path per line, so it can be copied.
-  talk(['', `session ${document.data.session!.id} kept`, ...Object.values(files)].join('\n  '));
+  talk(['', `session saved: ${document.data.session!.id}`, ...Object.values(files)].join('\n  '));
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
 }
 

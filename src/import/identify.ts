@@ -28,7 +28,9 @@ export async function identify(path: string): Promise<Importer> {
 
 function whatToGive(path: string, head: string): string {
   if (isTar(head))
-    return `This is an archive. If it is a session: ${shellCommand(['inferscope', 'session', 'import', path])}. If it contains captures, unpack it and import the files.`;
+    return head.slice(0, 100).includes('/session.json')
+      ? `This is an exported session: ${shellCommand(['inferscope', 'session', 'import', path])}`
+      : 'This is an archive. Unpack it and import the files.';
   if (head.includes('<nvidia_smi_log>'))
     return 'This is a single snapshot (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
   if (head.startsWith('PAR1'))

@@ -63,7 +63,7 @@ export const attentionPlans: Readonly<Record<string, AttentionPlans>> = {
       { first: 71, every: 94.7 },
     ],
     seenSteps: 511,
-    source: 'and kernels that cuDNN generates for attention, one a length',
+    source: 'and kernels that cuDNN generates for attention, one per length',
     runs: 3,
   },
 };

@@ -136,7 +136,7 @@ function reservePart(
   const { end } = reservedBytes(a, device, request, workspace);
   return {
     bytes: Math.max(0, end - given),
-    formula: 'torch’s caching allocator, gone through allocation by allocation, − what is in use at the peak',
+    formula: 'simulation of torch’s caching allocator − memory in use at the peak',
     confidence: 'medium',
   };
 }

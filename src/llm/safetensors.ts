@@ -34,7 +34,7 @@ export function parseSafetensorsHeader(header: Uint8Array, file: string): FileTe
     return fail('Its header is no JSON.');
   }
   if (typeof json !== 'object' || json === null || Array.isArray(json))
-    return fail('Its header is no object.');
+    return fail('Its header is not an object.');
   return Object.entries(json).flatMap(([name, tensor]: [string, unknown]): FileTensor[] => {
     if (name === '__metadata__') return [];
     const { dtype, shape, data_offsets } = (tensor ?? {}) as Record<string, unknown>;

@@ -72,7 +72,7 @@ function tokens(value: unknown): number | null {
 
 function unknownTrace(name: string, line: number, why: string): InferscopeError {
   return new InferscopeError('E_FORMAT_UNKNOWN', {
-    what: `line ${line} of ${name} is no arrival of a trace`,
+    what: `line ${line} of ${name} is not an arrival of a trace`,
     why: `Of that line, ${why}.`,
     fix: 'Give JSON lines with timestamp (ms), input_length, output_length, or a CSV with TIMESTAMP,ContextTokens,GeneratedTokens.',
   });

@@ -59,7 +59,7 @@ const device = 'the rank on the device';
 
 const tableOf = {
   place_of: {
-    doc: 'The phase and step of every stage of the capture; -1 is no stage.',
+    doc: 'The phase and step of every stage of the capture; -1 means no stage.',
     columns: { stage_id: big('stage'), ...phase },
   },
   phase_of: {

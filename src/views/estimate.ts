@@ -148,7 +148,7 @@ function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: re
       ...point.lines.map(({ component, gpu_bytes: of, confidence }) => ({
         cells: [labelOf(component), ...shown.map(({ gpu }) => bytes(of[gpu] ?? 0)), confidence],
       })),
-      { cells: ['together', ...shown.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
+      { cells: ['total', ...shown.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
     ],
   };
 }
@@ -213,7 +213,10 @@ const poolText = (
 
 function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
   const { needed_gpu_bytes: needed, fits } = point;
-  const least = memory.engine === 'vllm' ? ' with the batch’s own cache' : '';
+  // The cache goes on growing after the peak in prefill.
+  const grows = needed > 1.001 * point.largest_gpu_bytes;
+  const least =
+    memory.engine === 'vllm' ? ' with the batch’s own cache' : grows ? ' with the KV cache of all tokens' : '';
   const of: Part[] = [bytes(needed), `${least} of `, bytes(total)];
   if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
   const spare = total - needed;

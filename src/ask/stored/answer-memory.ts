@@ -1,3 +1,4 @@
+import { componentLabels } from '../../vocabulary/memory-components.js';
 import { knownEngine } from '../../llm/memory-request.js';
 import { holds } from '../../model/subjects.js';
 import { workloadModel } from '../../facts/model-work.js';
@@ -56,7 +57,9 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   return known(partFrom('memory profile', text), [list]);
 }
 
-const words = (component: string): string => component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
+const words = (component: string): string =>
+  (componentLabels as Record<string, string | undefined>)[component] ??
+  component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {
   if (holds(facts.session.manifest, 'memory')) {

@@ -64,7 +64,7 @@ export async function readBaseline(which: string, home: Home = homeFolders()): P
     const names = await baselineNames(home);
     throw new InferscopeError('E_USAGE', {
       what: isFile ? `there is no baseline file ${path}` : `there is no baseline "${which}"`,
-      why: names.length > 0 ? `Kept are: ${names.join(', ')}.` : 'None is kept yet.',
+      why: names.length > 0 ? `Saved: ${names.join(', ')}.` : 'No baseline is saved yet.',
       fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${which}` : `--name ${which}`}`,
     });
   }
@@ -72,7 +72,7 @@ export async function readBaseline(which: string, home: Home = homeFolders()): P
   try {
     found = parseJson(text);
   } catch (error) {
-    throw unreadable(path, `It is no JSON: ${messageOf(error)}`, error);
+    throw unreadable(path, `It is not JSON: ${messageOf(error)}`, error);
   }
   const checked = baselineDocumentSchema.safeParse(found);
   if (checked.success) return checked.data.data;
@@ -100,7 +100,7 @@ export async function baselineNames(home: Home = homeFolders()): Promise<string[
 function unreadable(path: string, why: string, cause: unknown): InferscopeError {
   return new InferscopeError(
     'E_RECORD_FILE',
-    { what: `${path} is no baseline`, why, fix: 'Set it again with: inferscope baseline set SESSION' },
+    { what: `${path} is not a baseline`, why, fix: 'Set it again with: inferscope baseline set SESSION' },
     { cause },
   );
 }

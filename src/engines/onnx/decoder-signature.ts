@@ -62,7 +62,7 @@ export function checkDecoderNames(inputs: readonly string[], outputs: readonly s
             : null;
   if (why === null) return;
   throw new InferscopeError('E_MODEL_ARCHITECTURE', {
-    what: `${path} is no decoder that the embedded engine can run`,
+    what: `${path} is not a decoder that the embedded engine can run`,
     why,
     fix: 'Export it with its cache: optimum-cli export onnx --task text-generation-with-past --model <id> <folder>',
   });

@@ -114,7 +114,7 @@ class WireReader {
     }
     throw notOnnx(
       this.path,
-      bytes.length < 10 ? `It is cut off at byte ${this.size}.` : 'It is no protobuf file.',
+      bytes.length < 10 ? `It is cut off at byte ${this.size}.` : 'It is not a protobuf file.',
     );
   }
 
@@ -134,14 +134,14 @@ class WireReader {
         const length = await this.varint(start);
         start = length.end;
         end = start + length.value;
-      } else throw notOnnx(this.path, `Byte ${at} is no protobuf field.`);
+      } else throw notOnnx(this.path, `Byte ${at} is not a protobuf field.`);
       if (end > this.size) {
         throw notOnnx(
           this.path,
           `It is cut off: it has ${plural(this.size, 'byte')} and a field reaches to byte ${end}.`,
         );
       }
-      if (number === 0 || end > to) throw notOnnx(this.path, `Byte ${at} is no protobuf field.`);
+      if (number === 0 || end > to) throw notOnnx(this.path, `Byte ${at} is not a protobuf field.`);
       yield { number, wire, value, start, end };
       at = end;
     }

@@ -110,7 +110,7 @@ function notFound(spec: string): InferscopeError {
     what: `no model "${spec}"`,
     why: isPath
       ? `${resolve(spec)} does not exist.`
-      : 'It is no file or folder here, no preset, and no hub id (owner/name).',
+      : 'It is not a file or folder here, not a preset, and not a hub id (owner/name).',
     fix: isPath
       ? 'Pass a config.json, a folder with one, a hub id (owner/name), or a preset such as --model tinyllama-1.1b.'
       : 'Type for example: --model tinyllama-1.1b',
