@@ -55,7 +55,9 @@ export function define(command: Command): void {
       }
       // One argument is the query; with two the first is the session.
       const [selectors, query] =
-        second === undefined ? [options.session ?? [], first] : [[first!, ...(options.session ?? [])], second];
+        second === undefined
+          ? [options.session ?? [], first]
+          : [[first!, ...(options.session ?? [])], second];
       await runQuery(query, { ...options, session: selectors }, chosen);
     });
 }
@@ -87,7 +89,11 @@ async function runQuery(
     childEntry('sql-child'),
     opened.map(sessionTables),
     query,
-    { timeoutS: options.timeoutS, maxRows: options.maxRows, memoryLimitBytes: options.memoryLimit ?? 2 ** 30 },
+    {
+      timeoutS: options.timeoutS,
+      maxRows: options.maxRows,
+      memoryLimitBytes: options.memoryLimit ?? 2 ** 30,
+    },
     derivedOf(opened, scopeOf(options)),
   );
   if (chosen === 'json') {

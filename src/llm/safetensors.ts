@@ -31,7 +31,7 @@ export function parseSafetensorsHeader(header: Uint8Array, file: string): FileTe
   try {
     json = parseJson(new TextDecoder().decode(header));
   } catch {
-    return fail('Its header is no JSON.');
+    return fail('Its header is not JSON.');
   }
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     return fail('Its header is not an object.');

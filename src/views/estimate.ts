@@ -216,7 +216,11 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
   // The cache goes on growing after the peak in prefill.
   const grows = needed > 1.001 * point.largest_gpu_bytes;
   const least =
-    memory.engine === 'vllm' ? ' with the batch’s own cache' : grows ? ' with the KV cache of all tokens' : '';
+    memory.engine === 'vllm'
+      ? ' with the batch’s own cache'
+      : grows
+        ? ' with the KV cache of all tokens'
+        : '';
   const of: Part[] = [bytes(needed), `${least} of `, bytes(total)];
   if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
   const spare = total - needed;
