@@ -135,7 +135,7 @@ test('counters of ncu', async () => {
 test('a memory profile', async () => {
   const { answer } = await asking(memory);
   expect(direct((await answer('What takes the memory?')).answer)).toMatch(
-    /^Most of it is model weights: 12\.6 GiB/,
+    /^Most of it is weights: 12\.6 GiB/,
   );
   // 2 × 32 layers × 4096 × 2 bytes a token, 4 sequences of 512 + 48.
   const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 2 ** 30;
