@@ -57,7 +57,9 @@ export function define(command: Command): void {
       if (options.json) printDocument(document);
       else {
         const { analysedText } = await import('./session-summary.js');
-        print(await analysedText({ kind: 'profile', document }, reportPath, explain));
+        print(
+          await analysedText({ kind: 'profile', document }, document.data.session.id, reportPath, explain),
+        );
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

@@ -86,7 +86,7 @@ export async function showSession(
   // A full disk prevents the page, not the summary.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
   if (!json) {
-    print(await analysedText(analysed, path, explain));
+    print(await analysedText(analysed, session.user.name ?? session.id, path, explain));
     const { narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
     if (narrative !== null) print(`\n${narrative}`);
@@ -105,15 +105,16 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
   }
 }
 
-/** The summary in the terminal, with the path of the report. */
+/** The summary in the terminal, with the command and the path that show more. */
 export async function analysedText(
   analysed: Analysed,
+  session: string,
   path: string,
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
   const view = await viewOf(analysed);
   const { terminalView } = await import('../render/terminal/view.js');
-  return `${terminalView(view, { width: terminalWidth(), explain })}\n  report: ${path}`;
+  return `${terminalView(view, { width: terminalWidth(), explain })}\n  browser: inferscope ui ${session}\n  report: ${path}`;
 }
 
 /** Shown for a program that used no GPU, or ran without a profiler. */
