@@ -1,7 +1,7 @@
 import { InferscopeError } from '../model/errors.js';
 
 export const aiProviders = ['openai-compatible', 'anthropic'] as const;
-export type AiProvider = (typeof aiProviders)[number];
+type AiProvider = (typeof aiProviders)[number];
 
 /** Section `ai` of inferscope.yaml. */
 interface AiSection {
@@ -17,7 +17,7 @@ interface AiSection {
 }
 
 /** Where a setting came from; a project's file is written by whoever wrote the project. */
-export type AiSource = 'flag' | 'environment' | 'project' | 'user' | 'default';
+type AiSource = 'flag' | 'environment' | 'project' | 'user' | 'default';
 
 export interface ModelSettings {
   provider: AiProvider;

@@ -6,7 +6,7 @@ import { codeSchema } from './code-schema.js';
  * A measured or derived number as every JSON document carries it. Missing is null with a reason, never 0.
  * `ci95` is the 95 % confidence interval [low, high] of `value`, over repeats, in the same unit.
  */
-export const measuredFigureSchema = z.object({
+const measuredFigureSchema = z.object({
   value: z.number(),
   unit: z.string(),
   n: z.number().int().optional(),

@@ -22,7 +22,7 @@ export const kernelNames = [
 export type KernelName = (typeof kernelNames)[number];
 
 /** What a machine's roofline is made of, besides GEMMs. */
-export const probeNames = [
+const probeNames = [
   'copy',
   'read',
   'write',

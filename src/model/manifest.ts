@@ -5,23 +5,23 @@ import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 import { subjects } from './subjects.js';
 
 /** sha256 and size of a kept file; `path` is relative to the session folder, with forward slashes. */
-export const keptFileSchema = z.object({
+const keptFileSchema = z.object({
   path: z.string(),
   bytes: z.number().int(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-export const tableFileSchema = keptFileSchema.extend({
+const tableFileSchema = keptFileSchema.extend({
   capture_id: z.string(),
   rows: z.number().int(),
 });
 
-export const artifactSchema = keptFileSchema.extend({
+const artifactSchema = keptFileSchema.extend({
   capture_id: z.string().nullable(),
   kind: z.string().describe('What it is: record, ort-trace, log, config, stdout, …'),
 });
 
-export const executionSchema = z.object({
+const executionSchema = z.object({
   execution_id: z.string(),
   purpose: z
     .enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark'])
@@ -36,7 +36,7 @@ export const executionSchema = z.object({
   end_ns: z.number().nullable(),
 });
 
-export const captureSchema = z.object({
+const captureSchema = z.object({
   capture_id: z.string(),
   execution_id: z.string(),
   tool: z.object({ name: z.string(), version: z.string().nullable() }),

@@ -28,7 +28,7 @@ export const stageKinds = [
 ] as const;
 export type StageKind = (typeof stageKinds)[number];
 
-export const modelLineSchema = z.object({
+const modelLineSchema = z.object({
   ...common,
   type: z.literal('model'),
   name: z.string(),
@@ -94,7 +94,7 @@ const stageLineSchema = z.object({
 });
 
 /** One request or batch, begin (t_ns) to last token (end_ns). */
-export const requestLineSchema = z.object({
+const requestLineSchema = z.object({
   ...common,
   type: z.literal('request'),
   iteration: z.number().int(),
@@ -226,7 +226,7 @@ export const microbenchmarkLineSchema = z.object({
 });
 
 /** A command of ours that ran inside kept a session of its own. */
-export const sessionLineSchema = z.object({
+const sessionLineSchema = z.object({
   ...common,
   type: z.literal('session'),
   id: z.string(),

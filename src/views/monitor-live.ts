@@ -20,7 +20,7 @@ export interface LiveGpu {
   processes: number | null;
 }
 
-export interface LiveHost {
+interface LiveHost {
   cpuPercent: number | null;
   memoryUsedBytes: number;
   memoryTotalBytes: number;

@@ -50,7 +50,7 @@ interface Rate {
 const rate = (id: Rate['id'], of: Rate['of']): Rate => ({ id, name: rateLabels[id], of });
 
 /** What each part of the throughput's chart draws. */
-export const rateParts = {
+const rateParts = {
   tokens: {
     unit: 'tok/s',
     rates: [

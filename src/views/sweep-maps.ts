@@ -3,7 +3,7 @@ import { figureLabel, figureUnit, outcomeLabels, parameterLabel } from '../vocab
 import type { HeatChart } from './chart.js';
 import { shownFiguresOf } from './sweep-columns.js';
 
-export interface SweepMapCell {
+interface SweepMapCell {
   x: number;
   y: number;
   run: SweepRun;

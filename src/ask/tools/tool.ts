@@ -11,7 +11,7 @@ export interface ToolContext {
   explain(session: Session): Promise<ExplainResult>;
 }
 
-export interface Answered {
+interface Answered {
   data: unknown;
   /** Rows or entries of it. */
   rows: number;

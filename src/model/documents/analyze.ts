@@ -16,7 +16,7 @@ export const askedQuerySchema = z.object({
 });
 
 /** A number that the answer states, and whether a query returned it. */
-export const claimSchema = z.object({
+const claimSchema = z.object({
   text: z.string().describe('As it is in the answer, with its unit.'),
   verified: z.boolean(),
   queries: z

@@ -68,7 +68,7 @@ for (const [name, meaning] of Object.entries(baselineColumns)) {
   numbers[name as BaselineColumn] = z.number().nullable().describe(meaning);
 }
 
-export const baselineRowSchema = z.object({
+const baselineRowSchema = z.object({
   variant: z.string(),
   engine_args: z.record(z.string(), z.string()),
   point: z.string(),

@@ -4,7 +4,7 @@ import { documentSchema } from '../document.js';
 export const baselineBases = ['launches', 'repeats', 'interval', 'none'] as const;
 
 /** One metric of one side of a comparison, with what is known of its spread. */
-export const sampledMetricSchema = z.object({
+const sampledMetricSchema = z.object({
   id: z
     .string()
     .describe('"ttft_ms", "concurrency 8 · ttft": what must be equal for two metrics to be compared.'),
@@ -42,7 +42,7 @@ export const baselineSessionSchema = z.object({
 const identityFactSchema = z.object({ label: z.string(), part: z.string(), value: z.string() });
 
 /** A stored baseline holds its figures itself: it outlives its sessions, and can be kept in git. */
-export const baselineSchema = z.object({
+const baselineSchema = z.object({
   name: z.string(),
   set_at: z.string(),
   sessions: z.array(baselineSessionSchema),
@@ -55,7 +55,7 @@ export const baselineSchema = z.object({
  * none for the worse. inconclusive: a change for the worse beyond it is possible. within_process, no_spread: nothing is
  * claimed, because the spread between launches is not known.
  */
-export const baselineVerdicts = [
+const baselineVerdicts = [
   'regression',
   'improvement',
   'within_tolerance',
@@ -69,7 +69,7 @@ export const baselineVerdicts = [
 
 const share = z.number();
 
-export const baselineComparisonSchema = z.object({
+const baselineComparisonSchema = z.object({
   id: z.string(),
   point: z.string().nullable(),
   name: z.string(),

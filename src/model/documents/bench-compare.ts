@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 import { baselineBases, baselineCheckSchema, baselineSessionSchema } from './baseline.js';
 
 /** One side: sessions, or a baseline that was kept. */
-export const comparedSideSchema = z.object({
+const comparedSideSchema = z.object({
   selector: z.string().describe('As it was typed.'),
   baseline: z.string().nullable().describe('Name of the baseline; null for a session.'),
   variant: z.string().nullable().describe('Label of the variant that was chosen; null takes all.'),
@@ -14,7 +14,7 @@ export const comparedSideSchema = z.object({
  * worse, better: a real change. no_real_difference: none was shown; the interval says what is ruled out.
  * within_process, no_spread: nothing is claimed, because the spread between launches is not known. missing: one side only.
  */
-export const compareVerdicts = [
+const compareVerdicts = [
   'worse',
   'better',
   'no_real_difference',
@@ -25,7 +25,7 @@ export const compareVerdicts = [
 
 const share = z.number();
 
-export const comparedMetricSchema = z.object({
+const comparedMetricSchema = z.object({
   id: z.string(),
   point: z.string().nullable(),
   name: z.string(),
@@ -58,7 +58,7 @@ export const comparedMetricSchema = z.object({
   text: z.string(),
 });
 
-export const compareGateSchema = z.object({
+const compareGateSchema = z.object({
   metric: z.string(),
   /** By more than this share it may not become worse. */
   share,

@@ -10,7 +10,7 @@ import type { IssueCode } from '../issue-codes.js';
 import { sessionIdentitySchema } from './session-identity.js';
 
 /** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
-export const benchSpreadSchema = z.object({
+const benchSpreadSchema = z.object({
   unit: z.string(),
   n: z.number().int(),
   launches: z.number().int(),
@@ -36,9 +36,9 @@ export const benchSpreadSchema = z.object({
   outliers: z.number().int().describe("Values beyond Tukey's fences: counted and marked, never removed."),
   source: z.string(),
 });
-export const benchDistributionSchema = z.union([benchSpreadSchema, missingFigureSchema]);
+const benchDistributionSchema = z.union([benchSpreadSchema, missingFigureSchema]);
 
-export const benchFlagSchema = z.object({
+const benchFlagSchema = z.object({
   code: codeSchema<IssueCode>().describe('One of the issue codes, e.g. low_utilization, high_variance.'),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
@@ -46,12 +46,12 @@ export const benchFlagSchema = z.object({
 });
 
 /** What the roofline leads one to expect: the lower bound, and what eager programs commonly reach of it. */
-export const benchExpectationSchema = z.union([
+const benchExpectationSchema = z.union([
   z.object({ unit: z.literal('ms'), low: z.number(), high: z.number(), how: z.string() }),
   missingFigureSchema,
 ]);
 
-export const benchPointSchema = z.object({
+const benchPointSchema = z.object({
   point: z.string(),
   parts: z.array(z.enum(benchParts)),
   batch_size: z.number().int(),
@@ -125,7 +125,7 @@ export const benchPointSchema = z.object({
 });
 
 /** A fitted line with its error; x and y are named. */
-export const benchFitSchema = z.object({
+const benchFitSchema = z.object({
   id: z.enum(['prompt', 'output', 'batch_ttft', 'batch_tpot']),
   x: z.string(),
   y: z.string(),
@@ -144,7 +144,7 @@ export const benchFitSchema = z.object({
 });
 
 /** A question of D6 and its answer in words with numbers. */
-export const benchAnswerSchema = z.object({
+const benchAnswerSchema = z.object({
   id: z.enum([
     'latency',
     'batch_knee',
@@ -163,7 +163,7 @@ export const benchAnswerSchema = z.object({
 });
 
 /** One engine configuration: an execution of the session. */
-export const benchVariantSchema = z.object({
+const benchVariantSchema = z.object({
   execution_id: z.string(),
   label: z.string().describe('`defaults`, or the engine arguments that differ, e.g. mode=cudagraph.'),
   engine_args: z.record(z.string(), z.string()),

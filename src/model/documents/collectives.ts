@@ -62,7 +62,7 @@ const communicatorSchema = z.object({
   recorded_share: figureSchema,
 });
 
-export const collectivesResultSchema = z.object({
+const collectivesResultSchema = z.object({
   recorded: z.number().int(),
   groups: z
     .array(groupSchema)

@@ -12,7 +12,7 @@ import { analyzeResultSchema } from './analyze.js';
 
 const phase = z.string();
 
-export const changeSchema = z
+const changeSchema = z
   .object({
     /** ms of a mean instance; negative is faster. */
     delta_ms: z.number(),
@@ -32,7 +32,7 @@ const comparedSessionSchema = z.object({
   source: z.string().describe('What times and kernels were taken from.'),
 });
 
-export const stageValueSchema = z
+const stageValueSchema = z
   .object({
     instances: z.number().int(),
     duration_ms: figureSchema,
@@ -60,7 +60,7 @@ const kernelValueSchema = z.object({ count: z.number(), ms: z.number(), mean_ns:
 export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
 
 /** From what the hardware allows to the time of a stage, the same bars for all sessions (1.3). */
-export const comparedWaterfallSchema = z.object({
+const comparedWaterfallSchema = z.object({
   phase,
   profiled: z.boolean().describe('The times are those under the profiler, since a session has no others.'),
   times_ms: z
@@ -79,7 +79,7 @@ export const comparedWaterfallSchema = z.object({
   ),
 });
 
-export const compareResultSchema = z.object({
+const compareResultSchema = z.object({
   what: z
     .enum(['trace', 'profile'])
     .describe('trace: GPU timelines, by kernels. profile: programs on the CPU, by operators.'),

@@ -5,7 +5,7 @@ import { figureSchema } from '../figure.js';
 /** By NVIDIA's own speed-of-light logic; balanced: both sides over 60 % and within 10 points. */
 const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
 
-export const boundSchema = z.object({
+const boundSchema = z.object({
   by: z.enum(bounds).nullable().describe('Null where a throughput was not collected.'),
   cause: z
     .enum(['near_peak', 'ahead', 'balanced', 'grid_too_small', 'low_throughput', 'not_collected'])
@@ -13,7 +13,7 @@ export const boundSchema = z.object({
   text: z.string().describe('Why, in words with the numbers.'),
 });
 
-export const occupancySchema = z.object({
+const occupancySchema = z.object({
   achieved: figureSchema.describe('Warps active / warps an SM can hold, while it was active, %.'),
   theoretical: figureSchema.describe('What registers, shared memory, block size, … allow, %.'),
   limits: z
@@ -24,7 +24,7 @@ export const occupancySchema = z.object({
     .describe('The tightest ones; empty at 100 % theoretical occupancy or when not collected.'),
 });
 
-export const stallSchema = z.object({
+const stallSchema = z.object({
   reason: z.string().describe("ncu's name for it: long_scoreboard, barrier, …"),
   share: z.number().describe('Share of the cycles between two instructions of a warp, 0 to 1.'),
   cycles: z
@@ -34,7 +34,7 @@ export const stallSchema = z.object({
   meaning: z.string(),
 });
 
-export const kernelRooflineSchema = z.object({
+const kernelRooflineSchema = z.object({
   flop: figureSchema.describe('Floating-point operations per launch, and by the unit that made them.'),
   flop_by_unit: z.array(z.object({ unit: z.enum(['tensor', 'fp64', 'fp32', 'fp16']), flop: figureSchema })),
   dram_bytes: figureSchema,
@@ -54,7 +54,7 @@ export const kernelRooflineSchema = z.object({
     .describe('Which side of the roof; null without an intensity.'),
 });
 
-export const kernelCountersSchema = z.object({
+const kernelCountersSchema = z.object({
   execution_id: z.string(),
   capture_id: z.string(),
   name: z.string(),
@@ -96,7 +96,7 @@ const launchSchema = z.object({
   duration_ns: z.number().nullable(),
 });
 
-export const countersResultSchema = z.object({
+const countersResultSchema = z.object({
   devices: z.array(
     z.object({
       device: z.number().int().nullable(),

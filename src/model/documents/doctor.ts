@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 
 export const doctorGroups = ['machine', 'nvidia', 'python', 'containers', 'amd'] as const;
 
-export const doctorRowSchema = z.object({
+const doctorRowSchema = z.object({
   id: z.string().describe('Stable name, the one `--require` takes.'),
   group: z.enum(doctorGroups),
   label: z.string(),
@@ -18,7 +18,7 @@ export const doctorRowSchema = z.object({
 });
 
 /** What this machine can do today, derived from the rows. */
-export const capabilitySchema = z.object({
+const capabilitySchema = z.object({
   id: z.enum(['embedded_engine', 'nvidia_capture', 'pytorch', 'amd']),
   label: z.string(),
   usable: z.boolean(),

@@ -13,7 +13,7 @@ const estimateLineSchema = z.object({
 });
 
 /** One combination of batch and lengths. */
-export const estimatePointSchema = z.object({
+const estimatePointSchema = z.object({
   batch_size: z.number().int(),
   input_len: z.number().int(),
   output_len: z.number().int(),
@@ -73,7 +73,7 @@ export const estimateMemorySchema = z.object({
 });
 
 /** `estimate --fits`: bundled models against one GPU. */
-export const estimateFitsSchema = z.object({
+const estimateFitsSchema = z.object({
   gpu: z.object({ name: z.string().nullable(), total_bytes: z.number(), source: z.string() }),
   engine: z.enum(['transformers', 'vllm', 'onnx']),
   batch_size: z.number().int(),

@@ -16,7 +16,7 @@ const sizes = z.object({
 
 export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.enum(opClasses) });
 
-export const estimateLayersSchema = z.object({
+const estimateLayersSchema = z.object({
   phase: z.enum(['prefill', 'decode']),
   batch_size: z.number().int(),
   new_tokens: z.number().int().describe('Tokens computed of each sequence.'),
@@ -35,7 +35,7 @@ export const estimateLayersSchema = z.object({
   total: sizes,
 });
 
-export const estimateSchema = z.object({
+const estimateSchema = z.object({
   model: z.object({
     name: z.string(),
     model_type: z.string(),

@@ -10,7 +10,7 @@ import { sessionIdentitySchema } from './session-identity.js';
 const confidence = z.enum(['high', 'medium', 'low']);
 
 /** One bar of a mean instance of a stage, by the ids of docs/concepts/waterfall.md (the gap waterfall). */
-export const waterfallBarSchema = z.object({
+const waterfallBarSchema = z.object({
   id: barIdSchema.describe(
     'roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, …',
   ),
@@ -48,7 +48,7 @@ const waterfallKindSchema = z.enum(waterfallKinds);
  * From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. Their shares are
  * of that sum without the last bar, profiler_overhead: the time of the clean execution where there is one.
  */
-export const stageWaterfallSchema = z.object({
+const stageWaterfallSchema = z.object({
   kind: waterfallKindSchema,
   name: z
     .string()
@@ -108,7 +108,7 @@ export const stageWaterfallSchema = z.object({
     ),
 });
 
-export const evidenceSchema = z.object({
+const evidenceSchema = z.object({
   text: z.string().describe('What the rows show, with its numbers.'),
   sql: z
     .string()
@@ -122,7 +122,7 @@ export const evidenceSchema = z.object({
   row_count: z.number().int(),
 });
 
-export const findingSchema = z.object({
+const findingSchema = z.object({
   id: z.string().describe('rule, or rule:stage; unique in the document.'),
   rule: z.string(),
   severity: z
@@ -183,7 +183,7 @@ export const findingSchema = z.object({
 });
 
 /** What else took time from what was measured, and by which sign. */
-export const machineLoadSchema = z.object({
+const machineLoadSchema = z.object({
   busy: z
     .boolean()
     .describe(
@@ -211,7 +211,7 @@ export const machineLoadSchema = z.object({
     .describe('Those that the session recorded.'),
 });
 
-export const explainResultSchema = z.object({
+const explainResultSchema = z.object({
   session: sessionIdentitySchema,
   workload: workloadSchema.nullable(),
   preface: z
@@ -261,7 +261,7 @@ export const explainVersion = '1.5';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */
-export const whatIfResultSchema = z.object({
+const whatIfResultSchema = z.object({
   session: explainResultSchema.shape.session,
   change: z
     .string()
@@ -288,7 +288,7 @@ export const whatIfVersion = '1.0';
 export const whatIfDocumentSchema = documentSchema('what-if', whatIfVersion, whatIfResultSchema);
 
 /** `explain --verify AFTER`: expected and achieved gain of each finding of the earlier session that the change removed. */
-export const verifyResultSchema = z.object({
+const verifyResultSchema = z.object({
   before: explainResultSchema.shape.session,
   after: explainResultSchema.shape.session,
   stages: z.array(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
-export const tilingSchema = z.object({
+const tilingSchema = z.object({
   tile: z
     .string()
     .describe(
@@ -20,7 +20,7 @@ export const tilingSchema = z.object({
 });
 
 /** What the hardware allows one call: the longer of FLOPs / peak and bytes / bandwidth. */
-export const gemmRoofSchema = z.object({
+const gemmRoofSchema = z.object({
   time_ns: figureSchema,
   share: figureSchema.describe('time_ns / mean time of a call, 0 to 1.'),
   bound: z.enum(['compute', 'memory']).nullable(),
@@ -31,7 +31,7 @@ export const gemmRoofSchema = z.object({
 });
 
 /** Another size, and what it would give under the model that `text` names. */
-export const gemmWhatIfSchema = z.object({
+const gemmWhatIfSchema = z.object({
   change: z
     .enum(['rows', 'align', 'fill_n'])
     .describe(
@@ -47,7 +47,7 @@ export const gemmWhatIfSchema = z.object({
   text: z.string(),
 });
 
-export const gemmSchema = z.object({
+const gemmSchema = z.object({
   source: z
     .enum(['profiler', 'cublas-log', 'cublaslt-log', 'log'])
     .describe(
@@ -93,7 +93,7 @@ export const gemmSchema = z.object({
     .describe('What padding or another batch would give (1.1); empty where nothing would.'),
 });
 
-export const gemmsResultSchema = z.object({
+const gemmsResultSchema = z.object({
   gpu: z.string().nullable(),
   sm_count: figureSchema,
   stage: z.string().optional().describe('Only products of this stage (1.1); absent: of all.'),

@@ -20,7 +20,7 @@ const measurement = {
 };
 
 /** Fastest dense matrix multiplication found for a dtype. */
-export const gpuComputePeakSchema = z.object({
+const gpuComputePeakSchema = z.object({
   ...measurement,
   dtype: z
     .string()
@@ -39,7 +39,7 @@ export const gpuComputePeakSchema = z.object({
     .describe('flops_per_s over the measured bandwidth of memory: FLOP a byte at which both limit.'),
 });
 
-export const gpuBandwidthSchema = z.object({
+const gpuBandwidthSchema = z.object({
   ...measurement,
   pattern: z
     .enum(['copy', 'read', 'write', 'triad'])
@@ -52,7 +52,7 @@ export const gpuBandwidthSchema = z.object({
 
 const gpuLatencySchema = z.object({ ...measurement, ns: z.number() });
 
-export const hostLinkSchema = z.object({
+const hostLinkSchema = z.object({
   ...measurement,
   direction: z.enum(['host-to-device', 'device-to-host']),
   pinned: z.boolean(),
@@ -72,7 +72,7 @@ const triedGemmSchema = z.object({
   outcome: z.string(),
 });
 
-export const gpuRoofsSchema = z.object({
+const gpuRoofsSchema = z.object({
   index: z.number().int().describe('As PyTorch counts: cuda:<index>.'),
   name: z.string(),
   pci_id: z
@@ -133,7 +133,7 @@ const collectivePointSchema = z.object({
     .describe("× 2(n − 1)/n: what each GPU's link carries (nccl-tests, PERFORMANCE.md)."),
 });
 
-export const collectivesSchema = z.object({
+const collectivesSchema = z.object({
   operation: z.literal('all-reduce'),
   ranks: z.number().int(),
   points: z.array(collectivePointSchema).describe('Ascending by size.'),

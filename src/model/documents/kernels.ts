@@ -80,7 +80,7 @@ export const kernelPlanSchema = z.object({
     .describe('null: kernels were named, no model.'),
 });
 
-export const kernelCaseSchema = z.object({
+const kernelCaseSchema = z.object({
   case: z.string(),
   kernel: z.string(),
   class: z.enum(opClasses),
@@ -159,7 +159,7 @@ export const kernelCaseSchema = z.object({
 });
 
 /** A table of medians over two swept sizes. */
-export const kernelMapSchema = z.object({
+const kernelMapSchema = z.object({
   series: z.string(),
   fixed: z.string().describe('What all its cases share, in words.'),
   x: z.object({ name: z.string(), values: z.array(z.string()) }),
@@ -169,7 +169,7 @@ export const kernelMapSchema = z.object({
     .describe('One a cell that has a case; x and y count the values from 0.'),
 });
 
-export const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
+const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
   ops: z.array(
     stepOpSchema.extend({
       total_ns: z.number().nullable().describe('count × median of the case; null when it was not measured.'),
@@ -182,7 +182,7 @@ export const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
   missing_ops: count,
 });
 
-export const kernelsSchema = z.object({
+const kernelsSchema = z.object({
   session: sessionIdentitySchema.omit({ kind: true }),
   plan: kernelPlanSchema.omit({ points: true, model: true, traces: true }),
   model: z.object({ name: z.string(), dtype: z.string() }).nullable(),

@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 import { profileConfidences } from './memory-profile.js';
 
 /** Two memory profiles side by side; GB are 10^9 bytes, as in the profiles. */
-export const memorySideSchema = z.object({
+const memorySideSchema = z.object({
   selector: z.string(),
   kind: z.enum(['session', 'file']),
   label: z.string().describe("The session's name or id, or the file's name."),
@@ -14,7 +14,7 @@ export const memorySideSchema = z.object({
   absent: z.array(z.string()).describe('Fields of schema 2.0 that the profile lacks.'),
 });
 
-export const memoryChangeSchema = z.object({
+const memoryChangeSchema = z.object({
   name: z.string(),
   base_gb: z.number().nullable(),
   now_gb: z.number().nullable(),
@@ -25,7 +25,7 @@ export const memoryChangeSchema = z.object({
 
 const confidence = z.enum(profileConfidences);
 
-export const memoryCompareSchema = z.object({
+const memoryCompareSchema = z.object({
   base: memorySideSchema,
   now: memorySideSchema,
   headlines: z.array(z.string()).describe('What changed most, in words.'),

@@ -22,7 +22,7 @@ const gpuMemorySchema = z.looseObject({
   total_bytes: bytes,
 });
 
-export const memoryPointSchema = z.looseObject({
+const memoryPointSchema = z.looseObject({
   total_gb: gb.describe('Sum over the GPUs that the run used.'),
   total_bytes: bytes,
   max_gb: gb,
@@ -39,7 +39,7 @@ export const memoryPointSchema = z.looseObject({
     .describe('Who measured it: nvml process, nvml device, rocm-smi, /proc/<pid>/status, …'),
 });
 
-export const memoryComponentSchema = z.looseObject({
+const memoryComponentSchema = z.looseObject({
   component: z.enum(memoryComponents),
   bytes: z.number(),
   gb: z.number(),

@@ -6,7 +6,7 @@ import { sessionIdentitySchema } from './session-identity.js';
 const bytes = z.number().nullable();
 
 /** One line of the timeline; times are seconds since sampling began, as in the profile. */
-export const memorySeriesSchema = z.object({
+const memorySeriesSchema = z.object({
   label: z.string().describe('`gpu0`, `host`, `gpu0 · pid 4711`, …'),
   gpu: z.number().int().nullable(),
   kind: z
@@ -19,7 +19,7 @@ export const memorySeriesSchema = z.object({
 });
 
 /** What the framework's allocator held at a moment, of one GPU (null: host). */
-export const allocatorMomentSchema = z.object({
+const allocatorMomentSchema = z.object({
   gpu: z.number().int().nullable(),
   rank: z.number().int(),
   stage: z.string().describe('load, post_warmup, prefill, decode, end: the stage that ends at t_s.'),

@@ -43,7 +43,7 @@ export const monitorPlanSchema = z.object({
 });
 
 /** A series over the recording. `mean` is over time, the percentiles are of samples (type 7). */
-export const monitorMetricSchema = z.object({
+const monitorMetricSchema = z.object({
   metric: z.string(),
   unit: z.string(),
   n: count,
@@ -59,7 +59,7 @@ export const monitorMetricSchema = z.object({
 
 const period = z.object({ start_ns: z.number(), dur_ns: z.number() });
 
-export const monitorDeviceSchema = z.object({
+const monitorDeviceSchema = z.object({
   scope: z.string().describe('gpu0, gpu0.mig1'),
   name: z.string().nullable(),
   headline: z.string(),
@@ -124,7 +124,7 @@ export const monitorDeviceSchema = z.object({
   ),
 });
 
-export const monitorSchema = z.object({
+const monitorSchema = z.object({
   session: z
     .object({
       id: z.string().nullable(),

@@ -10,10 +10,10 @@ export type Launch = (typeof launches)[number];
 export const fusions = ['none', 'standard', 'full'] as const;
 export type Fusion = (typeof fusions)[number];
 
-export const predictAssumptionSchema = z.object({ id: z.string(), text: z.string() });
+const predictAssumptionSchema = z.object({ id: z.string(), text: z.string() });
 
 /** Kernels of one operation of a stage, all layers together. */
-export const predictOpSchema = z.object({
+const predictOpSchema = z.object({
   op: z
     .string()
     .describe(
@@ -35,7 +35,7 @@ export const predictOpSchema = z.object({
 });
 
 /** The difference of measurement and prediction, part by part; parts sum to it. */
-export const residualSchema = z.object({
+const residualSchema = z.object({
   cause: z
     .enum(['launch-bound', 'unfused-elementwise', 'attention', 'gemm', 'sampling', 'host', 'unattributed'])
     .describe('launch-bound, unfused-elementwise, attention, gemm, sampling, host, unattributed'),
@@ -43,7 +43,7 @@ export const residualSchema = z.object({
   text: z.string(),
 });
 
-export const measuredStageSchema = z.object({
+const measuredStageSchema = z.object({
   session: z.string(),
   what: z.string().describe('Variant, phase or stage in the session.'),
   ms: figureSchema,
@@ -58,7 +58,7 @@ export const measuredStageSchema = z.object({
   residual: z.array(residualSchema),
 });
 
-export const predictStageSchema = z.object({
+const predictStageSchema = z.object({
   phase: z.enum(['prefill', 'decode']),
   batch_size: z.number().int(),
   context_len: z.number().int(),
@@ -99,7 +99,7 @@ export const predictStageSchema = z.object({
 });
 
 /** Leave-one-out: each case predicted from all others. */
-export const crossValidationSchema = z.object({
+const crossValidationSchema = z.object({
   kernel: z.string(),
   cases: z.number().int(),
   median_error: z.number().describe('Of |predicted / measured − 1|.'),
@@ -107,7 +107,7 @@ export const crossValidationSchema = z.object({
   worst_case: z.string(),
 });
 
-export const predictCalibrationSchema = z.object({
+const predictCalibrationSchema = z.object({
   status: z.enum(['recorded', 'not_calibrated']),
   low_ratio: z
     .number()
@@ -120,7 +120,7 @@ export const predictCalibrationSchema = z.object({
   source: z.string().nullable(),
 });
 
-export const predictResultSchema = z.object({
+const predictResultSchema = z.object({
   model: z.object({ name: z.string(), family: z.string(), layers: z.number().int(), parameters: z.number() }),
   dtype: z.string(),
   weight_format: z.string(),

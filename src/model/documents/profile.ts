@@ -9,7 +9,7 @@ import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 const opClass = z.enum(opClasses);
 
-export const latencySchema = z.object({
+const latencySchema = z.object({
   repeats: z.number().int().describe('Timed repeats, and the process launches they are spread over.'),
   launches: z.number().int(),
   warmup_repeats: z.number().int(),
@@ -47,7 +47,7 @@ export const latencySchema = z.object({
     .describe('Mean step period by step index: shows the growth with context.'),
 });
 
-export const classRowSchema = z.object({
+const classRowSchema = z.object({
   class: opClass,
   calls: z.number(),
   ms: z.number(),
@@ -69,7 +69,7 @@ export const classRowSchema = z.object({
   bound: z.enum(['compute', 'memory']).nullable(),
 });
 
-export const breakdownSchema = z.object({
+const breakdownSchema = z.object({
   instances: z.number().int().describe('Stage instances averaged over, in the profiled execution.'),
   stage_ms: z
     .number()
@@ -108,7 +108,7 @@ export const breakdownSchema = z.object({
   ),
 });
 
-export const stageResultSchema = z.object({
+const stageResultSchema = z.object({
   kind: z.enum(['prefill', 'decode', 'sampling']),
   instances: z.number().int().describe('Instances in the clean execution.'),
   duration_ms: figureSchema.describe('Clean execution; interval over repeats.'),
@@ -153,7 +153,7 @@ export const memoryResultSchema = z.object({
     .describe("What ran when, for the chart's background."),
 });
 
-export const telemetryResultSchema = z.object({
+const telemetryResultSchema = z.object({
   sample_hz: figureSchema,
   cpu_percent: figureSchema.describe('Mean while the timed repeats ran.'),
   other_processes_cpu_percent: figureSchema,
@@ -168,7 +168,7 @@ export const telemetryResultSchema = z.object({
   ),
 });
 
-export const profileResultSchema = z.object({
+const profileResultSchema = z.object({
   session: z.object({
     id: z.string(),
     title: z.string(),

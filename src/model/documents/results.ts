@@ -13,7 +13,7 @@ const resultStatisticSchema = z.object({
   source: z.string().describe('Field of the file, or what it was recomputed from.'),
 });
 
-export const resultMetricSchema = z.object({
+const resultMetricSchema = z.object({
   name: z.string(),
   unit: z.string(),
   definition: z.string(),
@@ -24,13 +24,13 @@ export const resultMetricSchema = z.object({
     .describe("Ours, from the file's requests; empty where it has none."),
 });
 
-export const resultPointSchema = z.object({
+const resultPointSchema = z.object({
   label: z.string(),
   requests: z.object({ ok: z.number().int(), failed: z.number().int() }).nullable(),
   metrics: z.array(resultMetricSchema),
 });
 
-export const benchmarkResultsSchema = z.object({
+const benchmarkResultsSchema = z.object({
   session: z.object({
     id: z.string(),
     name: z.string().nullable(),

@@ -12,7 +12,7 @@ const computePeakSchema = z.object({
 });
 
 /** One point of the bandwidth curve: the fastest read kernel found at this working-set size. */
-export const bandwidthPointSchema = z.object({
+const bandwidthPointSchema = z.object({
   working_set_bytes: z.number(),
   bytes_per_s: z.number(),
   reached_by: z.string(),
@@ -22,7 +22,7 @@ export const bandwidthPointSchema = z.object({
 });
 
 /** Rate at which linear layers stream their weights in a format at a batch size: what a decode step is made of. */
-export const weightStreamSchema = z.object({
+const weightStreamSchema = z.object({
   format: z.string(),
   batch_size: z.number().int().describe('Sequences multiplied with each weight.'),
   weights_per_s: z.number(),

@@ -21,9 +21,9 @@ export const spreadSchema = z.object({
   max: z.number(),
   source: z.string(),
 });
-export const distributionSchema = z.union([spreadSchema, missingFigureSchema]);
+const distributionSchema = z.union([spreadSchema, missingFigureSchema]);
 
-export const loadSchema = z.object({
+const loadSchema = z.object({
   kind: z.enum(['closed', 'constant', 'poisson', 'ramp', 'trace']),
   concurrency: z
     .number()
@@ -51,14 +51,14 @@ const clientSchema = z.object({
 });
 
 /** Every bound a request must keep to be good; milliseconds. */
-export const sloSchema = z.object({
+const sloSchema = z.object({
   ttft_ms: z.number().nullable(),
   tpot_ms: z.number().nullable(),
   e2e_ms: z.number().nullable(),
   share: z.number().describe('Share of the requests that must keep them for a load to meet the SLO.'),
 });
 
-export const probeSchema = z.object({
+const probeSchema = z.object({
   ttft_ms: z.number().nullable(),
   repeated_ttft_ms: z.number().nullable().describe('The same prompt sent again.'),
   repeated_cached_tokens: z
@@ -104,7 +104,7 @@ export const loadPlanSchema = z.object({
   ),
 });
 
-export const servingPointSchema = z.object({
+const servingPointSchema = z.object({
   execution_id: z.string(),
   load: loadSchema,
   seconds: z.number().describe('First counted request sent to the last one ended, s.'),
@@ -157,7 +157,7 @@ export const servingPointSchema = z.object({
   client: clientSchema,
 });
 
-export const servingResultSchema = z.object({
+const servingResultSchema = z.object({
   session: z.object({ id: z.string(), title: z.string(), started_at: z.string(), status: z.string() }),
   target: loadPlanSchema.shape.target,
   prompts: loadPlanSchema.shape.prompts,

@@ -5,7 +5,7 @@ import { documentSchema, issueSchema } from '../document.js';
 import { manifestDataSchema, userDataSchema } from '../manifest.js';
 import { subjects } from '../subjects.js';
 
-export const listedSessionSchema = z.object({
+const listedSessionSchema = z.object({
   id: z.string(),
   name: z.string().nullable(),
   tags: z.array(z.string()),

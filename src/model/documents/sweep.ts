@@ -5,7 +5,7 @@ import { documentSchema, issueSchema } from '../document.js';
  * A sweep: its plan, how each run ended and what it gave. The journal next to the results is this document, rewritten
  * after every run, so that a sweep that was killed continues where it was.
  */
-export const sweepOutcomes = [
+const sweepOutcomes = [
   /** Not begun yet. */
   'pending',
   'running',
@@ -21,7 +21,7 @@ export const sweepOutcomes = [
 
 const value = z.union([z.string(), z.number(), z.null()]);
 
-export const sweepFailureSchema = z.object({
+const sweepFailureSchema = z.object({
   code: z.string(),
   what: z.string(),
   why: z.string(),
@@ -31,7 +31,7 @@ export const sweepFailureSchema = z.object({
     .describe('A fault of the machine around it, not of the configuration: worth another try.'),
 });
 
-export const sweepRunSchema = z.object({
+const sweepRunSchema = z.object({
   number: z.number().int().describe('From 1, in the order of execution.'),
   key: z
     .string()
@@ -73,7 +73,7 @@ export const sweepRunSchema = z.object({
   }),
 });
 
-export const sweepSchema = z.object({
+const sweepSchema = z.object({
   name: z.string().nullable(),
   stamp: z.string().describe('UTC, as in the names of its files: 20261121-134502.'),
   kind: z.enum(['memory', 'grid']),

@@ -24,7 +24,7 @@ const launchPhaseSchema = z.object({
 });
 
 /** One kernel's launches, as nsys's cuda_kern_exec_sum counts them. */
-export const launchKernelSchema = z.object({
+const launchKernelSchema = z.object({
   kernel: z.string(),
   short_name: z.string(),
   api_name: z.string().nullable(),

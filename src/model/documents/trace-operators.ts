@@ -5,7 +5,7 @@ const count = z.number().int();
 
 const operatorVerdictSchema = z.enum(['scheduling', 'kernels', 'allocation', 'cpu']);
 
-export const operatorSchema = z.object({
+const operatorSchema = z.object({
   name: z.string(),
   op_type: z.string().nullable(),
   count,

@@ -27,7 +27,7 @@ const causeSchema = z.object({
   share: z.number().describe('Of the time that idle_share is of.'),
 });
 
-export const phaseInstanceSchema = z.object({
+const phaseInstanceSchema = z.object({
   stage_id: count,
   label: z.string(),
   iteration: count.nullable(),

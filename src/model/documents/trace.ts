@@ -32,7 +32,7 @@ export type { Spread } from './trace-spread.js';
 
 const count = z.number().int();
 
-export const attributionSchema = z.object({
+const attributionSchema = z.object({
   methods: z
     .array(z.object({ how: z.string().nullable(), kernels: count, kernel_ns: z.number() }))
     .describe('By how the stage of a kernel was found; `how` null: in no range.'),
@@ -43,7 +43,7 @@ export const attributionSchema = z.object({
     .describe("Of the session's issues, those that change what this document says."),
 });
 
-export const traceResultSchema = z.object({
+const traceResultSchema = z.object({
   session: sessionIdentitySchema,
   workload: workloadSchema.nullable(),
   source: traceSourceSchema,

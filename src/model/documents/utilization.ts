@@ -7,7 +7,7 @@ import { phaseKindSchema } from './trace-phase.js';
 const count = z.number().int();
 
 /** Operations of one name in a mean step: what FLOPs and bytes are sums of. */
-export const necessaryWorkSchema = z.object({
+const necessaryWorkSchema = z.object({
   name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
   dtype: z.string(),
@@ -17,7 +17,7 @@ export const necessaryWorkSchema = z.object({
 });
 
 /** Work that was run, from the shapes of the matrix products of the same stages. */
-export const executedWorkSchema = z.object({
+const executedWorkSchema = z.object({
   source: z
     .enum(['operators', 'gemm-log'])
     .nullable()
@@ -38,7 +38,7 @@ export const executedWorkSchema = z.object({
   text: z.string().nullable().describe('What the ratio says, in a sentence; null when there is none.'),
 });
 
-export const utilizationStepSchema = z.object({
+const utilizationStepSchema = z.object({
   iteration: count.nullable(),
   step_index: count.nullable(),
   wall_ns: z.number(),
@@ -51,7 +51,7 @@ export const utilizationStepSchema = z.object({
 });
 
 /** Steps of one kind and batch size (of one point of a benchmark) in one execution. */
-export const utilizationStageSchema = z.object({
+const utilizationStageSchema = z.object({
   execution_id: z.string(),
   kind: phaseKindSchema,
   batch_size: count.nullable(),
@@ -102,7 +102,7 @@ export const utilizationSchema = z.object({
   stages: z.array(utilizationStageSchema),
 });
 
-export const utilizationResultSchema = utilizationSchema.extend({
+const utilizationResultSchema = utilizationSchema.extend({
   session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
   steps: z.array(z.array(utilizationStepSchema)).describe('In the order of `stages`; the first 512 of each.'),
 });

@@ -12,7 +12,7 @@ const comparedSchema = z.object({
   within: z.boolean(),
 });
 
-export const validatedProfileSchema = z.object({
+const validatedProfileSchema = z.object({
   source: z.string().describe('File or session.'),
   model: z.string(),
   family: z.string().nullable(),
@@ -61,7 +61,7 @@ export const validatedProfileSchema = z.object({
 });
 
 /** Errors of a component, or of the total, over profiles. Shares are of the measured bytes. */
-export const errorSummarySchema = z.object({
+const errorSummarySchema = z.object({
   profiles: z.number().int(),
   mean_share: z.number().nullable().describe('Signed: above 0 the calculator says too much.'),
   mean_absolute_share: z.number().nullable(),
@@ -70,7 +70,7 @@ export const errorSummarySchema = z.object({
   within: z.number().int(),
 });
 
-export const recommendationSchema = z.object({
+const recommendationSchema = z.object({
   constant: z.string().describe('As memory-constants.ts names it.'),
   current: z.number(),
   current_source: z
@@ -131,7 +131,7 @@ export const validationSchema = z.object({
 export const validationDocumentSchema = documentSchema('validate', validateVersion, validationSchema);
 
 /** `validate --history`: one row a session, oldest first. */
-export const validationHistorySchema = z.object({
+const validationHistorySchema = z.object({
   sessions: z.array(
     z.object({
       id: z.string(),
