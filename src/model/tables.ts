@@ -72,7 +72,7 @@ export const tables = {
       ),
       op_id: big('framework operator that launched it'),
       graph_id: big('CUDA graph it belongs to'),
-      graph_node: big('CUDA graph node id'),
+      graph_node: big('CUDA graph node id; 0: a node without a recorded id'),
     },
   },
   copies: {
@@ -92,7 +92,7 @@ export const tables = {
       stage_id: big('innermost range that launched it, of any kind'),
       attributed_by: text('as in kernels'),
       op_id: big('framework operator that launched it'),
-      graph_node: big('CUDA graph node id'),
+      graph_node: big('CUDA graph node id; 0: a node without a recorded id'),
     },
   },
   api_calls: {

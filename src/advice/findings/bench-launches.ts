@@ -143,7 +143,7 @@ async function changeOf(
   { engine, tensor_parallel_size: ranks }: Workload,
   args: Record<string, string>,
 ): Promise<FoundDraft['change']> {
-  const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 });
+  const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 }, args);
   // This engine does not capture collectives of several ranks (src/engines/transformers/engine-args.ts).
   if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return own;
   // A static cache is not supported with it either.

@@ -82,6 +82,30 @@ async function look({ manifest, scope }: FindingContext) {
   };
 }
 
+/** Whether an engine replays CUDA graphs; unknown where neither the capture nor the command line shows it. */
+export type GraphState = 'on' | 'off' | 'unknown';
+
+const withoutGraphs = /--enforce[-_]eager|enforce_eager['"]?\s*[=:]\s*true|--disable-cuda-graph\b/i;
+
+/**
+ * Graph launches in the capture show that graphs are on, and the engine's flag that they are off.
+ * @param args engine arguments that the command line does not have
+ */
+export async function graphState(
+  { scope, manifest }: FindingContext,
+  args: Readonly<Record<string, string>> = {},
+): Promise<GraphState> {
+  const given = Object.entries(args).map(([name, value]) => `${name}=${value}`);
+  if (withoutGraphs.test([recordedProgram(manifest), ...given].join(' '))) return 'off';
+  const replayed =
+    scope === null
+      ? []
+      : await scope.database.query(
+          "SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL OR class = 'graph' LIMIT 1",
+        );
+  return replayed.length > 0 ? 'on' : 'unknown';
+}
+
 /** The workload's command and engine; empty for an imported file. */
 function recordedProgram({ workload, executions }: ManifestData): string {
   const commands = executions.flatMap(({ command }) => command);

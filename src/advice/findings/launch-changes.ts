@@ -1,71 +1,108 @@
-import { programOf, type Framework } from './framework.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { type Framework, type GraphState, graphState, programOf } from './framework.js';
 import type { FindingContext, FoundDraft } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
 type Change = FoundDraft['change'];
 
-/** Engine switches that launch a whole step at once, for decode steps, mixed steps and prefills. */
-const engines: Record<Framework, { decode: Change; mixed: Change; prefill: Change }> = {
+/** Options that make an engine replay CUDA graphs, also for what it does not replay yet. */
+interface Switches {
+  name: string;
+  /** The option that turns graphs off. */
+  off: string;
+  kind: Change['kind'];
+  decode: { covers: string; example: string };
+  mixed: { covers: string; example: string };
+  prefill: { covers: string; example: string };
+}
+
+const engines: Record<Framework, Switches> = {
   vllm: {
+    name: 'vLLM',
+    off: '--enforce-eager',
+    kind: 'flag',
     decode: {
-      kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs: remove --enforce-eager, and make the captured sizes cover the batch.',
+      covers: 'make the captured sizes cover the batch',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8, 16]}'`,
     },
     mixed: {
-      kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs for mixed steps too: remove --enforce-eager, and make the captured sizes cover the tokens per step, prompts included.',
+      covers: 'make the captured sizes cover the tokens per step, prompts included',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "max_cudagraph_capture_size": 1024}'`,
     },
     prefill: {
-      kind: 'flag',
-      text: 'Let vLLM replay CUDA graphs for prompts too: remove --enforce-eager, and make the captured sizes cover the tokens of a prefill; or compute more tokens per step.',
+      covers: 'make the captured sizes cover the tokens of a prefill; or compute more tokens per step',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "max_cudagraph_capture_size": 1024}'`,
     },
   },
   sglang: {
+    name: 'SGLang',
+    off: '--disable-cuda-graph',
+    kind: 'flag',
     decode: {
-      kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs: remove --disable-cuda-graph, and make the captured sizes cover the batch.',
+      covers: 'make the captured sizes cover the batch',
       example: '--cuda-graph-max-bs <largest batch>',
     },
     mixed: {
-      kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs for steps with prompts too (piecewise; the default of newer versions): the captured sizes must cover the tokens per step.',
+      covers:
+        'use piecewise graphs (the default of newer versions), with captured sizes that cover the tokens per step',
       example: '--enable-piecewise-cuda-graph',
     },
     prefill: {
-      kind: 'flag',
-      text: 'Let SGLang replay CUDA graphs for prompts too (piecewise; the default of newer versions), or compute more tokens per step.',
+      covers: 'use piecewise graphs (the default of newer versions); or compute more tokens per step',
       example: '--enable-piecewise-cuda-graph',
     },
   },
   tensorrt_llm: {
+    name: 'TensorRT-LLM',
+    off: 'cuda_graph_config: null',
+    kind: 'config',
     decode: {
-      kind: 'config',
-      text: 'Let TensorRT-LLM replay CUDA graphs, and pad batches to the captured sizes.',
+      covers: 'pad batches to the captured sizes',
       example: 'cuda_graph_config: {enable_padding: true, max_batch_size: <largest batch>}',
     },
     mixed: {
-      kind: 'config',
-      text: 'Let TensorRT-LLM replay CUDA graphs for steps with prompts too (piecewise): the captured sizes must cover the tokens per step.',
+      covers: 'use piecewise graphs, with captured sizes that cover the tokens per step',
       example: 'torch_compile_config: {enable_piecewise_cuda_graph: true}',
     },
     prefill: {
-      kind: 'config',
-      text: 'Let TensorRT-LLM replay CUDA graphs for prompts too (piecewise), or compute more tokens per step.',
+      covers: 'use piecewise graphs; or compute more tokens per step',
       example: 'torch_compile_config: {enable_piecewise_cuda_graph: true}',
     },
   },
 };
 
-/** The change for a launch-bound stage, in terms of the program's framework. */
+/** What the engine does already is not advised. */
+function engineChange(framework: Framework, kind: PhaseKind, state: GraphState): Change {
+  const { name, off, kind: how, ...switches } = engines[framework];
+  const { covers, example } = switches[kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];
+  const text = {
+    on: `${name} replays CUDA graphs, but launches these kernels outside of them: ${covers}.`,
+    off: `Let ${name} replay CUDA graphs: remove ${off}, and ${covers}.`,
+    unknown: `Let ${name} replay CUDA graphs: run it without ${off}, and ${covers}.`,
+  }[state];
+  return { kind: how, text, example };
+}
+
+const trainingChange: Change = {
+  kind: 'code',
+  text: 'Launch less: compile the model, use a fused optimizer, and capture forward and backward pass into CUDA graphs where shapes are fixed.',
+  more: 'A larger micro-batch hides the launches as well.',
+  example:
+    'model = torch.compile(model, mode="reduce-overhead"); optimizer = torch.optim.AdamW(parameters, fused=True)',
+};
+
+/**
+ * The change for a launch-bound stage, in terms of the program's framework.
+ * @param args engine arguments of a benchmark
+ */
 export async function launchTogether(
   context: FindingContext,
   { kind, graph_launches }: Pick<StageFacts, 'kind' | 'graph_launches'>,
+  args: Readonly<Record<string, string>> = {},
 ): Promise<Change> {
   const { framework } = await programOf(context);
-  if (framework) return engines[framework][kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];
+  if (framework) return engineChange(framework, kind, await graphState(context, args));
+  if (kind === 'training') return trainingChange;
   if (kind === 'prefill')
     return {
       kind: 'code',
@@ -82,7 +119,7 @@ export async function launchTogether(
     };
   return {
     kind: 'code',
-    text: 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or let torch.compile do so (mode="reduce-overhead"); then the host launches once per step.',
+    text: `Launch the whole step at once: capture it into a CUDA graph${kind === 'decode' || kind === 'mixed' ? ' (a static KV cache is needed)' : ''}, or let torch.compile do so (mode="reduce-overhead"); then the host launches once per step.`,
     more: 'A larger batch hides the launches as well.',
     example: 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
   };

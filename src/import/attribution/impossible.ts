@@ -45,6 +45,9 @@ const launchCall = /^(?:cuda|cu|hip)(?:\w*Launch\w*Kernel|GraphLaunch)/;
 
 export const isLaunch = (name: string): boolean => launchCall.test(name);
 
+/** Node of a CUDA graph without a recorded id: Kineto of ROCm and of older versions of PyTorch. */
+export const nodeWithoutId = 0;
+
 export const isGraphLaunch = (name: string): boolean => /^(?:cuda|cu|hip)GraphLaunch/.test(name);
 
 /**

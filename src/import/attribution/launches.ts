@@ -1,4 +1,5 @@
 import type { Workbench } from '../../model/workbench.js';
+import { nodeWithoutId } from './impossible.js';
 import { attributions } from './host-threads.js';
 import { slicesOf, within } from './slices.js';
 import { integer, integersOf } from './texts.js';
@@ -95,8 +96,11 @@ async function joinLaunch(
 ): Promise<void> {
   const of = await integersOf(workbench, `trace_${table}`, 'k');
   const own = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
+  const ofGraph = `coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
+  const opaque = table === 'kernels' ? ' AND k.opaque_graph IS DISTINCT FROM 1' : '';
+  const node = `coalesce(${of('graph_node')}, CASE WHEN ${ofGraph}${opaque} THEN ${nodeWithoutId} END)`;
   if (table === 'kernels') {
-    const inGraph = `${of('graph_node')} IS NOT NULL OR coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
+    const inGraph = `${of('graph_node')} IS NOT NULL OR ${ofGraph}`;
     const opClass = `CASE WHEN ${of('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
     own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
     own.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
@@ -105,7 +109,7 @@ async function joinLaunch(
        ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
        ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
        ${of('context')} AS context, ${of('stream')} AS stream,
-       ${of('correlation')} AS correlation, ${of('graph_node')} AS graph_node, ${own.join(', ')},
+       ${of('correlation')} AS correlation, ${node} AS graph_node, ${own.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
        coalesce(${of('op_id')}, a.op_id) AS op_id
      FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k

@@ -92,7 +92,7 @@ const program: FoundDraft['change'] = {
 const engines: Record<Framework, FoundDraft['change']> = {
   vllm: {
     kind: 'flag',
-    text: 'Let vLLM compile the model: remove --enforce-eager.',
+    text: 'Let vLLM compile the model: run it without --enforce-eager.',
     example: '-O3',
   },
   sglang: {

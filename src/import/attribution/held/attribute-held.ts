@@ -11,6 +11,7 @@ import { stageLabels } from '../infer-ranges.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
 import { correlate } from './correlate.js';
 import { sweepHeldHost } from './held-host.js';
+import { withGraphNodes } from './graph-nodes.js';
 import { inferHeld, withInferred } from './held-inference.js';
 import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
@@ -30,13 +31,13 @@ export async function attributeHeld(
 ): Promise<Issue[]> {
   const { calls } = trace;
   const names = await namesByCode(workbench);
-  const labels = labelShapes(trace.kernels, names);
   const related = correlate(calls, trace.kernels, trace.copies);
   const impossible = nothingImpossible();
   const real = {
-    kernels: leaveOut(trace.kernels, related.kernels, calls, impossible),
-    copies: leaveOut(trace.copies, related.copies, calls, impossible),
+    kernels: withGraphNodes(leaveOut(trace.kernels, related.kernels, calls, impossible), calls, names),
+    copies: withGraphNodes(leaveOut(trace.copies, related.copies, calls, impossible), calls, names),
   };
+  const labels = labelShapes(real.kernels.events, names);
   const tables = {
     calls: await open(workbench, context, 'api_calls', calls.rows),
     kernels: await open(workbench, context, 'kernels', real.kernels.events.rows),

@@ -1,0 +1,51 @@
+import { afterAll, expect, test } from 'vitest';
+import { launchTogether } from './launch-changes.js';
+import { stageFacts } from './stage-facts.js';
+import { closeAll, contextOf, stepRows } from './test-steps.js';
+
+afterAll(closeAll);
+
+/** Decode steps of vLLM: a graph of 300 nodes and 10 launches around it. */
+const steps = (graph: boolean) => {
+  const node = { class: 'gemm', graph_node: 0 };
+  const rows = stepRows('decode', 4, () => [
+    ...Array.from({ length: 300 }, () => ({ kernel: 5, more: graph ? node : {} })),
+    ...Array.from({ length: 10 }, () => ({ kernel: 5 })),
+  ]);
+  for (const stage of rows.stages) stage.raw_name = 'execute_context_0(0)_generation_4(4)';
+  // All nodes share the call that launched the graph, at the start of the step.
+  for (const [i, kernel] of rows.kernels.entries()) {
+    if (kernel.graph_node !== 0) continue;
+    const step = Math.floor(i / 310);
+    kernel.correlation = 1_000 + step;
+    kernel.api_start_ns = rows.stages[step]!.start_ns ?? null;
+  }
+  return contextOf(rows);
+};
+
+test('nodes of a graph are not launches, and an engine that replays graphs is not advised to', async () => {
+  const context = await steps(true);
+  const [stage] = await stageFacts(context);
+  expect(stage).toMatchObject({ kernels: 310, launches: 11, graph_launches: 1 });
+  const { text } = await launchTogether(context, stage!);
+  expect(text).toContain('vLLM replays CUDA graphs, but launches these kernels outside of them');
+  expect(text).not.toContain('--enforce-eager');
+});
+
+test('whether graphs are off is stated only where it is recorded', async () => {
+  const context = await steps(false);
+  const [stage] = await stageFacts(context);
+  expect(stage).toMatchObject({ launches: 310, graph_launches: 0 });
+  expect((await launchTogether(context, stage!)).text).toContain('run it without --enforce-eager');
+  expect((await launchTogether(context, stage!, { enforce_eager: 'true' })).text).toContain(
+    'remove --enforce-eager',
+  );
+});
+
+test('a training step needs no KV cache', async () => {
+  const context = await contextOf(stepRows('training', 3, () => [{ kernel: 5 }]));
+  const [stage] = await stageFacts(context);
+  const change = await launchTogether(context, stage!);
+  expect(change.text).not.toContain('KV cache');
+  expect(change.example).toContain('fused=True');
+});

@@ -1,0 +1,44 @@
+import { isGraphLaunch, nodeWithoutId } from '../impossible.js';
+import { sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
+
+/**
+ * As joinLaunches: what a call for CUDA graphs launched is a node of a graph, also where the profiler recorded no id for it.
+ * @param call row of the call that launched each; −1: none
+ * @returns the same events where there are none
+ */
+export function withGraphNodes(
+  { events, call }: { events: HeldEvents; call: Int32Array },
+  calls: HeldEvents,
+  names: readonly string[],
+): { events: HeldEvents; call: Int32Array } {
+  const { rows, shape, shapes } = events;
+  const launches = Uint8Array.from(calls.shapes['name'] ?? [], (name) =>
+    Number(isGraphLaunch(names[name] ?? '')),
+  );
+  const nodes = shapes['graph_node'];
+  if (!nodes || !launches.includes(1)) return { events, call };
+  const unnamed = Uint8Array.from(nodes, (node, code) =>
+    Number(Number.isNaN(node) && shapes['opaque_graph']?.[code] !== 1),
+  );
+  const added = new Map<number, number>();
+  const own = sharedInts(rows);
+  own.set(shape.subarray(0, rows));
+  for (let i = 0; i < rows; i++) {
+    const code = shape[i]!;
+    const from = call[i]!;
+    if (from < 0 || unnamed[code] === 0 || launches[calls.shape[from]!] === 0) continue;
+    if (!added.has(code)) added.set(code, nodes.length + added.size);
+    own[i] = added.get(code)!;
+  }
+  if (added.size === 0) return { events, call };
+  const codes = [...added.keys()];
+  const wider = Object.entries(shapes).map(([name, values]) => {
+    const column = new Float64Array(values.length + codes.length);
+    column.set(values);
+    for (const [i, code] of codes.entries())
+      column[values.length + i] = name === 'graph_node' ? nodeWithoutId : values[code]!;
+    return [name, column] as const;
+  });
+  return { events: { ...events, shape: own, shapes: Object.fromEntries(wider) }, call };
+}
