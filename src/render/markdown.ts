@@ -38,11 +38,7 @@ function blockText(
         ),
       ];
     case 'bars':
-      return [
-        `#### ${words(block.title)}`,
-        ...blocks([block.behind]),
-        ...(block.missing === undefined ? [] : [plain(block.missing)]),
-      ];
+      return [`#### ${words(block.title)}`, ...blocks([block.behind])];
     case 'findings':
       return block.items.map((item, index) => findingText(item, index, { due, blocks }));
     case 'lines':

@@ -76,8 +76,6 @@ export interface Bars {
   sides: readonly BarSide[];
   /** From the first side's total to the second's. */
   difference?: LabelledChart;
-  /** Why there is no limit among the bars. */
-  missing?: string;
   behind: Block;
 }
 

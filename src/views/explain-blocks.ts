@@ -100,9 +100,6 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
         },
       },
     ],
-    ...(stage.roofline_ms.value === null
-      ? { missing: `No roofline: ${stage.roofline_ms.reason.text}.` }
-      : {}),
     behind: barTable(stage, places),
   };
 }

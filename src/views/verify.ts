@@ -57,7 +57,7 @@ function stageBlocks(stage: Stage): Block[] {
         ...(from > 0 ? [' (', { n: -achieved_ms / from, unit: 'ratio', signed: true }, ')'] : []),
       ],
     },
-    { t: 'text', text: `Graded on ${graded_on === 'wall' ? 'its time (W)' : 'GPU time'}: ${graded_why}.` },
+    { t: 'text', text: `Graded on ${graded_on === 'wall' ? 'its time' : 'GPU time'}: ${graded_why}.` },
     {
       t: 'table',
       title: 'Changed waterfall bars (mean per instance)',
@@ -92,7 +92,7 @@ function changeBlocks(data: VerifyResult): Block[] {
     {
       t: 'table',
       title:
-        'Gains (mean per instance); the HTML page shows the interval, the expected gain as a line and the achieved gain as a dot',
+        'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
         { id: 'finding', head: 'finding', wraps: true },
         { id: 'outcome', head: 'now' },

@@ -246,7 +246,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
   }
 };
 
-const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, missing, behind } }) => {
+const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, behind } }) => {
   const [first, second] = sides;
   const named = (label: string): string => `${label}. ${plainText(title)}`;
   return (
@@ -275,7 +275,6 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, mis
           </ChartFrame>
         )
       )}
-      {missing !== undefined && <p>{missing}</p>}
     </div>
   );
 };

@@ -19,7 +19,7 @@ export function barLines(
   level: Detail,
   draw: (block: Block) => string[],
 ): string[] {
-  const { title, sides, missing, behind } = block;
+  const { title, sides, behind } = block;
   const [first, second] = sides;
   if (!first) return [];
   return [
@@ -30,8 +30,6 @@ export function barLines(
       : sides.length === 2
         ? pairLines(first, second, width)
         : draw(behind)),
-    // In a summary the first sentence says it.
-    ...(missing === undefined || level < 2 ? [] : hanging('    ', inert(missing), width)),
   ];
 }
 
