@@ -23,7 +23,8 @@ def _json(value: Optional[int]) -> str:
 
 
 class Times:
-    """A step is (kind, start_ns, end_ns, iteration, step, batch, new tokens, context, first of its shape, padding, events)."""
+    """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens, context, kind, first of
+    its shape, padding, cache), and is kept with its end_ns."""
 
     def __init__(self) -> None:
         self.torch: Any = None
@@ -59,9 +60,9 @@ class Times:
 
     def warmed_up(self, kind: str, batch: int, new: int) -> None:
         """A graph of these sizes is replayed: calls of them so far were to warm it up."""
-        for at, step in enumerate(self._pending):
-            if step[0] == kind and step[5:7] == (batch, new):
-                self._pending[at] = (*step[:8], True, *step[9:])
+        for at, (step, end_ns) in enumerate(self._pending):
+            if step[9] == kind and step[6:8] == (batch, new):
+                self._pending[at] = ((*step[:10], True, *step[11:]), end_ns)
 
     def flush_now_and_then(self) -> None:
         if time.monotonic_ns() - self._flushed_ns > _FLUSH_NS or len(self._pending) > _MOST_PENDING:
@@ -76,7 +77,8 @@ class Times:
         execution = os.environ.get("INFERSCOPE_EXECUTION_ID", "run")
         done = 0
         lines: List[str] = []
-        for kind, start_ns, end_ns, iteration, step, batch, new, context, first, padding, events in list(self._pending):
+        for kept, end_ns in list(self._pending):
+            _, events, _, start_ns, iteration, step, batch, new, context, kind, first, padding, _ = kept
             device_start = device_dur = None
             if events is not None:
                 if wait:

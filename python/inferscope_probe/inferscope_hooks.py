@@ -41,6 +41,7 @@ class _Thread(threading.local):
     generator: Any = None  # the model of the outermost generate
     sequence: Optional[Sequence] = None
     graph: Any = None  # the CUDA graph that is being captured
+    last: Optional[Tuple[Any, ...]] = None  # the last decode step, where the next one is likely to be alike
     shape: Optional[Tuple[int, ...]] = None  # of the ids that an embedding outside of any step took
     between: Optional[List[Any]] = None  # modules called since then
 
@@ -90,6 +91,7 @@ def arm() -> None:
     callbacks: Dict[str, Callable[[Any], None]] = {
         "torch": _on_torch,
         "transformers.modeling_utils": _on_modeling,
+        "transformers.cache_utils": lambda module: _watch_cache(module.Cache),
         "transformers.generation.utils": lambda module: _watch_generate(module.GenerationMixin),
         "torch._dynamo.eval_frame": lambda module: _watch_calls(module.OptimizedModule, "_orig_mod"),
         "peft.peft_model": lambda module: _watch_calls(module.PeftModel),
@@ -168,12 +170,13 @@ def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
     """`wrapped`: the attribute with the model, of a wrapper around any module."""
     torch = sys.modules["torch"]
     own = vars(kind).get("__call__")
-    is_compiling = torch.compiler.is_compiling
+    module = torch.nn.Module
+    is_traced = torch.compiler.is_dynamo_compiling
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Looked up at each call, as Python does: torch.fx replaces it while it traces.
-        call = torch.nn.Module.__call__ if own is None else own
-        if is_compiling() or _thread.busy:
+        call = module.__call__ if own is None else own
+        if is_traced() or _thread.busy:
             return call(self, *args, **kwargs)
         if wrapped is None:
             return _step(self, call, (self, *args), kwargs, 1, False)
@@ -301,7 +304,13 @@ def _watch_graphs(graph: Any) -> None:
             step = _open(*captured, False)
         except Exception as error:
             _fails("reading a replay", error)
-        return _run(step, replay, (self,), {})
+        replay(self)
+        if step is not None:
+            try:
+                _close(step, None, time.monotonic_ns())
+            except Exception as error:
+                _fails("recording a replay", error)
+        return None
 
     for name, value in (("capture_begin", capture_begin), ("capture_end", capture_end), ("replay", replayed)):
         _replace(graph, name, value)
@@ -370,6 +379,26 @@ def _watch_generate(mixin: Any) -> None:
     mixin.generate = generate
 
 
+def _watch_cache(cache: Any) -> None:
+    """After a crop or a reset the length is asked for again."""
+    for name in ("crop", "reset"):
+        original = vars(cache).get(name)
+        if original is not None:
+            setattr(cache, name, _forgetting(original))
+
+
+def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:
+    is_traced = sys.modules["torch"].compiler.is_dynamo_compiling
+
+    @functools.wraps(method)
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        if not is_traced():
+            _thread.last = None
+        return method(*args, **kwargs)
+
+    return changed
+
+
 def _watch_construction(kind: Any) -> None:
     """`Model(config)`: every model class has a constructor of its own, which calls the one of its base class first."""
     original = kind.__init_subclass__.__func__
@@ -406,7 +435,8 @@ def _watch_load(kind: Any, name: str, concerns: Optional[Callable[[Any], bool]] 
             if close is not None:
                 close()
             else:
-                _times.add(("load", start_ns, time.monotonic_ns(), number, 0, None, None, None, False, None, None))
+                load = (None, None, None, start_ns, number, 0, None, None, None, "load", False, None, None)
+                _times.add((load, time.monotonic_ns()))
 
     setattr(kind, name, classmethod(load) if isinstance(method, classmethod) else load)
 
@@ -420,13 +450,13 @@ def _step(model: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: i
         return call(*args, **kwargs)
     step = None
     try:
-        step = _read(model, args, kwargs, first, compiled)
+        last = _thread.last
+        if last is not None and last[0] is model:
+            step = _again(last, args, kwargs, first)
+        if step is None:
+            step = _read(model, args, kwargs, first, compiled)
     except Exception as error:
         _fails("reading a step", error)
-    return _run(step, call, args, kwargs)
-
-
-def _run(step: Optional[Tuple[Any, ...]], call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if step is None:
         return call(*args, **kwargs)
     result = None
@@ -436,8 +466,9 @@ def _run(step: Optional[Tuple[Any, ...]], call: Callable[..., Any], args: Any, k
         return result
     finally:
         _thread.busy = False
+        end_ns = time.monotonic_ns()
         try:
-            _close(step, result)
+            _close(step, result, end_ns)
         except Exception as error:
             _fails("recording a step", error)
 
@@ -452,9 +483,39 @@ def _first(args: Any, kwargs: Any, dimensions: int) -> Any:
     return None
 
 
+def _again(last: Tuple[Any, ...], args: Any, kwargs: Any, first: int) -> Optional[Tuple[Any, ...]]:
+    """The short way of a decode step like the last one: the same model, sequence, cache and shape. -> what _close takes"""
+    model, sequence, cache, shape, batch, on_gpu = last
+    ids = args[first] if len(args) > first else kwargs.get("input_ids")
+    if (
+        ids is None
+        or sequence is not _thread.sequence
+        or kwargs.get("past_key_values") is not cache
+        or ids.shape != shape
+        or model.training
+        or (on_gpu and _torch._C._cuda_isCurrentStreamCapturing())
+    ):
+        return None
+    past = sequence.counted
+    sequence.counted = past + 1
+    steps = sequence.steps
+    number = steps["decode"]
+    steps["decode"] = number + 1
+    context = batch * (past + 1)
+    close_range = events = None
+    opener = _opener() if _opens_ranges else None
+    if opener is not None:
+        close_range = opener(inferscope_record.hook_name("decode", sequence.iteration, number, "hook", batch, batch, context))
+    elif on_gpu:
+        events = _times.open(ids.device)
+    return (
+        close_range, events, None, time.monotonic_ns(), sequence.iteration, number, batch, batch, context, "decode", False, None, None,
+    )
+
+
 def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Optional[Tuple[Any, ...]]:
     """Opens the step that this call is; None where it is none: drafts, training, no tokens."""
-    if _thread.generating > 1 or (model.training and _torch.is_grad_enabled()):
+    if _thread.generating > 1 or (model.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
         return None
     seen = _seen.get(id(model))
     if seen is None or seen.model() is not model:
@@ -547,28 +608,32 @@ def _open(
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
     elif query.is_cuda and seen.devices < 2:
         events = _times.open(query.device)
+    _thread.last = None
+    if kind == "decode" and cache is not None and calls >= _FIRST_COMPILED and length == 1 and decoder is None:
+        if not sequence.speculative and not isinstance(cache, tuple) and seen.devices < 2:
+            _thread.last = (model, sequence, cache, query.shape, batch, query.is_cuda)
     learns = seen if not _model.known or (seen.plain and seen.causal is None) or new is None else None
     return (
-        close_range, events, kind, time.monotonic_ns(), sequence.iteration, number, batch, new, context, first, padding, learns,
-        cache,
+        close_range, events, learns, time.monotonic_ns(), sequence.iteration, number, batch, new, context, kind, first, padding,
+        cache if learns is not None else None,
     )
 
 
-def _close(step: Tuple[Any, ...], result: Any) -> None:
-    end_ns = time.monotonic_ns()
-    close_range, events, kind, start_ns, iteration, number, batch, new, context, first, padding, learns, cache = step
+def _close(step: Tuple[Any, ...], result: Any, end_ns: int) -> None:
+    close_range, events, learns = step[:3]
     if close_range is not None:
         close_range()
     elif events is not None:
         events[1].record(events[2])
     if learns is not None and result is not None:
-        if new is None:
+        _learn(learns, result, step[-1])
+        if step[7] is None and step[6] is not None:  # of features, the output has the number
             hidden = getattr(result, "last_hidden_state", None)
             if hidden is not None:
-                new = context = batch * int(hidden.shape[1])
-        _learn(learns, result, cache)
+                tokens = step[6] * int(hidden.shape[1])
+                step = (*step[:7], tokens, tokens, *step[9:])
     if close_range is None:
-        _times.add((kind, start_ns, end_ns, iteration, number, batch, new, context, first, padding, events))
+        _times.add((step, end_ns))
 
 
 def _learn(seen: _Seen, result: Any, cache: Any) -> None:

@@ -1,5 +1,5 @@
 // npm run test:torch: the Python side on a real PyTorch. Makes a virtual environment with the pinned versions of
-// python/workloads/requirements.txt once (about 5 GB, two minutes), then runs the tests next to this file and those of
+// requirements.txt once (about 5 GB, two minutes), then runs the tests next to this file and those of
 // the transformers engine and of the kernels' runner. With arguments (names of Python tests) it runs these alone.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,8 +10,12 @@ import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '..', '..');
-const requirements = join(root, 'python', 'workloads', 'requirements.txt');
-const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+const requirements = join(here, 'requirements.txt');
+const hash = createHash('sha256').update(readFileSync(requirements));
+const key = hash
+  .update(readFileSync(join(root, 'python', 'workloads', 'requirements.txt')))
+  .digest('hex')
+  .slice(0, 12);
 const venv = join(root, 'node_modules', '.cache', `inferscope-torch-${key}`);
 const python = join(venv, 'bin', 'python');
 const whole = join(venv, 'whole');

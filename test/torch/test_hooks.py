@@ -208,7 +208,7 @@ class HooksTest(unittest.TestCase):
     def test_programs_that_record_themselves_win(self):
         lines = self.of("own_record")[1]
         self.assertEqual(steps(lines), [("prefill", 0, 0, 1, 4, 4)])
-        self.assertNotIn("marked_by", next(line for line in lines if line["type"] == "stage"))
+        self.assertNotIn("marked_by", next(line for line in lines if line.get("kind") == "prefill"))
 
     def test_a_fault_of_a_hook_is_one_line(self):
         done, lines = self.of("fault")
