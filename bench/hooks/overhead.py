@@ -25,7 +25,7 @@ config = LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=128, num_
 model = LlamaForCausalLM(config).eval().to(device)
 token = torch.ones(1, 1, dtype=torch.long, device=device)
 plain_call = torch.nn.Module.__call__
-thread = inferscope_hooks._thread
+thread = inferscope_hooks._local.thread
 
 
 def step(on, cache):

@@ -2,6 +2,7 @@
 
 import os
 import time
+import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 import inferscope_record
@@ -22,45 +23,117 @@ def _json(value: Optional[int]) -> str:
     return "null" if value is None else "%d" % value
 
 
+class LastStep:
+    """A decode step that the next ones of its sequence are like, and what they need. They count from the end of the one before."""
+
+    __slots__ = ("times", "owner", "sequence", "cache", "shape", "batch", "number", "stream", "raw", "device", "end", "__weakref__")
+
+    def __init__(
+        self, times: "Times", owner: Any, sequence: Any, cache: Any, shape: Any, sizes: Tuple[int, int], events: Optional[Tuple[Any, ...]]
+    ) -> None:
+        """`owner`: what is called, a model or a CUDA graph; `sizes`: its batch, and the number of the next step."""
+        self.times, self.sequence, self.shape = times, sequence, shape
+        self.owner = weakref.ref(owner)
+        self.cache = _nothing if cache is None else weakref.ref(cache)
+        self.batch, self.number = sizes
+        self.stream = self.end = None
+        if events is not None:
+            _, self.end, self.stream, self.raw = events
+            self.device = self.stream.device_index
+
+    def is_like(self, thread: Any, owner: Any, ids: Any, cache: Any) -> bool:
+        """`thread`: its state in inferscope_hooks.py; `ids`: None of a graph"""
+        return (
+            self.owner() is owner
+            and self.sequence is thread.sequence
+            and self.cache() is cache
+            and getattr(ids, "shape", None) == self.shape
+            and (self.stream is None or (self.times.raw_stream(self.device) == self.raw and not self.times.is_capturing()))
+        )
+
+    def run(self, thread: Any, call: Any, args: Any, kwargs: Any) -> Any:
+        """The step: all that is kept of it is a tuple."""
+        times, sequence = self.times, self.sequence
+        past = sequence.counted
+        sequence.counted = past + 1
+        thread.busy = True
+        start_ns = time.monotonic_ns()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            thread.busy = False
+            end_ns = time.monotonic_ns()
+            event = None
+            if self.stream is not None:
+                event = times.free.pop() if times.free else times.new_event()
+                times.record(event, self.stream)
+            number = self.number
+            self.number = number + 1
+            times.add((self, number, past, start_ns, end_ns, event))
+
+
+def _nothing() -> None:
+    return None
+
+
 class Times:
     """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens, context, kind, first of
     its shape, padding, cache), and is kept with its end_ns."""
 
     def __init__(self) -> None:
         self.torch: Any = None
+        self.raw_stream: Any = None
+        self.is_capturing: Any = None
+        self.record: Any = None
         self.records = inferscope_record.Recorder()
         self._pending: List[Tuple[Any, ...]] = []
         self.add = self._pending.append
-        self._free: List[Any] = []
+        self.free: List[Any] = []
         self._streams: Dict[int, Tuple[int, Any]] = {}
         self._flushed_ns = 0
         # By device, the end of the last step that was read: its event, and its time.
         self._last: Dict[int, Tuple[Any, float]] = {}
 
-    def open(self, device: Any) -> Tuple[Any, Any, Any]:
-        """-> (event before the step, event for its end, the stream)"""
+    def on_torch(self, torch: Any) -> None:
+        """The functions of C++: those of Python around them cost more than they do."""
+        self.torch = torch
+        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self.is_capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
+        self.record = getattr(getattr(torch._C, "_CudaEventBase", None), "record", None)
+
+    def open(self, device: Any) -> Tuple[Any, ...]:
+        """-> (event before the step, event for its end, the stream, its handle)"""
         index = device.index
-        raw = self.torch._C._cuda_getCurrentRawStream(index)
+        raw = self.raw_stream(index)
         known = self._streams.get(index)
         if known is None or known[0] != raw:
+            if known is None:
+                self._make_events(device)
             known = self._streams[index] = (raw, self.torch.cuda.current_stream(device))
         stream = known[1]
-        free = self._free
-        if len(free) < 2:
-            self._make_events(stream)
-        before, after = free.pop(), free.pop()
-        before.record(stream)
-        return before, after, stream
+        free = self.free
+        before = free.pop() if free else self.new_event()
+        after = free.pop() if free else self.new_event()
+        self.record(before, stream)
+        return before, after, stream, raw
 
-    def _make_events(self, stream: Any) -> None:
-        made = [self.torch.cuda.Event(enable_timing=True) for _ in range(_EVENTS)]
+    def new_event(self) -> Any:
+        return self.torch.cuda.Event(enable_timing=True)
+
+    def _make_events(self, device: Any) -> None:
+        """Recorded once, since only that makes them."""
+        stream = self.torch.cuda.current_stream(device)
+        made = [self.new_event() for _ in range(_EVENTS)]
         for event in made:
-            event.record(stream)
-        self._free.extend(made)
+            self.record(event, stream)
+        self.free.extend(made)
 
     def warmed_up(self, kind: str, batch: int, new: int) -> None:
         """A graph of these sizes is replayed: calls of them so far were to warm it up."""
-        for at, (step, end_ns) in enumerate(self._pending):
+        for at, kept in enumerate(self._pending):
+            if len(kept) > 2:
+                continue
+            step, end_ns = kept
             if step[9] == kind and step[6:8] == (batch, new):
                 self._pending[at] = ((*step[:10], True, *step[11:]), end_ns)
 
@@ -77,20 +150,28 @@ class Times:
         execution = os.environ.get("INFERSCOPE_EXECUTION_ID", "run")
         done = 0
         lines: List[str] = []
-        for kept, end_ns in list(self._pending):
-            _, events, _, start_ns, iteration, step, batch, new, context, kind, first, padding, _ = kept
+        for kept in list(self._pending):
+            first, padding = False, None
+            if len(kept) == 2:
+                step, end_ns = kept
+                _, events, _, start_ns, iteration, number, batch, new, context, kind, first, padding, _ = step
+                end = None if events is None else events[1]
+            else:
+                last, number, past, start_ns, end_ns, end = kept
+                kind, iteration, batch = "decode", last.sequence.iteration, last.batch
+                new, context = batch, batch * (past + 1)
             device_start = device_dur = None
-            if events is not None:
+            if end is not None:
                 if wait:
-                    events[1].synchronize()
-                elif not events[1].query():
+                    end.synchronize()
+                elif not end.query():
                     break
-                device_start, device_dur = self._device_times(events, start_ns)
+                device_start, device_dur = self._around(events, start_ns) if len(kept) == 2 else self._since(last, end)
             done += 1
             lines.append(
                 _LINE
                 % (
-                    execution, rank, pid, start_ns, kind, kind, iteration, step, end_ns, iteration, step, _json(batch), _json(new),
+                    execution, rank, pid, start_ns, kind, kind, iteration, number, end_ns, iteration, number, _json(batch), _json(new),
                     _json(context), _json(device_start), _json(device_dur), "true" if first else "false", _json(padding),
                 )
             )
@@ -99,25 +180,31 @@ class Times:
         self._flushed_ns = time.monotonic_ns()
         self.records.flush()
 
-    def _device_times(self, events: Tuple[Any, Any, Any], start_ns: int) -> Tuple[int, int]:
+    def _around(self, events: Tuple[Any, ...], start_ns: int) -> Tuple[int, int]:
         """Each start is counted from the end of the step before: the difference of far events has too few digits."""
-        before, after, stream = events
-        dur_ms = before.elapsed_time(after)
+        before, after, stream = events[:3]
+        dur = 1e6 * before.elapsed_time(after)
         last = self._last.get(stream.device_index)
-        if last is None:
-            start = float(start_ns)
-        else:
-            end_event, end = last
-            start = end + 1e6 * end_event.elapsed_time(before)
-            self._free.append(end_event)
-        self._free.append(before)
-        self._last[stream.device_index] = (after, start + 1e6 * dur_ms)
-        return round(start), round(1e6 * dur_ms)
+        start = float(start_ns) if last is None else last[1] + 1e6 * last[0].elapsed_time(before)
+        self.free.append(before)
+        self._last[stream.device_index] = (after, start + dur)
+        return round(start), round(dur)
+
+    def _since(self, last: LastStep, end: Any) -> Tuple[int, int]:
+        """A step from the end of the one before, which no other thread's need be."""
+        event, at = self._last[last.device]
+        start = at if event is last.end else at + 1e6 * event.elapsed_time(last.end)
+        dur = 1e6 * last.end.elapsed_time(end)
+        if event is last.end:
+            self.free.append(event)
+        last.end = end
+        self._last[last.device] = (end, start + dur)
+        return round(start), round(dur)
 
     def forget(self) -> None:
         """In a forked child: what its parent recorded is the parent's."""
         self._pending.clear()
-        self._free.clear()
+        self.free.clear()
         self._streams.clear()
         self._last.clear()
         self.records._lines = []

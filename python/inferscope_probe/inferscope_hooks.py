@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import inferscope_record
 from inferscope_after_import import after_import, guarded, say
 from inferscope_hook_steps import Sequence, place, place_plain
-from inferscope_hook_times import Times
+from inferscope_hook_times import LastStep, Times
 from inferscope_ranges import Close, evaluated, range_opener
 from inferscope_torch_model import SeenModel, holds_embedding, tokens_of_vocabulary
 
@@ -35,15 +35,20 @@ _HIDDEN = "hidden states"
 _EMPTY_CELL = types.CellType()
 
 
-class _Thread(threading.local):
+class _Thread:
     busy = False  # inside a step or a load: what it calls belongs to it
     generating = 0
     generator: Any = None  # the model of the outermost generate
     sequence: Optional[Sequence] = None
     graph: Any = None  # the CUDA graph that is being captured
-    last: Optional[Tuple[Any, ...]] = None  # the last decode step, where the next one is likely to be alike
+    last: Optional[LastStep] = None  # the last decode step, where the next one is likely to be alike
     shape: Optional[Tuple[int, ...]] = None  # of the ids that an embedding outside of any step took
     between: Optional[List[Any]] = None  # modules called since then
+
+    def forget_last(self) -> None:
+        last, self.last = self.last, None
+        if last is not None:
+            last.sequence.steps["decode"] = last.number
 
 
 class _Seen:
@@ -65,7 +70,12 @@ class _Seen:
         self.replayed: Set[Tuple[Any, ...]] = set()
 
 
-_thread = _Thread()
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.thread = _Thread()
+
+
+_local = _Local()
 _torch: Any = None
 _model = SeenModel()
 _times = Times()
@@ -131,13 +141,14 @@ def _fails(what: str, error: BaseException) -> None:
     global _broken
     if not _broken:
         _broken = True
+        _local.thread.last = None
         say("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
 
 
 def _on_torch(torch: Any) -> None:
     global _torch
     _torch = torch
-    _times.torch = torch
+    _times.on_torch(torch)
     _discover()
     _watch_graphs(torch.cuda.CUDAGraph)
     _watch_compiled_functions()
@@ -176,8 +187,16 @@ def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Looked up at each call, as Python does: torch.fx replaces it while it traces.
         call = module.__call__ if own is None else own
-        if is_traced() or _thread.busy:
+        if is_traced():
             return call(self, *args, **kwargs)
+        thread = _local.thread
+        if thread.busy:
+            return call(self, *args, **kwargs)
+        last = thread.last
+        if last is not None:
+            ids = args[0] if args else kwargs.get("input_ids")
+            if last.is_like(thread, self, ids, kwargs.get("past_key_values")):
+                return last.run(thread, call, (self, *args), kwargs)
         if wrapped is None:
             return _step(self, call, (self, *args), kwargs, 1, False)
         return _step(getattr(self, wrapped, None), call, (self, *args), kwargs, 1, True)
@@ -190,7 +209,17 @@ def _marked_compiled(get: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(get)
     def get_compiled_call(self: Any, *args: Any, **kwargs: Any) -> Any:
         compiled = get(self, *args, **kwargs)
-        return lambda *call_args, **call_kwargs: _step(self, compiled, call_args, call_kwargs, 0, True)
+
+        def call(*call_args: Any, **call_kwargs: Any) -> Any:
+            thread = _local.thread
+            last = thread.last
+            if last is not None and not thread.busy:
+                ids = call_args[0] if call_args else call_kwargs.get("input_ids")
+                if last.is_like(thread, self, ids, call_kwargs.get("past_key_values")):
+                    return last.run(thread, compiled, call_args, call_kwargs)
+            return _step(self, compiled, call_args, call_kwargs, 0, True)
+
+        return call
 
     return get_compiled_call
 
@@ -204,7 +233,7 @@ def _discover() -> None:
     is_compiling = _torch.compiler.is_compiling
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or _thread.busy or module.__call__ is not __call__ or _silent():
+        if is_compiling() or _local.thread.busy or module.__call__ is not __call__ or _silent():
             return original(self, *args, **kwargs)
         try:
             found: Any = _takes(self, args, kwargs)
@@ -214,16 +243,16 @@ def _discover() -> None:
         if not found:
             return original(self, *args, **kwargs)
         if found is _HIDDEN:  # what it calls is a part of it
-            _thread.busy = True
+            _local.thread.busy = True
             try:
                 return original(self, *args, **kwargs)
             finally:
-                _thread.busy = False
+                _local.thread.busy = False
         _watch(type(self))
         return _step(self, original, (self, *args), kwargs, 1, False)
 
     def forward(self: Any, input: Any) -> Any:
-        if not is_compiling() and not _thread.busy:
+        if not is_compiling() and not _local.thread.busy:
             _embeds(input)
         return look_up(self, input)
 
@@ -255,9 +284,9 @@ def _takes(model: Any, args: Any, kwargs: Any) -> Any:
         return False
     if _first(args, kwargs, 2) is not None and holds_embedding(model):
         return True
-    hidden = None if _thread.shape is None else _first(args, kwargs, 3)
-    if hidden is not None and set(hidden.shape[:2]) == set(_thread.shape) and next(model.children(), None) is not None:
-        _thread.between = [*(_thread.between or []), model]
+    hidden = None if _local.thread.shape is None else _first(args, kwargs, 3)
+    if hidden is not None and set(hidden.shape[:2]) == set(_local.thread.shape) and next(model.children(), None) is not None:
+        _local.thread.between = [*(_local.thread.between or []), model]
         return _HIDDEN
     return False
 
@@ -267,17 +296,17 @@ def _embeds(ids: Any) -> None:
     global _parts
     if ids.dim() != 2 or _silent():
         return
-    between, _thread.between = _thread.between, None
+    between, _local.thread.between = _local.thread.between, None
     if between:
         sizes = [sum(p.numel() for p in one.parameters()) for one in between]
         if max(sizes) >= _MAIN_SHARE * sum(sizes):
             _watch(type(between[sizes.index(max(sizes))]))
             _parts = True
             _discovered()
-    elif _thread.shape is None and not _parts:
+    elif _local.thread.shape is None and not _parts:
         _discovering()
-    if _thread.shape is None or between or ids.shape[0] == _thread.shape[0]:
-        _thread.shape = tuple(ids.shape)
+    if _local.thread.shape is None or between or ids.shape[0] == _local.thread.shape[0]:
+        _local.thread.shape = tuple(ids.shape)
 
 
 def _watch_graphs(graph: Any) -> None:
@@ -286,22 +315,28 @@ def _watch_graphs(graph: Any) -> None:
 
     @functools.wraps(begin)
     def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _thread.graph = self
+        _local.thread.graph = self
         return begin(self, *args, **kwargs)
 
     @functools.wraps(end)
     def capture_end(self: Any) -> None:
-        _thread.graph = None
+        _local.thread.graph = None
         return end(self)
 
     @functools.wraps(replay)
     def replayed(self: Any) -> None:
         captured = getattr(self, "inferscope_step", None)
-        if captured is None or _thread.busy or _silent():
+        thread = _local.thread
+        if captured is None or thread.busy or _silent():
             return replay(self)
+        last = thread.last
+        if last is not None and last.is_like(thread, self, None, None):
+            return last.run(thread, replay, (self,), {})
         step = None
         try:
-            step = _open(*captured, False)
+            model, *sizes = captured
+            if model() is not None:
+                step = _open(model(), *sizes, self)
         except Exception as error:
             _fails("reading a replay", error)
         replay(self)
@@ -331,7 +366,7 @@ def _watch_compiled_functions() -> None:
 
         @functools.wraps(compiled)
         def call(*call_args: Any, **call_kwargs: Any) -> Any:
-            if is_compiling() or _thread.busy or _silent():
+            if is_compiling() or _local.thread.busy or _silent():
                 return compiled(*call_args, **call_kwargs)
             if not own:
                 own.append(next((one for one in _reached_by(model) if holds_embedding(one)), None))
@@ -359,22 +394,22 @@ def _watch_generate(mixin: Any) -> None:
 
     @functools.wraps(original)
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or _thread.busy or _silent():
+        if is_compiling() or _local.thread.busy or _silent():
             return original(self, *args, **kwargs)
-        if _thread.generating == 0:
+        if _local.thread.generating == 0:
             try:
                 drafts = kwargs.get("assistant_model") is not None or kwargs.get("prompt_lookup_num_tokens") is not None
                 _start_sequence(drafts)
-                _thread.generator = self
+                _local.thread.generator = self
             except Exception as error:
                 _fails("starting a generation", error)
-        _thread.generating += 1
+        _local.thread.generating += 1
         try:
             return original(self, *args, **kwargs)
         finally:
-            _thread.generating -= 1
-            if _thread.generating == 0:
-                _thread.sequence = _thread.generator = None
+            _local.thread.generating -= 1
+            if _local.thread.generating == 0:
+                _local.thread.sequence = _local.thread.generator = _local.thread.last = None
 
     mixin.generate = generate
 
@@ -393,7 +428,7 @@ def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def changed(*args: Any, **kwargs: Any) -> Any:
         if not is_traced():
-            _thread.last = None
+            _local.thread.forget_last()
         return method(*args, **kwargs)
 
     return changed
@@ -420,18 +455,18 @@ def _watch_load(kind: Any, name: str, concerns: Optional[Callable[[Any], bool]] 
 
     @functools.wraps(original)
     def load(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or _thread.busy or _silent() or not (concerns is None or concerns(args[0])):
+        if is_compiling() or _local.thread.busy or _silent() or not (concerns is None or concerns(args[0])):
             return original(*args, **kwargs)
         global _loads
         _loads += 1
         number, opener = _loads, _opener() if _opens_ranges else None
         close = opener(inferscope_record.mark_name("load", number, 0)) if opener else None
-        _thread.busy = True
+        _local.thread.busy = True
         start_ns = time.monotonic_ns()
         try:
             return original(*args, **kwargs)
         finally:
-            _thread.busy = False
+            _local.thread.busy = False
             if close is not None:
                 close()
             else:
@@ -450,22 +485,18 @@ def _step(model: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: i
         return call(*args, **kwargs)
     step = None
     try:
-        last = _thread.last
-        if last is not None and last[0] is model:
-            step = _again(last, args, kwargs, first)
-        if step is None:
-            step = _read(model, args, kwargs, first, compiled)
+        step = _read(model, args, kwargs, first, compiled)
     except Exception as error:
         _fails("reading a step", error)
     if step is None:
         return call(*args, **kwargs)
     result = None
-    _thread.busy = True
+    _local.thread.busy = True
     try:
         result = call(*args, **kwargs)
         return result
     finally:
-        _thread.busy = False
+        _local.thread.busy = False
         end_ns = time.monotonic_ns()
         try:
             _close(step, result, end_ns)
@@ -483,39 +514,9 @@ def _first(args: Any, kwargs: Any, dimensions: int) -> Any:
     return None
 
 
-def _again(last: Tuple[Any, ...], args: Any, kwargs: Any, first: int) -> Optional[Tuple[Any, ...]]:
-    """The short way of a decode step like the last one: the same model, sequence, cache and shape. -> what _close takes"""
-    model, sequence, cache, shape, batch, on_gpu = last
-    ids = args[first] if len(args) > first else kwargs.get("input_ids")
-    if (
-        ids is None
-        or sequence is not _thread.sequence
-        or kwargs.get("past_key_values") is not cache
-        or ids.shape != shape
-        or model.training
-        or (on_gpu and _torch._C._cuda_isCurrentStreamCapturing())
-    ):
-        return None
-    past = sequence.counted
-    sequence.counted = past + 1
-    steps = sequence.steps
-    number = steps["decode"]
-    steps["decode"] = number + 1
-    context = batch * (past + 1)
-    close_range = events = None
-    opener = _opener() if _opens_ranges else None
-    if opener is not None:
-        close_range = opener(inferscope_record.hook_name("decode", sequence.iteration, number, "hook", batch, batch, context))
-    elif on_gpu:
-        events = _times.open(ids.device)
-    return (
-        close_range, events, None, time.monotonic_ns(), sequence.iteration, number, batch, batch, context, "decode", False, None, None,
-    )
-
-
 def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Optional[Tuple[Any, ...]]:
     """Opens the step that this call is; None where it is none: drafts, training, no tokens."""
-    if _thread.generating > 1 or (model.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
+    if _local.thread.generating > 1 or (model.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
         return None
     seen = _seen.get(id(model))
     if seen is None or seen.model() is not model:
@@ -525,10 +526,10 @@ def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Opt
     if seen.plain:
         ids = query = _first(args[first:], kwargs, 2)
         if query is None:
-            ids = query = _first(args[first:], kwargs, 3) if _thread.shape is not None else None
+            ids = query = _first(args[first:], kwargs, 3) if _local.thread.shape is not None else None
             if query is None:
                 return None
-            (batch, length), _thread.shape = _thread.shape, None  # type: ignore[misc]
+            (batch, length), _local.thread.shape = _local.thread.shape, None  # type: ignore[misc]
             if set(query.shape[:2]) != {batch, length}:
                 return None
         else:
@@ -555,21 +556,24 @@ def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Opt
             return None
         batch, length = shape[0], shape[1]
     if query.is_cuda and _torch._C._cuda_isCurrentStreamCapturing():
-        graph = _thread.graph
+        graph = _local.thread.graph
         if graph is not None and not hasattr(graph, "inferscope_step"):
-            graph.inferscope_step = (model, seen, batch, length, None, None, None, query, None)
+            ids = types.SimpleNamespace(is_cuda=True, device=query.device, shape=None)
+            graph.inferscope_step = (weakref.ref(model), seen, batch, length, None, None, None, ids, None, False)
         return None
-    return _open(model, seen, batch, length, position, ids, decoder, query, kwargs, compiled)
+    return _open(model, seen, batch, length, position, ids, decoder, query, kwargs, compiled, model)
 
 
 def _open(
     model: Any, seen: _Seen, batch: int, length: int, position: Optional[int], ids: Any, decoder: Any, query: Any, kwargs: Any,
-    compiled: bool,
+    compiled: bool, owner: Any,
 ) -> Tuple[Any, ...]:
-    """`kwargs`: None of a graph that is replayed. -> what _close takes"""
+    """`kwargs`: None of a graph that is replayed; `owner`: what is called, that graph or the model. -> what _close takes"""
     if not seen.calls:
         _discovered()
-    sequence = _thread.sequence
+    thread = _local.thread
+    thread.forget_last()
+    sequence = thread.sequence
     encoded = past = cache = None
     if seen.plain or kwargs is None:
         kind, starts, past = place_plain(sequence, batch, length, position, seen.causal)
@@ -577,9 +581,9 @@ def _open(
         cache = kwargs.get("past_key_values")
         encoded = decoder is not None and kwargs.get("encoder_outputs") is not None
         if seen.encodes and cache is None:
-            kind, starts, past = "prefill", _thread.generating == 0, 0
+            kind, starts, past = "prefill", _local.thread.generating == 0, 0
         else:
-            kind, starts, past = place(sequence, batch, length, cache, encoded, _thread.generating > 0)
+            kind, starts, past = place(sequence, batch, length, cache, encoded, _local.thread.generating > 0)
     if starts or sequence is None:
         sequence = _start_sequence(False)
     sequence.took(batch, length, past)
@@ -608,10 +612,10 @@ def _open(
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
     elif query.is_cuda and seen.devices < 2:
         events = _times.open(query.device)
-    _thread.last = None
-    if kind == "decode" and cache is not None and calls >= _FIRST_COMPILED and length == 1 and decoder is None:
-        if not sequence.speculative and not isinstance(cache, tuple) and seen.devices < 2:
-            _thread.last = (model, sequence, cache, query.shape, batch, query.is_cuda)
+    alike = kind == "decode" and batch == new and past is not None and not sequence.speculative and calls >= _FIRST_COMPILED
+    shown = kwargs is None or (position is None if seen.plain else cache is not None and decoder is None)
+    if alike and shown and not _opens_ranges and not isinstance(cache, tuple) and not (query.is_cuda and events is None):
+        thread.last = LastStep(_times, owner, sequence, cache, query.shape, (batch, number + 1), events)
     learns = seen if not _model.known or (seen.plain and seen.causal is None) or new is None else None
     return (
         close_range, events, learns, time.monotonic_ns(), sequence.iteration, number, batch, new, context, kind, first, padding,
@@ -624,9 +628,10 @@ def _close(step: Tuple[Any, ...], result: Any, end_ns: int) -> None:
     if close_range is not None:
         close_range()
     elif events is not None:
-        events[1].record(events[2])
+        _times.record(events[1], events[2])
     if learns is not None and result is not None:
         _learn(learns, result, step[-1])
+        step = (*step[:12], None)  # keeps no cache alive
         if step[7] is None and step[6] is not None:  # of features, the output has the number
             hidden = getattr(result, "last_hidden_state", None)
             if hidden is not None:
@@ -641,7 +646,7 @@ def _learn(seen: _Seen, result: Any, cache: Any) -> None:
     model = seen.model()
     if seen.plain and seen.causal is None:
         seen.causal = tokens_of_vocabulary(model, result)
-    if _model.ran(_thread.generator or model):
+    if _model.ran(_local.thread.generator or model):
         cache = getattr(result, "past_key_values", None) if cache is None else cache
         _model.facts["cache"] = None if cache is None else type(cache).__name__
         _record_model()
@@ -662,9 +667,9 @@ def _is_compiled(model: Any) -> bool:
 def _start_sequence(speculative: bool) -> Sequence:
     global _iterations
     _iterations += 1
-    _thread.sequence = Sequence(_iterations, speculative)
+    _local.thread.sequence = Sequence(_iterations, speculative)
     _times.flush_now_and_then()
-    return _thread.sequence
+    return _local.thread.sequence
 
 
 def _at_exit() -> None:

@@ -80,6 +80,14 @@ class SeenModel:
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
         tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
+        # Norms; those of linear layers are with their weights.
+        vectors = sum(
+            _bytes(one)
+            for part in (model.modules() if model is not None else ())
+            if not isinstance(getattr(part, "out_features", None), int)
+            for one in part._parameters.values()
+            if one is not None and one.dim() < 2
+        )
         if model is not None:
             self.facts.update(facts(model))
         records.model(
@@ -87,7 +95,7 @@ class SeenModel:
             config=self._config,
             dtype=dtype,
             device=str(parameters[0].device) if parameters else "unknown",
-            weight_bytes=sum(one["bytes"] * one["count"] for one in tensors) or None,
+            weight_bytes=sum(one["bytes"] * one["count"] for one in tensors) + vectors or None,
             quantization=None if quantization is None else str(quantization),
             engine="transformers" if self._config else "torch",
             engine_version=getattr(sys.modules.get("transformers" if self._config else "torch"), "__version__", None),
@@ -122,6 +130,8 @@ def weights(model: Any) -> List[Dict[str, Any]]:
         own = [(name, one) for name, one in module._parameters.items() if one is not None]
         sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
         found: List[Tuple[str, Any, List[int], int]] = []
+        if any(hasattr(part, "out_features") for part in module.children()):
+            continue  # around a layer, which is met itself (PEFT)
         if all(type(size) is int for size in sizes):
             held = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
             fresh = [one for one in held if id(one) not in counted]

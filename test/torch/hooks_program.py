@@ -92,6 +92,18 @@ def loop():
         show(out.logits.double())
 
 
+def cropped():
+    """After a crop the cache is asked for its length again; the numbers of the steps go on."""
+    model = llama()
+    with torch.inference_mode():
+        out = model(prompt(1, 6), use_cache=True)
+        for step in range(9):
+            out = model(input_ids=out.logits[:, -1:].argmax(-1), past_key_values=out.past_key_values)
+            if step == 6:
+                out.past_key_values.crop(-3)
+        show(out.logits.double())
+
+
 def no_cache():
     show(llama().generate(prompt(1, 4), use_cache=False, **GREEDY))
 

@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "layers_one_by_one", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "dynamic_int8", "torchao_int8",
+    "layers_one_by_one", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -121,6 +121,11 @@ class HooksTest(unittest.TestCase):
             ("prefill", 0, 0, 2, 12, 12), ("prefill", 0, 1, 2, 8, 20), ("decode", 0, 0, 2, 2, 22), ("decode", 0, 1, 2, 2, 24),
         ])
 
+    def test_many_alike_and_a_crop(self):
+        # 7 steps from 7 to 13 tokens, three are taken away.
+        decodes = [("decode", 0, n, 1, 1, 7 + n if n < 7 else 4 + n) for n in range(9)]
+        self.same("cropped", [("prefill", 0, 0, 1, 6, 6)] + decodes)
+
     def test_without_a_cache(self):
         decodes = [("decode", 0, step, 1, 5 + step, 5 + step) for step in range(4)]
         self.same("no_cache", [("prefill", 0, 0, 1, 4, 4)] + decodes)
@@ -186,6 +191,9 @@ class HooksTest(unittest.TestCase):
     def test_adapters(self):
         self.same("lora", generation(0, 2, 7) + [("prefill", 1, 0, 1, 4, 4)])
         self.assertEqual(self.model("lora")["facts"]["adapters"], {"kind": "LoRA", "layers": 4, "ranks": [4], "merged": 0})
+        # The layers around the adapted ones hold no weight of their own.
+        shapes = [line["path"] for line in self.model("lora")["tensors"] if "q_proj" in line["path"]]
+        self.assertEqual(sorted(path.split("q_proj.")[1] for path in shapes), ["base_layer", "lora_A.default", "lora_B.default"])
 
     def test_quantised(self):
         for what, module, kind in (("dynamic_int8", "Linear", None), ("torchao_int8", "Linear", "Int8Tensor")):

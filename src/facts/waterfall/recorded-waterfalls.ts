@@ -24,7 +24,13 @@ export async function recordedWaterfalls(
   database: SessionDatabase,
 ): Promise<StageWaterfall[]> {
   const { groups, ...of } = await recordedStages(session, database);
-  const stages = groups.map(({ executionId, steps }) => waterfallOf(executionId, steps, of));
+  const evaluator = session.manifest.workload?.device === 'cpu' ? 'torch' : 'nsys';
+  const stages = groups.map(({ executionId, steps }) =>
+    waterfallOf(executionId, steps, {
+      ...of,
+      sharpen: `inferscope run --evaluator ${evaluator} -- <command>`,
+    }),
+  );
   for (const executionId of new Set(groups.map((group) => group.executionId))) {
     const load = await loadStage(database, executionId, 'record');
     if (load) stages.push(load);
@@ -38,7 +44,7 @@ export async function recordedWaterfalls(
 function waterfallOf(
   executionId: string,
   steps: readonly SizedStep[],
-  { model, roofs }: Pick<StageContext, 'roofs' | 'model'>,
+  { model, roofs, sharpen }: Pick<StageContext, 'roofs' | 'model'> & { sharpen: string },
 ): StageWaterfall {
   const first = steps[0]!;
   const byDevice = steps.every((step) => 'by_device' in step && step.by_device === true);
@@ -90,7 +96,7 @@ function waterfallOf(
       share: measured > 0 ? ms / measured : 0,
       count: null,
       ...describeBar(id, { peaksMeasured: true, kind: first.kind }),
-      sharpen: id === 'unattributed' ? 'inferscope run --evaluator nsys -- <command>' : null,
+      sharpen: id === 'unattributed' ? sharpen : null,
       sql: null,
       note:
         id === 'roofline'
