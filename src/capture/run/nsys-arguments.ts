@@ -4,15 +4,22 @@ import type { NsysOptions } from './run-options.js';
  * Arguments of `nsys` before the program; nsys accepts none of them twice, so the user's replace ours. Graph
  * nodes are recorded one by one: by default a CUDA graph is one row and a decode stage looks empty. It costs: a step of
  * 1100 nodes took 3.84 ms instead of 2.96 on an H200 (--cuda-graph-trace=graph does not disturb it). CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
- * Children of the program are followed by nsys itself.
+ * Children of the program that start another one are followed by nsys itself; those that are only forked, if asked. nsys calls
+ * that undefined behaviour, so it is asked for engines that need it.
  * @param report path without `.nsys-rep`
+ * @param forks whether to trace forked processes
  */
-export function nsysArguments(report: string, { trace, captureRange, args }: NsysOptions): string[] {
+export function nsysArguments(
+  report: string,
+  { trace, captureRange, args }: NsysOptions,
+  forks = false,
+): string[] {
   const own = [
     `--trace=${[...new Set(['cuda', 'nvtx', ...trace])].join(',')}`,
     '--cuda-graph-trace=node',
     '--sample=none',
     '--cpuctxsw=none',
+    ...(forks ? [`${traceForks}=true`] : []),
     ...rangeArguments(captureRange),
     `--output=${report}`,
     '--force-overwrite=true',
@@ -20,6 +27,9 @@ export function nsysArguments(report: string, { trace, captureRange, args }: Nsy
   const given = new Set(args.map(optionOf));
   return ['profile', ...own.filter((arg) => !given.has(optionOf(arg))), ...args];
 }
+
+/** Option for processes between fork and exec; old versions of nsys lack it. */
+export const traceForks = '--trace-fork-before-exec';
 
 /** `--sample=none` -> `--sample`; documented short forms map to the long ones. */
 function optionOf(arg: string): string {

@@ -6,10 +6,11 @@ import { packageRoot } from '../../model/installation.js';
 import type { Execution } from '../../model/manifest.js';
 import { evaluatorVariable, hooksVariable } from '../../model/outer-run.js';
 import { requireNcu } from '../tools/ncu.js';
-import { requireNsys } from '../tools/nsys.js';
+import { nsysHasOption, requireNsys } from '../tools/nsys.js';
 import { hotKernels } from './hot-kernels.js';
 import { ncuArguments, ncuBounds } from './ncu-arguments.js';
-import { nsysArguments, nsysEnvironment } from './nsys-arguments.js';
+import { mayForkEngine } from './forked-engine.js';
+import { nsysArguments, nsysEnvironment, traceForks } from './nsys-arguments.js';
 import type { FileKind, RunExecution, RunOptions } from './run-options.js';
 
 /** How one execution is started. */
@@ -65,8 +66,9 @@ function planClean({ hooks }: RunOptions): PlannedExecution {
   };
 }
 
-async function planNsys({ nsys: asked, hooks }: RunOptions): Promise<PlannedExecution> {
+async function planNsys({ nsys: asked, hooks, command }: RunOptions): Promise<PlannedExecution> {
   const { path, version } = await requireNsys('run --evaluator nsys');
+  const forks = mayForkEngine(command) && (await nsysHasOption(path, traceForks));
   return {
     execution_id: 'nsys',
     purpose: 'profiled',
@@ -74,7 +76,7 @@ async function planNsys({ nsys: asked, hooks }: RunOptions): Promise<PlannedExec
     kinds: [...ownFiles, [/\.nsys-rep$/, 'nsys-rep']],
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
-      prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked)],
+      prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked, forks)],
       environment: { ...withProbe('nsys', hooks), ...nsysEnvironment(asked) },
       bounds: rangeWords(asked.captureRange),
     }),

@@ -1,4 +1,5 @@
 import { InferscopeError } from '../../model/errors.js';
+import { traceForks } from './nsys-arguments.js';
 import type { RunExecution } from './run-options.js';
 import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 
@@ -19,18 +20,20 @@ export function unseenKernels(
     .reduce((most, { value }) => Math.max(most, value ?? 0), 0);
   const rose = `During the run, memory use of gpu${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
   const what = `nsys recorded no kernels, but the program used gpu${used.device}`;
+  const forked = `Or trace forked processes, which newer versions of nsys can: --nsys-arg ${traceForks}=true`;
   const torch = 'Or record inside each process: --evaluator torch';
   if (execution.engineProcesses.length > 0) {
     return new InferscopeError('E_NO_KERNELS', {
       what,
-      why: `${rose} vLLM runs its engine in a separate process (${execution.engineProcesses.join(', ')}), which it forks by default, and nsys cannot see CUDA calls of a forked process.`,
-      fix: `${ownProcess}\n${torch}`,
+      why: `${rose} vLLM runs its engine in a separate process (${execution.engineProcesses.join(', ')}), which it forks by default, and nsys sees no CUDA calls of a forked process unless it is asked to.`,
+      fix: `${ownProcess}\n${forked}\n${torch}`,
     });
   }
   return new InferscopeError('E_NO_KERNELS', {
     what,
     why: `${rose} A process that nsys could not trace used the GPU: forked by a program (CUDA or multiprocessing with fork), in another container, or a server that was already running.`,
     fix: `Start the process that uses the GPU under run, and use spawn instead of fork (Python: multiprocessing.set_start_method("spawn")).
+${forked}
 ${torch}`,
   });
 }

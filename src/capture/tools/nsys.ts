@@ -10,6 +10,12 @@ import { reportVersion } from './report-version.js';
 const exportMs = 30 * 60_000;
 const versionMs = 10_000;
 
+/** Whether this version of `nsys profile` has an option, by its help. */
+export async function nsysHasOption(path: string, option: string): Promise<boolean> {
+  const { stdout, stderr } = await runTool(path, ['profile', '--help'], { timeoutMs: versionMs });
+  return `${stdout}\n${stderr}`.includes(option);
+}
+
 /** @throws E_TOOL_MISSING */
 export async function requireNsys(purpose: string): Promise<ToolFacts> {
   const nsys = await findNsys(versionMs);
