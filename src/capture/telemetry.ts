@@ -22,7 +22,7 @@ export interface HostRecording {
    * `inferscope` (cores_busy of the process that samples). t_ns is the end of the interval a rate is over.
    */
   telemetry: Row<'telemetry'>[];
-  /** kind rss, anonymous, file of the whole tree at each sample; peak_rss (VmHWM) once a process, at the end. */
+  /** kind rss, anonymous, file of the whole tree at each sample; peak_rss (VmHWM) once per process, at the end. */
   memory: Row<'memory'>[];
   issues: Issue[];
   samples: number;

@@ -34,7 +34,7 @@ function cells(point: ServingPoint): Record<string, Cell> {
   };
 }
 
-/** One row a load; what is missing is an empty cell. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
+/** One row per load; what is missing is an empty cell. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function servingCsv({ points }: ServingResult, path: string): Promise<void> {
   const rows = points.map(cells);
   const lines = [

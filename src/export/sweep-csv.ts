@@ -2,7 +2,7 @@ import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { csvField } from './csv.js';
 
 /**
- * One line a run, and one a point where a run measured several: what was varied, how it ended, its main figures (units in
+ * One line per run, and one per point where a run measured several: what was varied, how it ended, its main figures (units in
  * the names), its session and files. An empty cell is a figure that is missing; the run's document says why.
  */
 export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {

@@ -67,7 +67,7 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
 }
 
 /**
- * A recurrence: its state is read and written once a stage, however many tokens that has. FLOPs are those of the recurrent
+ * A recurrence: its state is read and written once per stage, however many tokens that has. FLOPs are those of the recurrent
  * form; the chunked form of a prefill does more, on tensor cores.
  */
 function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor: Named): NecessaryOp[] {

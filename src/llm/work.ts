@@ -48,7 +48,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
   const { a, tokens, shape, storage } = stage;
   const tensor = lookup(modelTensors(a));
   const table = tensor('embed_tokens');
-  // Only the rows looked up are read: one a token, and one a position (the same for every sequence).
+  // Only the rows looked up are read: one per token, and one per position (the same for every sequence).
   const rowBytes = (t: Tensor): number => tensorBytes({ ...t, rows: 1 }, storage.weights);
   const projected = a.embeddingDim !== a.hiddenSize;
   const positions = a.positionRows > 0 ? tensor('embed_positions') : null;

@@ -9,7 +9,7 @@ import { chromium, type Browser } from 'playwright-core';
 const require = createRequire(import.meta.url);
 
 /**
- * Folder with the browser that @sparticuz/chromium carries, unpacked once a version and user. It is unpacked under another name and
+ * Folder with the browser that @sparticuz/chromium carries, unpacked once per version and user. It is unpacked under another name and
  * renamed when whole, so that two test runs at once, or one that was killed, leave no half browser behind.
  */
 function unpacked(): string {

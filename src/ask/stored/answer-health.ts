@@ -70,7 +70,7 @@ async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
   ]);
 }
 
-/** One part a severity, a line a flag: parts of an answer are bounded. */
+/** One part per severity with a line per flag: the number of parts is limited. */
 function lines(flags: readonly PlacedFlag[]): StoredPart[] {
   if (flags.length === 0) return [];
   const text = flags.map(

@@ -103,9 +103,9 @@ const topics: [Topic, phrases: string][] = [
 
 const index = new PhraseIndex(topics.map(([topic, phrases]) => [topic, phrases.trim().split(/\s*\|\s*/)]));
 
-/** Below this share of the best score a topic shares no more than a word with the question. */
+/** Topics below this share of the best score have only a word in common with the question. */
 const nearTheBest = 0.4;
-/** They know from measurements what a larger batch or a longer prompt does. */
+/** Topics that answer from measurements what a larger batch or a longer prompt does: asked before any prediction. */
 const beforePredictions = new Set(['changed', 'verdict', 'turning_batch', 'measured_growth']);
 const supposes = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
 

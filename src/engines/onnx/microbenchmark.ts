@@ -94,7 +94,7 @@ const matrixBytes = side * side * 4;
 export type WeightStream = Measurement & { batchSize: number; weights: number };
 
 /**
- * Reads `bytes` of float32 weights once a run by [batch, k] × matrix after matrix, as the decode step of a batch does.
+ * Reads `bytes` of float32 weights once per run by [batch, k] × matrix after matrix, as the decode step of a batch does.
  * Each matrix has values of its own: the runtime keeps packed weights of equal content once, and 256 MiB of one
  * content were read at the cache's 41 GB/s where memory gives 18.
  */

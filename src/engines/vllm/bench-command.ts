@@ -139,7 +139,7 @@ function stopWith(pid: number | undefined, signal: AbortSignal): () => void {
 }
 
 /**
- * One launch: the command once a point, since it measures one shape a process. Its JSON stays in `scratch` as
+ * One launch: the command once per point, since it measures one shape per process. Its JSON stays in `scratch` as
  * `vllm-bench-<point>-<launch>.json`.
  */
 export function launchBench(target: BenchTarget, order: BenchOrder, control: LaunchControl): EngineLaunch {

@@ -19,7 +19,7 @@ const ways = ['offline', ...Object.keys(benchVerbs)] as const;
 
 /**
  * vLLM in processes of its own. `--engine-arg via=offline` (default) steps its engine through the probe; `via=bench`
- * runs its own `vllm bench latency`, `via=bench-throughput` its `vllm bench throughput`, once a point. All other
+ * runs its own `vllm bench latency`, `via=bench-throughput` its `vllm bench throughput`, once per point. All other
  * engine arguments are vLLM's.
  * @throws E_ENGINE_MISSING, E_TOOL_VERSION, E_USAGE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE
  */
