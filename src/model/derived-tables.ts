@@ -39,9 +39,9 @@ const edges = {
 const window = big('stage_id of the window; negative between two steps of a request');
 const rangeId = big('stage_id of the range');
 const ns = num('exclusive time, ns: each instant of the device counts once');
-const n = num('how many began in the window');
+const n = num('how many started in the window');
 const className = text('class, as in kernels');
-const earlier = flag("launched before the range began: another stage's work");
+const earlier = flag("launched before the range started: another stage's work");
 const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
 const group = text('kind of stage, or the name of a range of the program');
 

@@ -87,7 +87,7 @@ export interface KernelTrace {
   runs: number;
 }
 
-/** `case` is begun (done: cases finished before it), or, with done = total, was the last one and is finished. */
+/** `case` was started (done: cases finished before it), or, with done = total, was the last one and is finished. */
 export type KernelProgress = { type: 'case'; case: string; done: number; total: number };
 
 /** What the framework says of the device that it measures; null where it does not say it. */

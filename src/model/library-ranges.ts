@@ -20,5 +20,5 @@ const domains = [
   'TensorRT',
 ];
 
-/** At the begin of a range's name, for JavaScript and for DuckDB's regular expressions alike; case does not count. */
+/** At the start of a range's name, for JavaScript and for DuckDB's regular expressions alike; case does not count. */
 export const libraryRange = `(?:lib)?(?:${domains.join('|')}):`;

@@ -1,5 +1,5 @@
 /**
- * `metrics.source` begins with a code: `recomputed`, then from what, or `file: ` and the field. These are the only readers of it;
+ * `metrics.source` starts with a code: `recomputed`, then from what, or `file: ` and the field. These are the only readers of it;
  * sessions of every version have it.
  */
 const [recomputedCode, fileCode] = ['recomputed', 'file: '];

@@ -93,7 +93,7 @@ const stageLineSchema = z.object({
     ),
 });
 
-/** One request or batch, begin (t_ns) to last token (end_ns). */
+/** One request or batch, start (t_ns) to last token (end_ns). */
 const requestLineSchema = z.object({
   ...common,
   type: z.literal('request'),

@@ -1,4 +1,4 @@
-/** One reading of a server's own metrics under our names; a name it does not tell is absent. */
+/** One reading of a server's own metrics under our names; a name it does not report is absent. */
 export type ServerReading = Record<string, number>;
 
 /** Sum and count of a histogram over requests, s: their growth is a mean. */

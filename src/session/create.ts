@@ -36,7 +36,7 @@ export interface SessionWriter extends SessionFiles {
   abandon(): Promise<void>;
 }
 
-/** Between begin and end of a long run another one may have taken the name: then this one is kept without. */
+/** During a long run another one may have taken the name: then this one is saved without. */
 function nameStillFree(name: string | null, home: Home): { name: string | null; issue: Issue | null } {
   if (name === null) return { name, issue: null };
   try {

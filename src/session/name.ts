@@ -24,8 +24,8 @@ export function checkNewName(name: string, home: Home, ownId: string | null = nu
   }
   if (/^\d{8}(-\d*)?$/.test(name)) refuse('It reads like the beginning of a session id.');
   for (const { id, folder } of sessionFolders(home)) {
-    if (id.startsWith(name) && id !== ownId) refuse(`The session id ${id} begins with it.`);
-    if (id === ownId && id.startsWith(name)) refuse(`The session's own id begins with it.`);
+    if (id.startsWith(name) && id !== ownId) refuse(`The session id ${id} starts with it.`);
+    if (id === ownId && id.startsWith(name)) refuse(`The session's own id starts with it.`);
     if (id !== ownId && readUser(folder).user.name === name)
       refuse(`The session ${id} has this name already.`);
   }

@@ -16,7 +16,7 @@ export interface SessionDatabase {
   scan(sql: string): AsyncIterable<Batch>;
   /**
    * Makes the temporary view `name` of the statement's rows, which are computed once however many connections to the
-   * session ask: analyses of one session begin with the same tables.
+   * session ask: analyses of one session start from the same tables.
    * @param key what the rows depend on in addition to the name
    */
   once(name: string, key: string, sql: string): Promise<void>;

@@ -45,7 +45,7 @@ test('id, unique prefix, name, @last and @last~n select; everything else says wh
   expect(selectSession(first.id, home)).toEqual(first);
   expect(selectSession('20261101', home).id).toBe(first.id);
   expect(selectSession('llm-b1', home).id).toBe(first.id);
-  // A whole id is not ambiguous although it begins another one.
+  // A whole id is not ambiguous although another one starts with it.
   expect(selectSession(second.id, home).id).toBe(second.id);
   expect(selectSession('@last', home).id).toBe(third.id);
   expect(selectSession('@last~2', home).id).toBe(first.id);

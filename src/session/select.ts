@@ -121,7 +121,7 @@ function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
   const rest = found.length > shown.length ? ` and ${found.length - shown.length} more` : '';
   return new InferscopeError('E_SESSION_AMBIGUOUS', {
     what: `"${selector}" selects ${found.length} sessions`,
-    why: `${shown.join(', ')}${rest} begin with it.`,
+    why: `${shown.join(', ')}${rest} start with it.`,
     fix: `Type more of the id, for example ${shown.at(-1) ?? ''}`,
   });
 }
@@ -131,7 +131,7 @@ function notFound(selector: string, count: number, candidates: string[], home: H
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session "${selector}"`,
-    why: `Among the ${count} sessions in ${home.sessions} none has this name or an id that begins with it.`,
+    why: `Among the ${count} sessions in ${home.sessions} none has this name or an id that starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

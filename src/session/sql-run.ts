@@ -30,7 +30,7 @@ export interface SqlResult {
 }
 
 /**
- * Runs one SELECT over the sessions' tables in a child process; each view begins with a session_id column.
+ * Runs one SELECT over the sessions' tables in a child process; each view starts with a session_id column.
  * @param childEntry the built sql-child.js
  * @param makes tables beyond the sessions' own
  * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
@@ -93,13 +93,13 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
 
   try {
     const result: SqlResult = { columns: [], rows: [], truncated: false };
-    let begun = false;
+    let started = false;
     let finished = false;
     for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
       const message = parseMessage(line);
       // Killed in the middle of a line: what follows says why.
       if (message === null) break;
-      begun = true;
+      started = true;
       if (message.type === 'needs') say(await makes.make(message.names));
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
@@ -115,7 +115,7 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
     if (timedOut) throw tooSlow(request.timeoutS);
     const stderr = Buffer.concat(talk).toString('utf8');
     // What ends the process over its memory is a signal.
-    if (!begun && signal === null) throw notStarted(work, entry, { exitCode, stderr });
+    if (!started && signal === null) throw notStarted(work, entry, { exitCode, stderr });
     if (!finished) throw endedEarly(stderr, signal);
     return result;
   } finally {

@@ -62,7 +62,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
   if (isDiskFull(error)) return diskFull(context, error);
   const code = systemErrorCode(error);
   if (!code || !unwritable.has(code) || isAboutAnotherFile(error, context.path)) return error;
-  // Node's own messages begin with the code.
+  // Node's own messages start with the code.
   const said = messageOf(error).replace(`${code}: `, '');
   return new InferscopeError(
     'E_HOME_UNWRITABLE',

@@ -113,7 +113,7 @@ export function createWorkbench(
   return {
     kept: () => kept,
     async close() {
-      // A statement that is about to begin lets an interrupt pass.
+      // A statement that is about to start lets an interrupt pass.
       const again = setInterval(() => connection.interrupt(), 20);
       await Promise.allSettled([...running, held.close(), ...scans.map((one) => one.close())]);
       clearInterval(again);

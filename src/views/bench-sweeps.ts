@@ -296,7 +296,7 @@ export function spreadSections(data: BenchResult): Section[] {
     time('q3', 'p75', ({ box }) => box?.q3),
     time('max', 'max', ({ spread }) => spread.max),
     { id: 'outliers', head: 'outliers', numeric: true, of: ({ spread }) => ({ count: spread.outliers }) },
-    { id: 'outliers_ms', head: 'of them', wraps: true, of: outliers },
+    { id: 'outliers_ms', head: 'outlier values', wraps: true, of: outliers },
   ];
   return [
     {

@@ -31,7 +31,7 @@ export interface Panel {
   series: readonly Series[];
   /** The axis ends there. */
   most?: number;
-  /** The axis need not begin at 0. */
+  /** The axis may start above 0. */
   scaled?: boolean;
   bounds?: readonly { name: string; value: number; ci95?: readonly [number, number] | null }[];
 }
@@ -69,7 +69,7 @@ export interface WaterfallBar {
   confidence?: string | null;
 }
 
-/** Bars that begin where the one before ended, up to a total; without one each begins at 0. */
+/** Bars that start where the previous one ended, up to a total; without a total each starts at 0. */
 export interface WaterfallChart {
   form: 'waterfall';
   unit: string;

@@ -131,7 +131,7 @@ function stageTable(data: CompareResult): Block {
       { id: 'stage', head: 'stage' },
       ...sideColumns(count, 'value'),
       ...changeColumns(count),
-      ...(pair ? [{ id: 'real', head: 'real' }] : []),
+      ...(pair ? [{ id: 'real', head: 'significant' }] : []),
     ],
     reasons: true,
     rows: data.stages.flatMap((stage) => stageRows(stage, pair)),

@@ -39,7 +39,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
         columns: [
           { id: 'model', head: 'model', wraps: true },
           { id: 'parameters', head: 'params, B', numeric: true },
-          { id: 'download_gb', head: 'get, GB', numeric: true },
+          { id: 'download_gb', head: 'download, GB', numeric: true },
           { id: 'gated', head: 'gated' },
           ...formats.map((id) => ({ id, head: shortFormat[id] ?? id, numeric: true })),
         ],

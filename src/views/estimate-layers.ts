@@ -18,7 +18,7 @@ const columns: readonly ColumnOf<Line>[] = [
   { id: 'bytes', head: 'traffic', ...number, of: ({ bytes: n }) => bytes(n) },
   {
     id: 'kv_bytes',
-    head: 'of it KV',
+    head: 'KV part',
     ...number,
     of: ({ kv_read_bytes: read, kv_write_bytes: written }) => bytes(read + written),
   },

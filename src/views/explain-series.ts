@@ -139,7 +139,7 @@ export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): Wate
 export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
   `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
 
-/** The same at the begin of a line. */
+/** The same at the start of a line. */
 export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string {
   const name = stageName(stage);
   return capital(name);

@@ -82,14 +82,14 @@ function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constan
       { id: 'total_ns', head: 'time', ...number, of: ({ total_time_ns: figure }) => ({ figure }) },
       {
         id: 'achieved_flops',
-        head: 'computes',
+        head: 'FLOP/s',
         ...number,
         drop: 5,
         of: ({ achieved_flops: figure }) => ({ figure }),
       },
       {
         id: 'moved_bytes_per_s',
-        head: 'moves',
+        head: 'B/s',
         ...number,
         drop: 4,
         of: (one) => ({ figure: movedPerSecond(one) }),
@@ -131,7 +131,7 @@ function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constan
         of: tiled(({ tile_efficiency: figure }) => ({ figure })),
       },
       { id: 'used', head: 'used', ...number, of: (one) => ({ figure: usedShare(one), utilization: true }) },
-      { id: 'made_by', head: 'made by', drop: 0, of: madeBy },
+      { id: 'made_by', head: 'kernel', drop: 0, of: madeBy },
     ],
   };
 }
@@ -245,7 +245,7 @@ function algorithms(gemms: readonly Gemm[]): Block[] {
           { id: 'layout', head: 'layout', of: ({ layout }) => layout ?? '' },
           {
             id: 'compute_type',
-            head: 'accumulates',
+            head: 'compute type',
             of: ({ compute_type: type }) => type ?? { missing: 'the log does not name it' },
           },
           { id: 'algorithm', head: 'algorithm', wraps: true, of: madeBy },

@@ -66,9 +66,9 @@ const operations = (step: KernelStep): Table => ({
   title: `Operations of ${stepLabel(step)}`,
   columns: [
     { id: 'operation', head: 'operation', wraps: true },
-    { id: 'times', head: 'times', numeric: true },
-    { id: 'each_ns', head: 'each', numeric: true },
-    { id: 'total_ns', head: 'together', numeric: true },
+    { id: 'times', head: 'count', numeric: true },
+    { id: 'each_ns', head: 'per call', numeric: true },
+    { id: 'total_ns', head: 'total', numeric: true },
     { id: 'share', head: 'share', numeric: true },
     { id: 'roof_ns', head: 'roof', numeric: true, drop: 1 },
     { id: 'roof_share', head: 'of roof', numeric: true },

@@ -15,7 +15,7 @@ const overRun = (
   marks: Marks = [],
 ): LinesChart => ({
   form: 'lines',
-  x: { name: 'since sampling began', unit: 's' },
+  x: { name: 'since sampling started', unit: 's' },
   panels: [{ unit: 'GB', series }],
   shades: phases.map(({ label, start_s, end_s }) => ({ name: label, from: start_s, to: end_s })),
   marks: marks.map(({ point, t_s, bytes }) => ({

@@ -337,7 +337,7 @@ function gpuSection(profile: MemoryProfile): Section[] {
           columns: [
             { id: 'gpu', head: 'GPU' },
             ...pointNames.map((id) => ({ id: `${id}_gb`, head: pointLabels[id], numeric: true })),
-            { id: 'total_gb', head: 'of', numeric: true },
+            { id: 'total_gb', head: 'capacity', numeric: true },
             { id: 'used_share', head: 'used', numeric: true },
           ],
           rows: gpus.map(({ gpu, name, used_bytes: used, total_bytes: total, total_gb }) => ({

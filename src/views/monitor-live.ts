@@ -98,7 +98,7 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
     { id: 'temperature', head: 'temp', ...number, drop: 3, of: (gpu) => whole(gpu.temperatureC, '°C') },
     { id: 'throttled', head: 'throttled by', wraps: true, of: limited },
     { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, of: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
-    { id: 'pcie_in', head: 'in', ...number, drop: 2, of: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
+    { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, of: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
     { id: 'processes', head: 'procs', ...number, drop: 0, of: (gpu) => whole(gpu.processes, '') },
   ];
   const names = [...new Set(gpus.flatMap(({ name }) => name ?? []))];

@@ -236,8 +236,8 @@ function periods({ idle, throttling }: MonitorDevice): Block[] {
   const title = (what: string, kept: number, count: number): string =>
     kept < count ? `${what}: ${kept} longest of ${count}` : what;
   const time = [
-    { id: 'from_ms', head: 'from', numeric: true },
-    { id: 'duration_ms', head: 'for', numeric: true },
+    { id: 'from_ms', head: 'start', numeric: true },
+    { id: 'duration_ms', head: 'duration', numeric: true },
   ];
   const fold = (
     what: string,
@@ -263,9 +263,9 @@ function periods({ idle, throttling }: MonitorDevice): Block[] {
     ...fold('Throttled periods', throttling.periods.length, throttling.count, {
       columns: [
         ...time,
-        { id: 'reasons', head: 'by', wraps: true },
+        { id: 'reasons', head: 'reasons', wraps: true },
         { id: 'sm_clock_mhz', head: 'SM clock', numeric: true },
-        { id: 'clock_drop', head: 'lower by', numeric: true },
+        { id: 'clock_drop', head: 'clock drop', numeric: true },
       ],
       rows: throttling.periods.map(({ start_ns, dur_ns, reasons, clock_mhz, clock_drop }) => ({
         cells: [

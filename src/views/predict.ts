@@ -72,7 +72,7 @@ function stageTable({ stages, table }: PredictResult): Block {
   const byTable: ColumnOf<PredictStage>[] = [
     {
       id: 'predicted_ms',
-      head: 'by table',
+      head: 'predicted',
       ...number,
       of: ({ predicted_ms, beyond_table_share: beyond }) =>
         (beyond ?? 0) > farShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
@@ -234,7 +234,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
     tableOf(
       'Each case predicted from all others',
       [
-        { id: 'kernel', head: 'left out one by one', of: ({ kernel }) => kernel },
+        { id: 'kernel', head: 'leave-one-out', of: ({ kernel }) => kernel },
         { id: 'cases', head: 'cases', ...number, of: ({ cases }) => ({ count: cases }) },
         {
           id: 'median_error',

@@ -96,7 +96,7 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
       { id: 'pattern', head: 'memory' },
       ...rateColumns('B/s'),
       ...clockColumns,
-      { id: 'array_bytes', head: 'arrays of', numeric: true },
+      { id: 'array_bytes', head: 'array size', numeric: true },
     ],
     rows: bandwidth.map((one) => ({
       cells: [

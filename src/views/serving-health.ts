@@ -94,7 +94,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
         load,
         { id: 'measured', head: 'measured', numeric: true },
         { id: 'warmup', head: 'warm-up', numeric: true },
-        { id: 'in_flight', head: 'in flight ≤', numeric: true },
+        { id: 'in_flight', head: 'max in flight', numeric: true },
         ...figureColumns(tokenFigures),
         { id: 'shorter', head: 'shorter', numeric: true, drop: 1 },
         { id: 'longer', head: 'longer', numeric: true, drop: 0 },

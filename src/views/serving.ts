@@ -243,7 +243,7 @@ const sloColumns: readonly LoadColumn[] = [
   },
   {
     id: 'meets_slo',
-    head: 'meets it',
+    head: 'meets SLO',
     drop: 2,
     of: ({ goodput: { meets_slo: meets } }) =>
       meets === null ? { missing: 'no request was measured' } : meets ? 'yes' : { text: 'no', tone: 'fault' },

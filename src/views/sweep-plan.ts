@@ -84,7 +84,7 @@ export const planTable = (
       },
       {
         id: 'of',
-        head: 'of',
+        head: 'capacity',
         ...number,
         of: ({ expected: { capacity_bytes: n, why } }) => (n === null ? { missing: why } : { n, unit: 'B' }),
       },

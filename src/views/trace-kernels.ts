@@ -120,7 +120,7 @@ export function classesSection(data: TraceResult): Section | null {
         { id: 'class', head: 'class', of: (row) => classLabels[row.class] },
         { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
         { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
-        { id: 'exclusive_ns', head: 'counted once', ...number, of: ({ exclusive_ns: n }) => ns(n) },
+        { id: 'exclusive_ns', head: 'exclusive', ...number, of: ({ exclusive_ns: n }) => ns(n) },
         { id: 'count', head: `${noun}s`, ...number, of: ({ count }) => ({ count }) },
         { id: 'per_instance_ns', head: 'per instance', ...number, of: ({ per_instance_ns: n }) => ns(n) },
         {
@@ -334,7 +334,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
         [
           { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
           { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },
-          { id: 'self_cpu_ns', head: 'host, own', ...number, of: ({ self_cpu_ns: n }) => ns(n) },
+          { id: 'self_cpu_ns', head: 'host, self', ...number, of: ({ self_cpu_ns: n }) => ns(n) },
           ...(all
             ? [
                 {

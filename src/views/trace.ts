@@ -172,7 +172,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
           [
             {
               id: 'how',
-              head: 'by',
+              head: 'method',
               of: ({ how }) => (how === null ? 'in no range' : (methodLabels[how] ?? how)),
             },
             { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },

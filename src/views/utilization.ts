@@ -99,7 +99,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'flops', head: 'FLOPs', ...number, drop: 1, of: ({ flops: figure }) => ({ figure }) },
     { id: 'bytes', head: 'bytes', ...number, drop: 1, of: ({ bytes: figure }) => ({ figure }) },
     { id: 'mfu', head: 'MFU', ...number, of: ({ mfu }) => share(mfu) },
-    { id: 'refined_mfu', head: 'refined', ...number, of: ({ executed }) => share(executed.mfu) },
+    { id: 'refined_mfu', head: 'executed MFU', ...number, of: ({ executed }) => share(executed.mfu) },
     {
       id: 'executed_over_necessary',
       head: 'executed / necessary',
@@ -254,8 +254,8 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
             `Operations of ${label}, a mean step`,
             [
               { id: 'operation', head: 'operation', wraps: true, of: ({ name }) => name },
-              { id: 'ops', head: 'times', ...number, of: ({ ops }) => ({ count: ops }) },
-              { id: 'dtype', head: 'in', of: ({ dtype }) => dtype },
+              { id: 'ops', head: 'count', ...number, of: ({ ops }) => ({ count: ops }) },
+              { id: 'dtype', head: 'dtype', of: ({ dtype }) => dtype },
               { id: 'flops', head: 'FLOPs', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
               { id: 'bytes', head: 'bytes', ...number, of: ({ bytes: n }) => ({ n, unit: 'B' }) },
             ],

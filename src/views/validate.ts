@@ -276,12 +276,12 @@ function recommendationSection({ recommendations }: Validation): Section {
         columns: [
           { id: 'constant', head: 'constant', wraps: true },
           { id: 'current', head: 'now', numeric: true },
-          { id: 'fitted', head: 'fits', numeric: true },
+          { id: 'fitted', head: 'fitted', numeric: true },
           { id: 'spread', head: 'spread', numeric: true, drop: 1 },
           { id: 'profiles', head: 'profiles', numeric: true },
           { id: 'models', head: 'models', numeric: true, drop: 0 },
           { id: 'error_before_bytes', head: 'mean error', numeric: true },
-          { id: 'error_after_bytes', head: 'with it', numeric: true },
+          { id: 'error_after_bytes', head: 'fitted error', numeric: true },
         ],
         rows: recommendations.map((one) => {
           const value = (n: number) => ({ n, unit: one.unit === 'bytes' ? 'B' : '' });

@@ -51,7 +51,7 @@ function stageBlocks(stage: Stage): Block[] {
       columns: [
         { id: 'bar', head: 'bar' },
         { id: 'before_ms', head: 'now', numeric: true },
-        { id: 'after_ms', head: 'then', numeric: true },
+        { id: 'after_ms', head: 'predicted', numeric: true },
       ],
       rows: stage.bars.map(({ id, before_ms: from, after_ms: to }) => ({
         level: Math.abs(from - to) >= least ? 1 : 3,

@@ -46,7 +46,7 @@ interface BarWords {
 /** What the host does, where timelines show all of it as one cause. */
 const hosts: Readonly<Record<string, BarWords>> = {
   program: idleCauses['host']!,
-  loading_code: { label: 'host loading code', meaning: 'compiled, linked, or on first use' },
+  loading_code: { label: 'host loading code', meaning: 'compiling, linking or loading on first use' },
   framework: { label: 'host inside operators', meaning: 'operators of the framework' },
   between_operators: { label: 'host between operators', meaning: 'Python, the program' },
   runtime_dispatch: { label: 'runtime between operators', meaning: 'starting the next operator' },

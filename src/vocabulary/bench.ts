@@ -21,7 +21,7 @@ export const pointOutcomeLabels: Readonly<Record<BenchPointResult['outcome'], st
 
 export const pointOutcomeMeanings: typeof pointOutcomeLabels = {
   measured: 'all timed repeats ran',
-  out_of_memory: 'the point does not fit device memory',
+  out_of_memory: 'the point does not fit into device memory',
   failed: 'the engine failed at this point',
   skipped: 'not started: a smaller point already failed, or it does not fit',
   stopped: 'the benchmark was stopped before or during it',
@@ -33,7 +33,7 @@ export const answerLabels: Readonly<Record<BenchAnswer['id'], string>> = {
   latency: 'Speed',
   batch_knee: 'Batch',
   bound: 'Bound by',
-  idle: 'Waiting',
+  idle: 'Idle',
   scaling: 'Scaling',
   prompt_cost: 'Prompt',
   output_cost: 'Output',

@@ -55,8 +55,8 @@ export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = 
 };
 
 export const outcomeMeanings: typeof outcomeLabels = {
-  measured: 'timed, and its result is right',
-  out_of_memory: 'its tensors do not fit the memory of the device',
+  measured: 'timed, and its result is correct',
+  out_of_memory: 'its tensors do not fit into device memory',
   unsupported: 'the device or library has no such kernel',
   failed: 'the kernel raised an error',
   wrong: 'its result differs from the reference by more than the type allows',

@@ -1,6 +1,6 @@
 /**
  * Kernel names as one reads them in a column: what PyTorch's templates compute instead of the template's name, the parts
- * of library names that tell kernels apart instead of those that all of them share. The full name stays in the tables.
+ * of library names that distinguish kernels instead of those that all of them share. The full name stays in the tables.
  */
 
 /** PyTorch's templates that do nothing by themselves: what they compute is in their template arguments. */
@@ -57,7 +57,7 @@ const shownLetters = 160;
  * "elementwise silu", "reduce mean", "nvjet 64x8_64x16_4x1_v_splitK_TNT", "cudnn sdpa flash_fprop 64x64x64"; any other
  * kernel by its name without templates and namespaces.
  * @param name whole name as the capture has it
- * @param tile added where the name has no digits that tell it
+ * @param tile added where the name has no digits that identify it
  */
 export function kernelLabel(name: string, tile: string | null = null): string {
   return cutMiddle(

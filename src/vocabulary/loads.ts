@@ -13,8 +13,8 @@ export const latencyLabels = {
   tpot: 'TPOT',
   itl: 'ITL',
   e2e: 'end to end',
-  ttft_from_schedule: 'TTFT since the request was due',
-  e2e_from_schedule: 'end to end since the request was due',
+  ttft_from_schedule: 'TTFT from schedule',
+  e2e_from_schedule: 'end to end from schedule',
 } as const;
 export const latencyMeanings: Readonly<Record<keyof typeof latencyLabels, string>> = {
   ttft: 'time to first token: from sending the request to the first token',

@@ -27,8 +27,8 @@ export const classMeanings: Record<OpClass, string> = {
   sampling: 'choosing the next token: softmax over the vocabulary, top-k, argmax',
   communication: 'collectives and exchange between devices',
   quantization: 'quantising and dequantising',
-  graph: 'a CUDA graph recorded as one row: its kernels are not known',
-  other: 'no class by name or operator',
+  graph: 'a CUDA graph recorded as one row: its kernels are unknown',
+  other: 'not classified by name or operator',
 };
 
 /** Of a class by its id; all kernels where their classes are not distinguished. */

@@ -15,12 +15,12 @@ const labels: Record<string, string> = {
   nvlink_rx_mb_per_s: 'NVLink in',
   fan_speed_percent: 'fan',
   cores_busy: 'cores busy',
-  steal_percent: 'CPU time given to other virtual machines',
-  cpu_pressure_some_percent: 'a task waited for a core',
-  memory_pressure_some_percent: 'a task waited for memory',
-  memory_pressure_full_percent: 'all tasks waited for memory',
-  io_pressure_some_percent: 'a task waited for a disk',
-  io_pressure_full_percent: 'all tasks waited for a disk',
+  steal_percent: 'CPU steal',
+  cpu_pressure_some_percent: 'CPU pressure (some)',
+  memory_pressure_some_percent: 'memory pressure (some)',
+  memory_pressure_full_percent: 'memory pressure (full)',
+  io_pressure_some_percent: 'I/O pressure (some)',
+  io_pressure_full_percent: 'I/O pressure (full)',
   rss_bytes: 'resident memory',
   clock_mhz: 'core clock',
 };
@@ -35,7 +35,7 @@ const codes: Record<string, string> = {
 const scopes: Record<string, string> = {
   host: 'host',
   process: 'this process',
-  other_processes: 'others',
+  other_processes: 'other processes',
   inferscope: 'inferscope',
 };
 
@@ -48,7 +48,7 @@ export function labelledMetrics<M extends { metric: string }>(metrics: readonly 
   return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
 }
 
-/** How ids of sampled metrics end, and what they are counted in. */
+/** Ends of ids of sampled metrics, and their units. */
 const units: readonly [end: string, unit: string][] = [
   ['_percent', '%'],
   ['_bytes', 'bytes'],

@@ -17,14 +17,14 @@ export const stageLabels: Readonly<Partial<Record<WaterfallKind, string>>> = {
 
 export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
   prefill: 'the prompt is processed, up to its first token',
-  decode: 'one step that makes one token for each sequence, from its start to the start of the next',
-  mixed: 'one step of a batch that holds prefills and decodes',
+  decode: 'one step that generates one token per sequence, from its start to the start of the next',
+  mixed: 'one step of a batch with prefill and decode sequences',
   training: 'one step of training: forward pass, backward pass and optimizer',
   sampling: 'the next token is chosen',
   load: 'weights are read and moved to the device',
   warmup: 'repeats before the timed ones, compilation included',
-  other: "a range of the program's own, by its name",
-  outside: 'what ran in no marked stage; the whole capture where there are none',
+  other: 'a range marked by the program, by its name',
+  outside: 'everything outside marked stages; the whole capture if none are marked',
   request: 'from the start of a prefill to the end of its last step',
 };
 
@@ -43,6 +43,6 @@ export function everyInstance(kind: string): string {
   return kind === 'outside' || withoutArticle.has(kind) ? instanceWord(kind) : `every ${label}`;
 }
 
-/** A phase of a timeline; null is the whole capture, outside what ran in no phase. */
+/** A phase of a timeline; null is the whole capture, `outside` is everything in no phase. */
 export const phaseLabel = (kind: PhaseKind | null): string =>
   kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);

@@ -7,7 +7,7 @@ export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
   pending: 'not started',
   running: 'running',
   measured: 'measured',
-  partial: 'ended early',
+  partial: 'stopped early',
   failed: 'failed',
   timed_out: 'timed out',
   not_run: 'not run',
@@ -16,23 +16,23 @@ export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
 
 export const outcomeMeanings: typeof outcomeLabels = {
   pending: 'not started yet; --resume starts it',
-  running: 'started and not ended',
-  measured: 'ended with figures',
+  running: 'started, not finished',
+  measured: 'finished with results',
   partial: 'failed; what was measured before is saved',
-  failed: 'ended with an error',
+  failed: 'exited with an error',
   timed_out: 'stopped at its time limit',
   not_run: 'the machine did not allow it, e.g. a full disk; --resume tries again',
   interrupted: 'stopped by the user',
 };
 
-/** GB of a memory profile are named as its points and components are. */
+/** Columns of a memory profile have the labels of its points and components. */
 const memoryLabels = Object.fromEntries(
   Object.entries({ ...pointLabels, ...componentLabels }).map(([name, label]) => [`${name}_gb`, label]),
 );
 
 const figureLabels: Readonly<Record<string, string>> = {
   ...memoryLabels,
-  total_measured_gb: 'its own',
+  total_measured_gb: 'total',
   mean_latency_ms: 'latency',
   tokens_per_second: 'tok/s',
   mean_ttft_ms: 'TTFT',
@@ -58,7 +58,7 @@ const figureLabels: Readonly<Record<string, string>> = {
 /** Head of a figure of a run; others by their names. */
 export const figureLabel = (name: string): string => figureLabels[name] ?? name.replaceAll('_', ' ');
 
-/** What a figure is counted in, which the end of its name says. */
+/** Unit of a figure, by the end of its name. */
 export function figureUnit(name: string): { unit: string; digits?: number } {
   if (name.endsWith('_gb')) return { unit: 'GB', digits: 4 };
   if (/_(ms|ns)$/.test(name)) return { unit: name.slice(-2) };

@@ -5,34 +5,34 @@ import type { CompareVerdict } from '../model/documents/bench-compare.js';
 export const verdictLabels: Readonly<Record<CompareVerdict | BaselineVerdict, string>> = {
   worse: 'WORSE',
   better: 'better',
-  no_real_difference: 'not real',
+  no_real_difference: 'not significant',
   regression: 'REGRESSION',
   improvement: 'better',
   within_tolerance: 'tolerated',
   unchanged: 'unchanged',
   no_worse: 'no worse',
-  inconclusive: 'open',
-  within_process: 'no claim',
-  no_spread: 'no claim',
+  inconclusive: 'inconclusive',
+  within_process: 'one process',
+  no_spread: 'no spread',
   missing: 'one side',
 };
 
 export const verdictMeanings: typeof verdictLabels = {
-  worse: 'really different, in the bad direction',
-  better: 'really different, in the good direction',
-  no_real_difference: 'the difference is within what repeated runs differ by',
-  regression: 'worse than the baseline by more than the tolerance, and really different',
-  improvement: 'better than the baseline by more than the tolerance, and really different',
-  within_tolerance: 'really different, by no more than the tolerance',
-  unchanged: 'no change beyond the tolerance, in either direction',
+  worse: 'significantly worse',
+  better: 'significantly better',
+  no_real_difference: 'the difference is within the spread of repeated runs',
+  regression: 'significantly worse than the baseline, by more than the tolerance',
+  improvement: 'significantly better than the baseline, by more than the tolerance',
+  within_tolerance: 'significant difference within the tolerance',
+  unchanged: 'no change beyond the tolerance in either direction',
   no_worse: 'not worse by more than the tolerance; it may be better',
   inconclusive: 'it may be worse by more than the tolerance: the interval is too wide to decide',
-  within_process: 'repeats of one process: no claim about another run',
-  no_spread: 'one value on a side: no claim',
+  within_process: 'repeats of one process only: not comparable between runs',
+  no_spread: 'one side has a single value: no interval',
   missing: 'the metric is on one side only',
 };
 
-/** What stands behind a figure of a baseline. */
+/** What the interval of a baseline figure is over. */
 export const basisLabels = {
   launches: 'launches',
   repeats: 'repeats, one process',

@@ -221,7 +221,7 @@ function differencesOf(pair: Pair<ComparedProfile>): MemoryCompareResult['differ
     .filter((row) => row.base !== row.now);
 }
 
-/** What a sampler cannot tell from nothing. */
+/** Below what a sampler can distinguish from 0. */
 const minGb = 0.0005;
 
 const labelOf = (name: string): string => (componentLabels as Record<string, string>)[name] ?? name;

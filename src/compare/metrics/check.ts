@@ -125,7 +125,7 @@ function wordsOf(one: Omit<BaselineComparison, 'text'>, tolerance: number): stri
     case 'no_worse':
       return `no real difference; more than ${formatPercent(Math.max(worst, 0))} worse is ruled out`;
     default:
-      return `no difference shown, but up to ${formatPercent(worst)} worse is not ruled out: more launches would tell`;
+      return `no difference shown, but up to ${formatPercent(worst)} worse is not ruled out: more launches would narrow the interval`;
   }
 }
 

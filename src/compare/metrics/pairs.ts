@@ -78,7 +78,7 @@ export const sizes = ({ base, now }: MetricPair): [number, number] => {
 
 const order = ['none', 'interval', 'repeats', 'launches'] as const;
 
-/** What comparisons of all kinds tell of a pair. */
+/** Results of all kinds of comparison for a pair. */
 export function knownOf({ id, base, now }: MetricPair) {
   const { point, name, unit, better } = (base ?? now)!;
   const weaker = base && now && order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))];

@@ -108,11 +108,11 @@ export async function requestParts(
 /** Generated tokens / first sent to last content: one number a run, without a spread of its own. */
 function outputRate(rows: readonly RequestRow[], point: string | null): MetricPart[] {
   const timed = rows.filter(({ sent_ns, e2e_ns }) => sent_ns !== null && e2e_ns !== null);
-  const begin = timed.reduce((low, { sent_ns }) => Math.min(low, sent_ns!), Infinity);
+  const start = timed.reduce((low, { sent_ns }) => Math.min(low, sent_ns!), Infinity);
   const end = timed.reduce((high, { sent_ns, e2e_ns }) => Math.max(high, sent_ns! + e2e_ns!), -Infinity);
   const tokens = timed.reduce((sum, { output_tokens }) => sum + (output_tokens ?? 0), 0);
-  if (tokens === 0 || end <= begin) return [];
-  const value = (tokens * 1e9) / (end - begin);
+  if (tokens === 0 || end <= start) return [];
+  const value = (tokens * 1e9) / (end - start);
   const rate = { name: 'output_tokens_per_s', unit: 'tok/s', better: 'higher' as const };
   return [{ ...rate, point, value, launches: [], repeats: [], interval: null, source: 'requests' }];
 }

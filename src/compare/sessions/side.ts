@@ -36,7 +36,7 @@ export interface Side {
     batch_sizes?: number[];
   }[];
   kernels: SideKernel[];
-  /** Names of operators, where the capture has them: they tell an attention implementation for sure. */
+  /** Names of operators, where the capture has them: they identify an attention implementation. */
   operators: string[];
   /** Phases with their GEMMs listed in the order in which one typical instance ran them. */
   gemms: { phase: string; tiles: string[] }[];

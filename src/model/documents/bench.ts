@@ -211,7 +211,7 @@ export const benchResultSchema = z.object({
       }),
     )
     .optional()
-    .describe('Host and GPUs while it ran, thinned to what a chart shows; times since the session began.'),
+    .describe('Host and GPUs while it ran, thinned to what a chart shows; times since the session started.'),
   environment: z
     .array(z.object({ id: z.string(), label: z.string(), value: z.string() }))
     .optional()

@@ -40,7 +40,7 @@ const waterfallBarSchema = z.object({
     ),
 });
 
-/** request: from the begin of a prefill to the end of its last step. other: a range of the program's own, by its name. */
+/** request: from the start of a prefill to the end of its last step. other: a range of the program's own, by its name. */
 const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 

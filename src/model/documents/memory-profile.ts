@@ -32,7 +32,10 @@ const memoryPointSchema = z.looseObject({
   stddev_gb: gb.describe('Over GPUs, of the population; 0 for one.'),
   stddev_bytes: bytes.optional(),
   per_gpu_details: z.array(gpuMemorySchema),
-  t_s: z.number().nullable().describe('Seconds since sampling began; null where the point was not reached.'),
+  t_s: z
+    .number()
+    .nullable()
+    .describe('Seconds since sampling started; null where the point was not reached.'),
   source: z
     .string()
     .nullable()

@@ -5,7 +5,7 @@ import { sessionIdentitySchema } from './session-identity.js';
 
 const bytes = z.number().nullable();
 
-/** One line of the timeline; times are seconds since sampling began, as in the profile. */
+/** One line of the timeline; times are seconds since sampling started, as in the profile. */
 const memorySeriesSchema = z.object({
   label: z.string().describe('`gpu0`, `host`, `gpu0 · pid 4711`, …'),
   gpu: z.number().int().nullable(),

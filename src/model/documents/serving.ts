@@ -34,7 +34,7 @@ const loadSchema = z.object({
   requests: z.number().int(),
   warmup_requests: z.number().int(),
   ramp_s: z.number().describe('The start of users of a closed loop is spread over this time.'),
-  seconds: z.number().nullable().describe('No request is begun after it; null for no limit.'),
+  seconds: z.number().nullable().describe('No request is started after it; null for no limit.'),
 });
 
 /** The client's own part (src/load/client-verdict.ts). */

@@ -6,7 +6,7 @@ import { documentSchema, issueSchema } from '../document.js';
  * after every run, so that a sweep that was killed continues where it was.
  */
 const sweepOutcomes = [
-  /** Not begun yet. */
+  /** Not started yet. */
   'pending',
   'running',
   'measured',

@@ -20,7 +20,7 @@ export const driftSchema = z.object({
   parts: z
     .array(z.object({ from_ns: z.number(), steps: count, relative: z.number().nullable() }))
     .describe(
-      'The span in ten parts of equal length: median of time / median of the steps alike; null where no step began.',
+      'The span in ten parts of equal length: median of time / median of the steps alike; null where no step started.',
     ),
 });
 

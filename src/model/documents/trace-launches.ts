@@ -29,7 +29,7 @@ const launchKernelSchema = z.object({
   short_name: z.string(),
   api_name: z.string().nullable(),
   count,
-  total: spreadSchema.describe('Begin of the call to the end of the later of the two.'),
+  total: spreadSchema.describe('Start of the call to the end of the later of the two.'),
   api: spreadSchema,
   queue: spreadSchema.nullable(),
   kernel_spread: spreadSchema,

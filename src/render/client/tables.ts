@@ -15,7 +15,7 @@ function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElem
   if (!body) return;
   const numeric = head.classList.contains('number');
   const was = head.getAttribute('aria-sort');
-  // The largest is what one looks for first; names begin with a.
+  // The largest is what one looks for first; names start with a.
   const order: Order = (was === null ? numeric : was === 'ascending') ? 'descending' : 'ascending';
   for (const other of table.tHead?.rows[0]?.cells ?? []) other.removeAttribute('aria-sort');
   head.setAttribute('aria-sort', order);

@@ -35,7 +35,7 @@ export function createParquet(path: string, columns: readonly ColumnName[]): Par
 
   return {
     writeGroup({ rows, chunks }) {
-      const begin = bytes;
+      const start = bytes;
       const written = chunks.map((chunk, index) => {
         const at = bytes;
         for (const page of chunk.pages) write(page);
@@ -46,7 +46,7 @@ export function createParquet(path: string, columns: readonly ColumnName[]): Par
       });
       groups.push([
         [1, list(written)],
-        [2, i64(bytes - begin)],
+        [2, i64(bytes - start)],
         [3, i64(rows)],
       ]);
       total += rows;

@@ -29,7 +29,7 @@ export function chunkOf(type: ColumnType, count: number, pages: Uint8Array[], se
   return { type, count, pages, seen };
 }
 
-/** ColumnMetaData of a column. @param at where in the file its first page begins */
+/** ColumnMetaData of a column. @param at where in the file its first page starts */
 export function columnMetadata(
   name: string,
   { type, count, pages, seen: { present, least, most, text } }: ColumnChunk,
@@ -67,7 +67,7 @@ export function levelRun(out: Output, count: number, level: number): number {
   return lengthBefore(out, repeated(out, 4, level, count, 1));
 }
 
-/** Ones and zeros that tell value from null, behind their length in 4 bytes; as packedRun takes them. */
+/** Ones for values, zeros for nulls, behind their length in 4 bytes; as packedRun takes them. */
 export function levels(out: Output, ofRows: Looked, count: number): number {
   return lengthBefore(out, packedRun(out, 4, ofRows, count, 1));
 }
