@@ -1,0 +1,90 @@
+// Public traces read by `import` and `explain`. Numbers of kernels and of marked steps were counted in the files by another
+// program; main classes and the findings that would be false were written down from reading the tool's output.
+// npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch loads the files into the folder first)
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+
+const { traces } = JSON.parse(readFileSync(new URL('traces.json', import.meta.url), 'utf8'));
+const folder = process.env.INFERSCOPE_TRACES;
+if (!folder) {
+  console.error(
+    'SKIPPED: test:traces checked no trace. INFERSCOPE_TRACES names the folder for its files; --fetch loads them.',
+  );
+  process.exit(0);
+}
+if (process.argv.includes('--fetch')) {
+  mkdirSync(folder, { recursive: true });
+  for (const { file, url } of traces) {
+    if (existsSync(join(folder, file))) continue;
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`${url}: ${response.status}`);
+    writeFileSync(join(folder, file), Buffer.from(await response.arrayBuffer()));
+  }
+}
+
+const home = mkdtempSync(join(tmpdir(), 'inferscope-traces-'));
+const command = (...args) =>
+  execFileSync(process.execPath, ['dist/cli.js', ...args], {
+    env: { ...process.env, INFERSCOPE_HOME: home },
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+
+/** Share of a stage from which a finding that is not so is a false alarm. */
+const claimed = 0.05;
+
+function problems({ file, kernels, steps, main_class: main, false_findings: untrue }) {
+  const name = file.replace(/\..*/, '');
+  command('import', join(folder, file), '--name', name, '--quiet');
+  const { data } = JSON.parse(command('explain', name, '--json'));
+  const found = [];
+  for (const [kind, n] of Object.entries(steps)) {
+    const stage = data.stages.find((one) => one.kind === kind && one.name === null);
+    if (stage?.instances !== n) found.push(`${kind}: ${stage?.instances ?? 'no'} steps, not ${n}`);
+    if (stage && main !== null) {
+      const bars = stage.bars.filter(({ id }) => /^(kernels|inefficiency|nonessential)\./.test(id));
+      const [top] = bars.toSorted((a, b) => b.ms - a.ms);
+      if (top?.id.split('.')[1] !== main) found.push(`most kernel time in ${top?.id}, not ${main}`);
+    }
+  }
+  const others = data.stages.filter(
+    ({ kind, name: own }) => own === null && !(kind in steps) && kind !== 'request',
+  );
+  if (others.length > 0)
+    found.push(`stages that are not there: ${others.map(({ kind }) => kind).join(', ')}`);
+  const { rows } = JSON.parse(command('sql', name, 'SELECT count(*) AS n FROM kernels', '--json')).data;
+  const read = rows[0][0];
+  if (Math.abs(read - kernels) > 0.01 * kernels) found.push(`${read} kernels, not ${kernels}`);
+  for (const { rule, title, at_stake_share: share } of data.findings)
+    if (untrue.includes(rule) && share >= claimed) found.push(`false: ${title}`);
+  return found;
+}
+
+let failed = 0;
+let missing = 0;
+for (const trace of traces) {
+  const path = join(folder, trace.file);
+  if (!existsSync(path)) {
+    missing++;
+    console.log(`SKIPPED ${trace.file}: not in ${folder}`);
+    continue;
+  }
+  const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
+  let found = [];
+  try {
+    found = hash === trace.sha256 ? problems(trace) : ['another file: its SHA-256 differs'];
+  } catch (error) {
+    found = [String(error.message).split('\n')[0]];
+  }
+  if (found.length > 0) failed++;
+  console.log(`${found.length > 0 ? 'FAILED' : 'ok'} ${trace.file}: ${trace.what}`);
+  for (const problem of found) console.log(`  ${problem}`);
+}
+rmSync(home, { recursive: true });
+console.log(`${traces.length} traces: ${failed} failed, ${missing} skipped`);
+process.exitCode = failed > 0 ? 1 : 0;
