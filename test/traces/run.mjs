@@ -8,10 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 
+const say = (line) => process.stdout.write(`${line}\n`);
+
 const { traces } = JSON.parse(readFileSync(new URL('traces.json', import.meta.url), 'utf8'));
 const folder = process.env.INFERSCOPE_TRACES;
 if (!folder) {
-  console.error(
+  say(
     'SKIPPED: test:traces checked no trace. INFERSCOPE_TRACES names the folder for its files; --fetch loads them.',
   );
   process.exit(0);
@@ -71,7 +73,7 @@ for (const trace of traces) {
   const path = join(folder, trace.file);
   if (!existsSync(path)) {
     missing++;
-    console.log(`SKIPPED ${trace.file}: not in ${folder}`);
+    say(`SKIPPED ${trace.file}: not in ${folder}`);
     continue;
   }
   const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
@@ -82,9 +84,9 @@ for (const trace of traces) {
     found = [String(error.message).split('\n')[0]];
   }
   if (found.length > 0) failed++;
-  console.log(`${found.length > 0 ? 'FAILED' : 'ok'} ${trace.file}: ${trace.what}`);
-  for (const problem of found) console.log(`  ${problem}`);
+  say(`${found.length > 0 ? 'FAILED' : 'ok'} ${trace.file}: ${trace.what}`);
+  for (const problem of found) say(`  ${problem}`);
 }
 rmSync(home, { recursive: true });
-console.log(`${traces.length} traces: ${failed} failed, ${missing} skipped`);
+say(`${traces.length} traces: ${failed} failed, ${missing} skipped`);
 process.exitCode = failed > 0 ? 1 : 0;
