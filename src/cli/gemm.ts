@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { stageKinds } from '../model/record.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
-const stageNames = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup'] as const;
+const stageNames: readonly string[] = stageKinds.filter((kind) => kind !== 'other');
 
 interface GemmOptions {
   session: string;
@@ -68,7 +69,7 @@ export function define(command: Command): void {
 }
 
 function parseStage(text: string): string {
-  if ((stageNames as readonly string[]).includes(text)) return text;
+  if (stageNames.includes(text)) return text;
   throw new InferscopeError('E_USAGE', {
     what: `unknown stage "${text}"`,
     why: `Stages are ${stageNames.join(', ')}.`,

@@ -73,7 +73,7 @@ describe('explain', () => {
   });
 
   test('of one stage in the terminal; --fail-on exits with 1 for a finding of that severity all the same', () => {
-    const ran = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'high');
+    const ran = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'low');
     expect(ran.status, ran.stderr).toBe(1);
     expect(ran.stdout).toMatch(/Decode step: [\d.]+ ms .*n = 4\) under the\s+profiler/);
     expect(ran.stdout).not.toContain('  prefill ');

@@ -59,8 +59,8 @@ function stepsFirst(all: readonly Finding[]): Finding[] {
   const ofToken = ({ gain }: Finding) => gain?.per === 'token';
   const steps = all.filter((one) => !ofToken(one));
   const last = steps.findLastIndex(
-    ({ severity, gain, hidden_by }) =>
-      (severity === 'high' || severity === 'medium') && hidden_by === null && gain !== null,
+    ({ at_stake_share, gain, hidden_by }) =>
+      (at_stake_share ?? 0) >= mediumShare && hidden_by === null && gain !== null,
   );
   return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
 }

@@ -1,4 +1,5 @@
 import { opClasses } from '../../model/classes.js';
+import { stageKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { Lane, lanesOf } from './lane.js';
 
@@ -47,7 +48,6 @@ export const gapParts = [
 ] as const;
 
 const apiKinds = ['launch', 'synchronization', 'copy', 'allocation', 'other'] as const;
-const stageKinds = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup', 'other'] as const;
 
 /** What the classes of a track's events mean, by number. */
 export const trackClasses: Readonly<Record<TrackTable, readonly string[]>> = {
