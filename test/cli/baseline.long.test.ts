@@ -76,7 +76,7 @@ test('a baseline in a file of the repository serves as well', () => {
 });
 
 test('usage errors: no such baseline, a session against itself, other kinds, a tolerance that is none', () => {
-  expect(check('slower', '--baseline', 'nope').stderr).toContain('Kept are: main.');
+  expect(check('slower', '--baseline', 'nope').stderr).toContain('Saved: main.');
   expect(check('before', '--baseline', 'main').stderr).toContain('part of the baseline');
   expect(check('slower', '--baseline', 'main', '--tolerance', 'much')).toMatchObject({
     status: 2,

@@ -55,7 +55,7 @@ describe('this machine', () => {
     process.kill(-child.pid!, 'SIGINT');
     const { status, stdout, stderr } = await ended;
     expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
-    expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % · memory [\d.]+\/\d+ GiB$/m);
+    expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % · memory [\d.]+\/[\d.]+ GiB$/m);
     expect(stdout).toContain('host: utilisation');
     expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
     const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
