@@ -39,7 +39,7 @@ const rooms = {
   'render/html': [...base, 'views', 'render', 'render/charts'],
   record: [...base, 'hardware', 'session', 'import'],
   ui: [...facts, 'facts', 'advice', 'compare', 'views', 'render*'],
-  'ui/client': [...base, 'ui'],
+  'ui/client': [...base, 'render', 'ui'],
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');

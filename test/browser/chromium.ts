@@ -36,8 +36,11 @@ function unpacked(): string {
   return folder;
 }
 
-/** A headless Chromium that needs nothing but what npm installed. */
-export function launchBrowser(): Promise<Browser> {
+/**
+ * A headless Chromium that needs nothing but what npm installed.
+ * @param args more switches of Chromium
+ */
+export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
   const folder = unpacked();
   // The package's own fonts.conf names folders of a Lambda, and its font lacks arrows, which the system's have.
   const fonts = [join(folder, 'fonts'), '/usr/share/fonts'].map((path) => `<dir>${path}</dir>`).join('');
@@ -48,7 +51,14 @@ export function launchBrowser(): Promise<Browser> {
   const libraries = [join(folder, 'al2023', 'lib'), folder, process.env['LD_LIBRARY_PATH']].filter(Boolean);
   return chromium.launch({
     executablePath: join(folder, 'chromium'),
-    args: ['--headless=shell', '--no-sandbox', '--no-zygote', '--disable-gpu', '--font-render-hinting=none'],
+    args: [
+      '--headless=shell',
+      '--no-sandbox',
+      '--no-zygote',
+      '--disable-gpu',
+      '--font-render-hinting=none',
+      ...args,
+    ],
     env: {
       ...(process.env as Record<string, string>),
       LD_LIBRARY_PATH: libraries.join(':'),

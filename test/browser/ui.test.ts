@@ -1,15 +1,14 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import process from 'node:process';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
-import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
+import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
+import { idOf as idIn, sqlRows, startUi, timelineReady as ready, type UiServer } from './ui-server.js';
 
 let at: Place;
-let server: ChildProcess;
+let server: UiServer;
 let base: string;
 let browser: Browser;
 let context: BrowserContext;
@@ -21,14 +20,8 @@ beforeAll(async () => {
   at = place();
   for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
     expect(inferscope(at, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
-  server = spawn(process.execPath, [cli, 'ui', '--no-open', '--port', '0'], {
-    cwd: at.scratch,
-    env: environment(at),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [line] = (await once(server.stdout!, 'data')) as [Buffer];
-  const url = line.toString().trim();
-  base = new URL(url).origin;
+  server = await startUi(at);
+  base = server.origin;
   browser = await launchBrowser();
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   context.on('console', (message) => {
@@ -36,13 +29,13 @@ beforeAll(async () => {
   });
   context.on('weberror', (error) => complaints.push(error.error().message));
   const page = await context.newPage();
-  await page.goto(url);
+  await page.goto(server.url);
   expect(page.url()).toBe(`${base}/`);
   await page.close();
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
-  server?.kill('SIGKILL');
+  server?.child.kill('SIGKILL');
 });
 
 async function open(path: string): Promise<Page> {
@@ -51,20 +44,9 @@ async function open(path: string): Promise<Page> {
   return page;
 }
 
-const idOf = (name: string): string => {
-  const { stdout } = inferscope(at, ['session', 'show', name, '--json']);
-  return (JSON.parse(stdout) as { data: { manifest: { id: string } } }).data.manifest.id;
-};
+const idOf = (name: string): string => idIn(at, name);
 const timelineOf = (name: string): string => `/s/${idOf(name)}/timeline`;
-const ready = (page: Page) => page.waitForSelector('#timeline[data-ready]', { timeout: 60_000 });
-
-/** Rows of a statement, by the command. */
-const sql = (name: string, query: string): (string | number)[][] =>
-  (
-    JSON.parse(inferscope(at, ['sql', name, query, '--json']).stdout) as {
-      data: { rows: (string | number)[][] };
-    }
-  ).data.rows;
+const sql = (name: string, query: string): (string | number)[][] => sqlRows(at, name, query);
 
 describe('inferscope ui in Chromium', () => {
   it('lists sessions, filters them, and opens one', async () => {
@@ -140,11 +122,14 @@ describe('inferscope ui in Chromium', () => {
       `SELECT min(start_ns) FROM (SELECT execution_id, start_ns FROM kernels UNION ALL SELECT execution_id, start_ns FROM api_calls UNION ALL SELECT execution_id, start_ns FROM stages) WHERE execution_id = '${execution}'`,
     ) as [[number]];
     const [start, end] = [zero + Number(query.get('start')), zero + Number(query.get('end'))];
-    const [[ns]] = sql(
-      'launch_bound_decode-fault',
-      `SELECT sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
-    ) as [[number]];
-    expect(groups.find(({ table }) => table === 'kernels')!.total_ns / ns).toBeCloseTo(1, 6);
+    for (const table of ['kernels', 'api_calls', 'gaps']) {
+      const [[ns]] = sql(
+        'launch_bound_decode-fault',
+        `SELECT sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM ${table} WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
+      ) as [[number]];
+      const own = groups.filter((group) => group.table === table);
+      expect(own.reduce((sum, { total_ns }) => sum + total_ns, 0) / ns, table).toBeCloseTo(1, 6);
+    }
     await page.waitForSelector('#details table');
     await page.close();
   });
@@ -220,8 +205,8 @@ describe('inferscope ui in Chromium', () => {
 
   it('complained about nothing, and Ctrl-C ends it at once', async () => {
     expect(complaints).toEqual([]);
-    const ended = once(server, 'exit') as Promise<[number | null]>;
-    server.kill('SIGINT');
+    const ended = once(server.child, 'exit') as Promise<[number | null]>;
+    server.child.kill('SIGINT');
     expect((await ended)[0]).toBe(0);
   });
 });

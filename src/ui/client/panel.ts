@@ -1,6 +1,7 @@
+import { safeText } from '../../render/safe-text.js';
 import type { EventDetails, Selection } from '../timeline/shown.js';
 
-/** Elements by tag with text or children: no page text is ever parsed as HTML. */
+/** Elements by tag with text or children: text is never parsed as HTML, and marks in it reorder nothing. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string> = {},
@@ -8,7 +9,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
+  made.append(...children.map((child) => (typeof child === 'string' ? safeText(child) : child)));
   return made;
 }
 

@@ -1,5 +1,6 @@
 import type { Counter, EventDetails, Match, Selection, Steps, TimelineShown } from '../timeline/shown.js';
 import { formatTimeTick } from '../../vocabulary/format.js';
+import { safeText } from '../../render/safe-text.js';
 import { axisHeight, draw, hit, nsAt, type Scene } from './draw.js';
 import { json } from './fetched.js';
 import { element, eventPanel, selectionPanel } from './panel.js';
@@ -25,7 +26,7 @@ void start().catch(failed);
 async function start(): Promise<void> {
   let shown = await json<TimelineShown>(`${api}/timeline?${query}`);
   const counters = await json<Counter[]>(`${api}/counters?${query}`);
-  const names = [...shown.names];
+  const names = shown.names.map((name) => safeText(name));
   const range = new Range(Math.max(1, shown.span));
   const tiles = new Tiles(`${api}/tiles?${query}`, () => redraw(), failed);
   const scene: Scene = {
@@ -341,7 +342,7 @@ async function start(): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 250));
       const before = shown.tracks.length;
       shown = await json<TimelineShown>(`${api}/timeline?${query}&names=${names.length}`);
-      names.push(...shown.names);
+      names.push(...shown.names.map((name) => safeText(name)));
       if (shown.tracks.length === before) continue;
       scene.layout = layoutOf(shown, counters, axisHeight);
       tiles.clear();

@@ -1,0 +1,209 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { hostileText } from '../../src/views/test-profile.js';
+import { changedKineto } from '../cli/capture-files.js';
+import { inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+import { idOf, sqlRows, startUi, timelineReady, type UiServer } from './ui-server.js';
+
+/** With a mark that writes what follows from right to left. */
+const hostile = `\u202e${hostileText}`;
+const reordering = /[\u2028-\u202e\u2066-\u2069]/u;
+
+let at: Place;
+let server: UiServer;
+let browser: Browser;
+let context: BrowserContext;
+let complaints: string[] = [];
+
+beforeAll(async () => {
+  at = place();
+  const capture = changedKineto(at.scratch, 'hostile.json', ({ traceEvents }) => {
+    for (const event of traceEvents)
+      if (['kernel', 'cpu_op', 'cuda_runtime'].includes(event.cat ?? ''))
+        event.name = `${event.name} ${hostile}`;
+  });
+  expect(inferscope(at, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
+  const fixture = join(packageRoot(), 'test', 'fixtures', 'diagnosis', 'cpu_bound_host-fault.tgz');
+  expect(inferscope(at, ['session', 'import', fixture]).status).toBe(0);
+  expect(inferscope(at, ['session', 'note', 'hostile', hostile]).status).toBe(0);
+  server = await startUi(at);
+  // A name that its owner points at this machine (DNS rebinding).
+  browser = await launchBrowser(['--host-resolver-rules=MAP evil.example 127.0.0.1']);
+  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(error.error().message));
+  const page = await context.newPage();
+  await page.goto(server.url);
+  await page.close();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  server?.child.kill('SIGKILL');
+});
+
+async function open(path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${server.origin}${path}`);
+  return page;
+}
+
+/** Nothing of a name became an element, ran, or changes the order of what is read. */
+async function expectInert(page: Page): Promise<void> {
+  expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
+  expect(await page.locator('img').count()).toBe(0);
+  expect(await page.locator('body').innerText()).not.toMatch(reordering);
+}
+
+describe('hostile names', () => {
+  it('stay text in the list, the overview, the timeline, its panel, search and selection', async () => {
+    for (const path of ['/', `/s/${idOf(at, 'hostile')}`]) {
+      const page = await open(path);
+      await expectInert(page);
+      await page.close();
+    }
+    const page = await open(`/s/${idOf(at, 'hostile')}/timeline`);
+    await timelineReady(page);
+    await page.keyboard.press('/');
+    await page.keyboard.type('<img src=x onerror');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#details dl');
+    expect(await page.textContent('#found')).toMatch(/^[1-9]\d* found$/);
+    expect(await page.textContent('#details h2')).toContain('<img src=x onerror');
+    await expectInert(page);
+    const box = (await page.locator('#timeline canvas').boundingBox())!;
+    await page.keyboard.press('Escape');
+    await page.keyboard.down('Shift');
+    await page.mouse.move(box.x + 200, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 1200, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    await page.waitForSelector('#details table');
+    // Calls keep their names whole; of a kernel's the short form is shown.
+    expect(await page.textContent('#details')).toContain('<img src=x onerror');
+    await expectInert(page);
+    await page.close();
+    expect(complaints).toEqual([]);
+  });
+
+  it('stay text in the answer of a statement', async () => {
+    const query = 'SELECT DISTINCT name FROM kernels LIMIT 5';
+    const page = await open(`/s/${idOf(at, 'hostile')}/sql?q=${encodeURIComponent(query)}`);
+    await page.waitForSelector('#answer td');
+    expect(await page.textContent('#answer')).toContain('<img src=x onerror');
+    await expectInert(page);
+    await page.close();
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe('who is refused', () => {
+  it('a browser without the token, with a wrong one, or under another host name', async () => {
+    const stranger = await browser.newContext();
+    const page = await stranger.newPage();
+    const token = new URL(server.url).search;
+    const rebound = server.origin.replace('127.0.0.1', 'evil.example');
+    for (const [url, status] of [
+      [`${server.origin}/`, 401],
+      [`${server.origin}/?token=wrong`, 401],
+      [`${server.origin}/s/${idOf(at, 'hostile')}/timeline`, 401],
+      [`${rebound}/`, 403],
+      [`${rebound}/${token}`, 403],
+    ] as const) {
+      expect((await page.goto(url))!.status(), url).toBe(status);
+      expect(await page.locator('body').innerText(), url).not.toContain('hostile');
+    }
+    await stranger.close();
+  });
+
+  it("another site's page in a browser that has the token", async () => {
+    const other: Server = createServer((_, response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<!DOCTYPE html><title>other</title>'),
+    );
+    await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
+    const page = await context.newPage();
+    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    // The port is not part of a site: the cookie goes along, so only the server can refuse.
+    const seen = await page.evaluate<{ fetched: string; script: string }>(`(async () => {
+      const origin = ${JSON.stringify(server.origin)};
+      const fetched = await fetch(origin + '/sessions', { credentials: 'include' }).then(
+        ({ status }) => String(status),
+        () => 'refused',
+      );
+      const script = document.createElement('script');
+      script.src = origin + '/assets/ui-sql.js';
+      const loaded = new Promise((resolve) => {
+        script.addEventListener('load', () => resolve('loaded'));
+        script.addEventListener('error', () => resolve('refused'));
+      });
+      document.head.append(script);
+      return { fetched, script: await loaded };
+    })()`);
+    expect(seen).toEqual({ fetched: 'refused', script: 'refused' });
+    await page.close();
+    other.close();
+    complaints = [];
+  });
+});
+
+describe('pages that outlive what they show', () => {
+  it('eight tabs at once each show the whole timeline', async () => {
+    const path = `/s/${idOf(at, 'cpu_bound_host-fault')}/timeline`;
+    const pages = await Promise.all(Array.from({ length: 8 }, () => open(path)));
+    await Promise.all(pages.map((page) => timelineReady(page)));
+    const legends = await Promise.all(pages.map((page) => page.locator('#legend').innerText()));
+    expect(new Set(legends).size).toBe(1);
+    expect(legends[0]).not.toBe('');
+    await Promise.all(pages.map((page) => page.close()));
+    expect(complaints).toEqual([]);
+  });
+
+  it('say what is wrong with each statement, and answer the next', async () => {
+    const page = await open(`/s/${idOf(at, 'cpu_bound_host-fault')}/sql`);
+    await page.waitForSelector('#answer td');
+    for (const statement of [
+      'SELEC 1',
+      'DELETE FROM kernels',
+      'SELECT 1; SELECT 2',
+      "SELECT * FROM read_text('/etc/hostname')",
+      "COPY kernels TO 'kernels.csv'",
+      '',
+    ]) {
+      await page.fill('textarea', statement);
+      await page.keyboard.press('Control+Enter');
+      await page.waitForSelector('#answer [role=alert]');
+      expect((await page.textContent('#answer'))!.length, statement).toBeGreaterThan(10);
+      expect(await page.isDisabled('#csv'), statement).toBe(true);
+    }
+    await page.fill('textarea', 'SELECT count(*) AS n FROM kernels');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('#answer td');
+    expect(await page.textContent('#answer td')).toBe(
+      String(sqlRows(at, 'cpu_bound_host-fault', 'SELECT count(*) FROM kernels')[0]![0]),
+    );
+    await page.close();
+    // The browser's own notes of the refusals.
+    expect(complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
+  });
+
+  it('a timeline says that its session was deleted, and stays as it was', async () => {
+    const id = idOf(at, 'cpu_bound_host-fault');
+    const page = await open(`/s/${id}/timeline`);
+    await timelineReady(page);
+    expect(inferscope(at, ['session', 'delete', id, '--yes']).status).toBe(0);
+    for (let i = 0; i < 3; i++) await page.keyboard.press('w');
+    await expect.poll(() => page.textContent('#status')).toContain(id);
+    expect(await page.locator('#legend').innerText()).not.toBe('');
+    await page.goto(`${server.origin}/`);
+    expect(await page.locator('tbody').innerText()).not.toContain(id);
+    await page.close();
+    expect(complaints.splice(0).every((one) => one.includes('404'))).toBe(true);
+  });
+});
