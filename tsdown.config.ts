@@ -45,7 +45,7 @@ export default defineConfig([
     { 'report-client': 'src/render/client/main.ts' },
     // Of the pages of `ui`.
     { 'ui-sessions': 'src/ui/client/sessions.ts' },
-    { 'ui-timeline': 'src/ui/client/timeline.ts' },
+    { 'ui-timeline': 'src/ui/client/served.ts' },
     { 'ui-sql': 'src/ui/client/sql.ts' },
   ].map((entry) => ({
     entry,

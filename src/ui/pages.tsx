@@ -6,6 +6,7 @@ import { style } from '../render/html/style.js';
 import { formatBytes } from '../vocabulary/format.js';
 import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
+import { TimelineParts } from './timeline-parts.js';
 
 export interface NavigationProps {
   session?: { id: string; title: string };
@@ -178,67 +179,7 @@ export const timelinePage = (
       wide
     >
       <h1 class="unseen">Timeline</h1>
-      <div class="tools" role="toolbar" aria-label="Timeline">
-        {executions.length > 1 && (
-          <label>
-            execution{' '}
-            <select id="execution">
-              {executions.map((one) => (
-                <option {...(one === execution ? { selected: true } : {})}>{safeText(one)}</option>
-              ))}
-            </select>
-          </label>
-        )}
-        <label>
-          step{' '}
-          <select id="step">
-            <option value="">whole capture</option>
-          </select>
-        </label>
-        <button type="button" id="step-previous" title="previous step">
-          ‹
-        </button>
-        <button type="button" id="step-next" title="next step">
-          ›
-        </button>
-        <button type="button" id="fit" title="the whole capture (f)">
-          Fit
-        </button>
-        <button type="button" id="zoom-in" title="zoom in (w)">
-          +
-        </button>
-        <button type="button" id="zoom-out" title="zoom out (s)">
-          −
-        </button>
-        <button
-          type="button"
-          id="measure"
-          aria-pressed="false"
-          title="drag to select and measure (m, or hold Shift)"
-        >
-          Measure
-        </button>
-        <label class="search">
-          <input
-            type="search"
-            id="search"
-            placeholder="kernel, operator, call (/)"
-            aria-label="search for a name"
-          />
-        </label>
-        <output id="found"></output>
-      </div>
-      <div id="timeline" tabindex={0} aria-label="Timeline: W and S zoom, A and D move, F fits, M measures">
-        <canvas></canvas>
-      </div>
-      <p id="status" class="hint" role="status"></p>
-      <div id="legend"></div>
-      <section id="details" aria-live="polite">
-        <p class="hint">
-          Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd>{' '}
-          and drag sums up what is inside, a click shows an event and what launched it, <kbd>/</kbd> searches.
-        </p>
-      </section>
+      <TimelineParts executions={executions} execution={execution} />
     </Shell>,
   );
 

@@ -5,7 +5,7 @@ import { classLabel } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import { barPlace, type Places } from '../views/findings.js';
 import type { SessionDatabase } from '../session/query.js';
-import { gapParts } from './timeline/tracks.js';
+import { gapParts } from './timeline/timeline.js';
 
 /** A time of an execution, ns since the session's start, and in it what is meant. */
 interface Place {

@@ -1,5 +1,5 @@
 import { formatQuantity, formatTimeTick } from '../../vocabulary/format.js';
-import { binsPerTile } from '../timeline/tile-format.js';
+import { binsPerTile, type LaneRecord } from '../timeline/tile-format.js';
 import { counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
 import { Tiles } from './tiles.js';
@@ -60,7 +60,9 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   axis(canvas, scene);
   const level = levelOf(scene);
   for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
-    for (const row of layout.lanes) drawLane(canvas, scene, row, tile, from, to);
+    for (const row of layout.lanes)
+      for (const record of tile.lanes.get(row.lane) ?? [])
+        drawRecord(canvas, scene, row, tile, record, from, to);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
   overlays(canvas, scene);
   canvas.restore();
@@ -91,16 +93,15 @@ function drawCounter(
 
 type TileOf = ReturnType<Tiles['covering']>[number]['tile'];
 
-function drawLane(
+function drawRecord(
   canvas: CanvasRenderingContext2D,
   scene: Scene,
-  { lane, top, track }: LaneRow,
+  { top, track }: LaneRow,
   tile: TileOf,
+  record: LaneRecord,
   from: number,
   to: number,
 ): void {
-  const record = tile.lanes.get(lane);
-  if (!record) return;
   const colours = scene.colours[track.table]!;
   const [left, right] = [xOf(scene, from), xOf(scene, to)];
   if (record.kind === 'events') {
@@ -271,12 +272,13 @@ export function hit(scene: Scene, x: number, y: number): Hit | null {
   const at = nsAt(scene, x);
   const slack = (1.5 * scene.range.width) / scene.width;
   for (const { tile } of scene.tiles.covering(at - slack, at + slack, levelOf(scene))) {
-    const record = tile.lanes.get(row.lane);
-    if (record?.kind !== 'events') continue;
     let best: { index: number; away: number } | null = null;
-    for (let i = 0; i < record.start.length; i++) {
-      const away = Math.max(tile.start + record.start[i]! - at, at - tile.start - record.end[i]!, 0);
-      if (away <= slack && (best === null || away < best.away)) best = { index: record.first + i, away };
+    for (const record of tile.lanes.get(row.lane) ?? []) {
+      if (record.kind !== 'events') continue;
+      for (let i = 0; i < record.start.length; i++) {
+        const away = Math.max(tile.start + record.start[i]! - at, at - tile.start - record.end[i]!, 0);
+        if (away <= slack && (best === null || away < best.away)) best = { index: record.first + i, away };
+      }
     }
     if (best) return { lane: row.lane, index: best.index };
   }

@@ -1,5 +1,5 @@
-import { binsPerTile, decodeRecords, tileAt, type LaneRecord } from '../timeline/tile-format.js';
-import { bytes } from './fetched.js';
+import { binsPerTile, tileAt, type LaneRecord } from '../timeline/tile-format.js';
+import type { TimelineSource } from './source.js';
 
 export interface Tile {
   level: number;
@@ -7,20 +7,18 @@ export interface Tile {
   /** ns after the start of the timeline. */
   start: number;
   width: number;
-  lanes: Map<number, LaneRecord>;
+  lanes: Map<number, LaneRecord[]>;
 }
 
 /** Tiles beyond this are forgotten, those not drawn for longest first. */
 const kept = 300;
 
-/** Tiles of a timeline, fetched when they are first drawn. */
+/** Tiles of a timeline, asked for when they are first drawn. */
 export class Tiles {
   private readonly held = new Map<string, Tile | 'asked'>();
-  /** Bytes that were fetched. */
-  fetched = 0;
 
   constructor(
-    private readonly path: string,
+    private readonly source: Pick<TimelineSource, 'tile'>,
     private readonly arrived: () => void,
     private readonly failed: (error: unknown) => void,
   ) {}
@@ -74,12 +72,12 @@ export class Tiles {
 
   private async fetch(key: string, level: number, number: number): Promise<void> {
     try {
-      const buffer = await bytes(`${this.path}&level=${level}&tile=${number}`);
-      this.fetched += buffer.byteLength;
+      const records = await this.source.tile(level, number);
       // The lanes have changed since.
       if (this.held.get(key) !== 'asked') return;
       const width = binsPerTile * 2 ** level;
-      const lanes = new Map(decodeRecords(buffer).map((record) => [record.lane, record]));
+      const lanes = new Map<number, LaneRecord[]>();
+      for (const record of records) lanes.set(record.lane, [...(lanes.get(record.lane) ?? []), record]);
       this.held.set(key, { level, tile: number, start: number * width, width, lanes });
       for (const old of [...this.held.keys()].slice(0, -kept)) this.held.delete(old);
       this.arrived();

@@ -1,16 +1,13 @@
-import type { Counter, EventDetails, Match, Selection, Steps, TimelineShown } from '../timeline/shown.js';
 import { formatTimeTick } from '../../vocabulary/format.js';
 import { safeText } from '../../render/safe-text.js';
 import { axisHeight, draw, hit, nsAt, type Scene } from './draw.js';
-import { json } from './fetched.js';
 import { element, eventPanel, selectionPanel } from './panel.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
+import type { TimelineSource } from './source.js';
 import { Tiles } from './tiles.js';
 
 const byId = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
-const { api = '', execution = '' } = document.body.dataset;
-const query = `execution=${encodeURIComponent(execution)}`;
 const box = byId('timeline');
 const canvas = box.querySelector('canvas')!;
 const context = canvas.getContext('2d', { alpha: false })!;
@@ -21,14 +18,14 @@ const failed = (error: unknown): void => {
   status.textContent = error instanceof Error ? error.message : String(error);
 };
 
-void start().catch(failed);
+export const showTimeline = (source: TimelineSource): void => void start(source).catch(failed);
 
-async function start(): Promise<void> {
-  let shown = await json<TimelineShown>(`${api}/timeline?${query}`);
-  const counters = await json<Counter[]>(`${api}/counters?${query}`);
+async function start(source: TimelineSource): Promise<void> {
+  let shown = await source.timeline(0);
+  const counters = await source.counters();
   const names = shown.names.map((name) => safeText(name));
   const range = new Range(Math.max(1, shown.span));
-  const tiles = new Tiles(`${api}/tiles?${query}`, () => redraw(), failed);
+  const tiles = new Tiles(source, () => redraw(), failed);
   const scene: Scene = {
     width: 0,
     height: 0,
@@ -97,7 +94,6 @@ async function start(): Promise<void> {
   // The state of the page is its address.
   const remember = (): void => {
     const search = new URLSearchParams({
-      execution,
       start: String(Math.round(shown.zero + range.start)),
       end: String(Math.round(shown.zero + range.end)),
     });
@@ -107,7 +103,7 @@ async function start(): Promise<void> {
         [scene.marked.start, scene.marked.end].map((ns) => Math.round(shown.zero + ns)).join(','),
       );
     if (event) search.set('event', `${event.lane},${event.index}`);
-    history.replaceState(null, '', `?${search}`);
+    source.address.write(search);
   };
   let remembering: ReturnType<typeof setTimeout> | undefined;
   const moved = (): void => {
@@ -124,7 +120,7 @@ async function start(): Promise<void> {
   // One event, and what launched it or what it launched.
   let event: { lane: number; index: number } | null = null;
   const select = async (lane: number, index: number, show: boolean): Promise<void> => {
-    const found = await json<EventDetails | null>(`${api}/event?${query}&lane=${lane}&index=${index}`);
+    const found = await source.event({ lane, index });
     if (!found) return;
     event = { lane, index };
     scene.selected = null;
@@ -151,7 +147,7 @@ async function start(): Promise<void> {
     moved();
   };
   const sumUp = async (from: number, to: number): Promise<void> => {
-    const found = await json<Selection>(`${api}/selection?${query}&start=${from}&end=${to}`);
+    const found = await source.selection(from, to);
     details.replaceChildren(
       ...selectionPanel(found, `${formatTimeTick(to - from, (to - from) / 100)} selected`),
     );
@@ -238,9 +234,7 @@ async function start(): Promise<void> {
   const search = byId<HTMLInputElement>('search');
   const find = async (direction: 'next' | 'previous'): Promise<void> => {
     const at = scene.event ? scene.event.start : range.start;
-    const found = await json<{ count: number; next: Match | null; previous: Match | null }>(
-      `${api}/search?${query}&q=${encodeURIComponent(search.value)}&at=${at}`,
-    );
+    const found = await source.find(search.value, at);
     byId('found').textContent = `${found.count} found`;
     const match = found[direction];
     if (match) await select(match.lane, match.index, true);
@@ -271,7 +265,8 @@ async function start(): Promise<void> {
       event = null;
     },
   };
-  addEventListener('keydown', (key) => {
+  source.keys.addEventListener('keydown', (pressed) => {
+    const key = pressed as KeyboardEvent;
     if (
       key.ctrlKey ||
       key.metaKey ||
@@ -301,13 +296,10 @@ async function start(): Promise<void> {
       actions[key]!();
       moved();
     });
-  document.querySelector('#execution')?.addEventListener('change', (change) => {
-    location.search = `?execution=${encodeURIComponent((change.target as HTMLSelectElement).value)}`;
-  });
 
-  const namedEvent = new URLSearchParams(location.search).get('event');
+  const namedEvent = source.address.read().get('event');
   showAddress();
-  await steps(goTo);
+  await steps(source, goTo);
   await follow();
   await showNamed();
   remember();
@@ -315,7 +307,7 @@ async function start(): Promise<void> {
 
   /** Where the address leads: a time, an event. */
   function showAddress(): void {
-    const asked = new URLSearchParams(location.search);
+    const asked = source.address.read();
     const number = (name: string): number | null =>
       asked.has(name) ? Number(asked.get(name)) - shown.zero : null;
     const [from, to] = [number('start'), number('end')];
@@ -341,7 +333,7 @@ async function start(): Promise<void> {
       status.textContent = `reading ${shown.reading.replace('_', ' ')} …`;
       await new Promise((resolve) => setTimeout(resolve, 250));
       const before = shown.tracks.length;
-      shown = await json<TimelineShown>(`${api}/timeline?${query}&names=${names.length}`);
+      shown = await source.timeline(names.length);
       names.push(...shown.names.map((name) => safeText(name)));
       if (shown.tracks.length === before) continue;
       scene.layout = layoutOf(shown, counters, axisHeight);
@@ -349,13 +341,13 @@ async function start(): Promise<void> {
       legend();
       fitCanvas();
     }
-    status.textContent = '';
+    status.textContent = source.note;
   }
 }
 
 /** The step picker: the median and the slowest step of each kind, and all in their order. */
-async function steps(goTo: (from: number, to: number) => void): Promise<void> {
-  const kinds = await json<(Steps & { label: string })[]>(`${api}/steps?${query}`);
+async function steps(source: TimelineSource, goTo: (from: number, to: number) => void): Promise<void> {
+  const kinds = await source.steps();
   const picker = byId<HTMLSelectElement>('step');
   const spans: { start: number; end: number }[] = [];
   for (const { label, count, list, median, slowest } of kinds) {

@@ -1,19 +1,16 @@
 import { Hono } from 'hono';
 import { InferscopeError } from '../../model/errors.js';
-import { classColors, phaseColor, type Colour } from '../../vocabulary/colours.js';
-import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
-import { classLabel } from '../../vocabulary/op-classes.js';
-import { stageLabels } from '../../vocabulary/stages.js';
-import { cssColour } from '../../render/palette.js';
 import { countersOf } from './counters.js';
-import { eventDetails, selection } from './details.js';
+import { eventDetails } from './details.js';
 import { encodeRecords, eventsPerLane, type LaneRecord } from './tile-format.js';
 import { recordOf } from './lane.js';
 import type { OpenSessions } from './open-timelines.js';
 import { lanesIn, search } from './places.js';
 import { stepsOf } from './steps.js';
-import { trackClasses, trackTables, type Timeline, type Track, type TrackTable } from './tracks.js';
-import type { TimelineShown } from './shown.js';
+import { selection } from './selection.js';
+import { showTimeline } from './show.js';
+import { storedRows } from './stored-rows.js';
+import { trackClasses } from './tracks.js';
 
 /** Reads of a timeline: what there is, tiles, one event, a selection, a name, steps. */
 export function timelineApi(opened: OpenSessions): Hono {
@@ -33,7 +30,7 @@ export function timelineApi(opened: OpenSessions): Hono {
   api.get('/timeline', async (context) => {
     const { timeline } = await of(context);
     const known = Number(context.req.query('names') ?? 0);
-    return context.json(shown(timeline, known));
+    return context.json(showTimeline(timeline, known));
   });
   api.get('/tiles', async (context) => {
     const { timeline } = await of(context);
@@ -58,7 +55,7 @@ export function timelineApi(opened: OpenSessions): Hono {
     };
     const database = await session.connect();
     try {
-      return context.json(await eventDetails(database, timeline, place));
+      return context.json(await eventDetails(storedRows(database, timeline), timeline, place));
     } finally {
       await database.close();
     }
@@ -66,28 +63,18 @@ export function timelineApi(opened: OpenSessions): Hono {
   api.get('/selection', async (context) => {
     const { timeline } = await of(context);
     return context.json(
-      selection(timeline, Number(context.req.query('start')), Number(context.req.query('end'))),
+      selection(timeline, trackClasses, Number(context.req.query('start')), Number(context.req.query('end'))),
     );
   });
   api.get('/search', async (context) => {
     const { timeline } = await of(context);
-    const { count, next, previous } = search(
-      timeline,
-      context.req.query('q') ?? '',
-      timeline.from + Number(context.req.query('at') ?? 0),
-    );
-    const relative = (match: typeof next) =>
-      match && { ...match, start: match.start - timeline.from, end: match.end - timeline.from };
-    return context.json({ count, next: relative(next), previous: relative(previous) });
+    return context.json(search(timeline, context.req.query('q') ?? '', Number(context.req.query('at') ?? 0)));
   });
   api.get('/steps', async (context) => {
     const { timeline, session } = await of(context);
     const database = await session.connect();
     try {
-      const steps = await stepsOf(database, timeline);
-      return context.json(
-        steps.map((one) => ({ ...one, label: stageLabels[one.kind as 'decode'] ?? one.kind })),
-      );
+      return context.json(await stepsOf(database, timeline));
     } finally {
       await database.close();
     }
@@ -102,72 +89,6 @@ export function timelineApi(opened: OpenSessions): Hono {
     }
   });
   return api;
-}
-
-/** @param names number of names that the page has already */
-function shown(timeline: Timeline, names: number): TimelineShown {
-  let lane = 0;
-  const tracks = timeline.tracks.map((track) => {
-    const first = lane;
-    lane += track.lanes.length;
-    const { table, rank, pid, tid, device, stream } = track;
-    return {
-      table,
-      label: labelOf(track),
-      rank,
-      pid,
-      tid,
-      device,
-      stream,
-      classes: [...track.classes],
-      firstLane: first,
-      lanes: track.lanes.length,
-    };
-  });
-  return {
-    zero: timeline.from,
-    span: timeline.to - timeline.from,
-    reading: timeline.reading,
-    tables: [...trackTables],
-    classes: Object.fromEntries(
-      trackTables.map((table) => [table, trackClasses[table].map((id) => ({ id, ...look(table, id) }))]),
-    ),
-    tracks,
-    names: timeline.names.slice(names),
-  };
-}
-
-function labelOf({ table, tid, device, stream }: Track): string {
-  if (table === 'gaps') return `GPU ${device} idle`;
-  if (device !== null) return table === 'kernels' ? `stream ${stream}` : `copies, stream ${stream}`;
-  return (
-    { stages: 'stages', ops: 'operators', api_calls: 'API calls', gaps: '', kernels: '', copies: '' }[table] +
-    ` · thread ${tid}`
-  );
-}
-
-const apiColours: Record<string, Colour> = {
-  launch: classColors.gemm,
-  synchronization: idleCauses['synchronization']!.colour,
-  copy: classColors.copy,
-  allocation: classColors.quantization,
-};
-
-const apiLabels: Record<string, string> = {
-  launch: 'launch call',
-  synchronization: 'synchronisation',
-  copy: 'copy call',
-  other: 'other call',
-};
-
-/** Name and colour of a class, as everywhere. */
-function look(table: TrackTable, id: string): { label: string; colour: string } {
-  if (table === 'gaps') return { label: idleCauseLabel(id), colour: idleCauses[id]?.colour ?? '' };
-  if (table === 'stages')
-    return { label: stageLabels[id as 'decode'] ?? id, colour: cssColour(phaseColor(id as 'decode')) };
-  if (table === 'api_calls')
-    return { label: apiLabels[id] ?? id, colour: cssColour(apiColours[id] ?? 'idle') };
-  return { label: classLabel(id), colour: classColors[id as 'gemm'] };
 }
 
 function whole(text: string | undefined, least: number, most: number): number {

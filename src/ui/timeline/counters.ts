@@ -1,7 +1,7 @@
 import type { SessionDatabase } from '../../session/query.js';
 import { metricLabel, sampledMetrics, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import type { Counter } from './shown.js';
-import type { Timeline } from './tracks.js';
+import type { Timeline } from './timeline.js';
 
 /** More points of one series than a screen has pixels are thinned to the least and the largest of each span. */
 const pointsShown = 4000;

@@ -1,10 +1,9 @@
 import { tables } from '../../model/tables.js';
-import type { SessionDatabase } from '../../session/query.js';
-import { formatNs, formatPart } from '../../vocabulary/format.js';
+import { formatNs } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { lanesIn, placeOf } from './places.js';
-import type { EventDetails, Place, Selection } from './shown.js';
-import { gapParts, trackClasses, type Timeline } from './tracks.js';
+import type { EventDetails, Place } from './shown.js';
+import { gapParts, type Timeline, type Track } from './timeline.js';
 
 const hidden = new Set([
   'execution_id',
@@ -17,9 +16,19 @@ const hidden = new Set([
   'parent_op_id',
 ]);
 
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The table rows behind the events of a timeline. */
+export interface EventRows {
+  /** The row of a track's event; of a part of a gap, the gap's. Times in ns since the session's start. */
+  rowOf(track: Track, start: number, end: number): Promise<Row | null>;
+  /** The first kernel or copy that a call launched. */
+  launchedBy(call: Row): Promise<{ start_ns: number; dur_ns: number; device: number } | null>;
+}
+
 /** @returns null where the timeline has no such event */
 export async function eventDetails(
-  database: SessionDatabase,
+  rows: EventRows,
   timeline: Timeline,
   { lane: number, index }: Place,
 ): Promise<EventDetails | null> {
@@ -29,16 +38,7 @@ export async function eventDetails(
   const [start, end] = [lane.start[index]!, lane.end[index]!];
   const name = timeline.names[lane.name[index]!] ?? '';
   const times = { start: start - timeline.from, end: end - timeline.from };
-  // A part of a gap: its row has all of them.
-  const inside =
-    track.table === 'gaps'
-      ? 'start_ns <= $2 AND start_ns + dur_ns >= $3'
-      : `start_ns = $2 AND ${track.table === 'stages' ? 'end_ns' : 'start_ns + dur_ns'} = $3`;
-  const keys = (['rank', 'pid', 'tid', 'device', 'stream'] as const).filter((key) => track[key] !== null);
-  const [row] = await database.query(
-    `SELECT * FROM ${track.table} WHERE execution_id = $1 AND ${inside} ${keys.map((key, i) => `AND ${key} = $${i + 4}`).join(' ')} LIMIT 1`,
-    [timeline.execution, start, end, ...keys.map((key) => track[key])],
-  );
+  const row = await rows.rowOf(track, start, end);
   const columns = tables[track.table].columns as Record<string, { doc: string }>;
   const facts = Object.entries(row ?? {})
     .filter(([column, value]) => value !== null && !hidden.has(column))
@@ -54,7 +54,7 @@ export async function eventDetails(
     title,
     ...times,
     facts,
-    launch: row ? await launchOf(database, timeline, track.table, row) : null,
+    launch: row ? await launchOf(rows, timeline, track.table, row) : null,
   };
 }
 
@@ -62,11 +62,9 @@ export async function eventDetails(
 const timeOf = (column: string, ns: number, from: number): number =>
   /start_ns$|end_ns$/.test(column) ? ns - from : ns;
 
-type Row = Record<string, unknown>;
-
 /** The call of a kernel or copy; the first kernel or copy of a call. */
 async function launchOf(
-  database: SessionDatabase,
+  rows: EventRows,
   timeline: Timeline,
   table: string,
   row: Row,
@@ -94,12 +92,7 @@ async function launchOf(
     );
   }
   if (table !== 'api_calls') return null;
-  const [first] = await database.query<{ start_ns: number; dur_ns: number; device: number }>(
-    `SELECT start_ns, dur_ns, device FROM (SELECT execution_id, capture_id, pid, correlation, start_ns, dur_ns, device FROM kernels
-       UNION ALL SELECT execution_id, capture_id, pid, correlation, start_ns, dur_ns, device FROM copies)
-     WHERE execution_id = $1 AND capture_id = $2 AND pid IS NOT DISTINCT FROM $3 AND correlation = $4 ORDER BY start_ns LIMIT 1`,
-    [timeline.execution, String(row['capture_id']), row['pid'] as number | null, numberOf('correlation')],
-  );
+  const first = await rows.launchedBy(row);
   if (!first) return null;
   const end = first.start_ns + first.dur_ns;
   const place = placeOf(timeline, ({ device }) => device === first.device, first.start_ns, end);
@@ -122,68 +115,3 @@ const launched = (timeline: Timeline, place: Place, start: number, end: number, 
   end: end - timeline.from,
   says,
 });
-
-const namesShown = 50;
-
-/**
- * @param from ns since the start of the timeline
- */
-export function selection(timeline: Timeline, from: number, to: number): Selection {
-  const [start, end] = [timeline.from + from, timeline.from + to];
-  const groups = new Map<
-    string,
-    {
-      table: string;
-      device: string;
-      classes: Map<string, number>;
-      names: Map<string, { id: string; count: number; ns: number }>;
-    }
-  >();
-  for (const { track, lane } of lanesIn(timeline)) {
-    if (track.table === 'stages' || track.table === 'ops') continue;
-    const device = track.device === null ? '' : ` · GPU ${track.device}`;
-    const key = `${track.table}${track.rank ?? ''}${device}`;
-    const group = groups.get(key) ?? {
-      table: track.table,
-      device: (track.rank === null || track.rank === 0 ? '' : ` · rank ${track.rank}`) + device,
-      classes: new Map(),
-      names: new Map(),
-    };
-    groups.set(key, group);
-    for (let i = lane.after(start); i < lane.length && lane.start[i]! < end; i++) {
-      const ns = Math.min(lane.end[i]!, end) - Math.max(lane.start[i]!, start);
-      const id = trackClasses[track.table][lane.class[i]!]!;
-      group.classes.set(id, (group.classes.get(id) ?? 0) + ns);
-      const name = track.table === 'gaps' ? idleCauseLabel(id) : timeline.names[lane.name[i]!]!;
-      const sum = group.names.get(name) ?? { id, count: 0, ns: 0 };
-      sum.count++;
-      sum.ns += ns;
-      group.names.set(name, sum);
-    }
-  }
-  const most = <T extends { ns: number }>(of: T[]): T[] => of.sort((a, b) => b.ns - a.ns);
-  return {
-    groups: [...groups.values()]
-      .map(({ table, device, classes, names }) => {
-        const total = [...classes.values()].reduce((sum, ns) => sum + ns, 0);
-        const share = (ns: number): string => formatPart(ns, to - from);
-        return {
-          table,
-          label: `${groupLabels[table] ?? table}${device}`,
-          total_ns: total,
-          classes: most([...classes].map(([id, ns]) => ({ id, ns, share: share(ns) }))),
-          names: most(
-            [...names].map(([name, one]) => ({ name, ...one, text: formatNs(one.ns), share: share(one.ns) })),
-          ).slice(0, namesShown),
-        };
-      })
-      .filter(({ total_ns }) => total_ns > 0),
-  };
-}
-
-const groupLabels: Record<string, string> = {
-  kernels: 'Kernels',
-  copies: 'Copies',
-  gaps: 'Idle time by cause',
-  api_calls: 'API calls',
-};

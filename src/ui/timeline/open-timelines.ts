@@ -1,6 +1,7 @@
 import { messageOf } from '../../model/errors.js';
 import { openSession, type Session } from '../../session/open.js';
-import { readTimeline, startTimeline, type Timeline } from './tracks.js';
+import type { Timeline } from './timeline.js';
+import { readTimeline, startTimeline } from './tracks.js';
 
 /** A session with its timelines, held while pages ask for them. */
 export interface OpenSession {

@@ -1,6 +1,6 @@
 import type { Lane } from './lane.js';
-import type { Match, Place } from './shown.js';
-import type { Timeline, Track } from './tracks.js';
+import type { Found, Match, Place } from './shown.js';
+import type { Timeline, Track } from './timeline.js';
 
 /** All lanes of a timeline in the order of their numbers, with their tracks. */
 export const lanesIn = ({ tracks }: Timeline): { track: Track; lane: Lane }[] =>
@@ -22,15 +22,10 @@ export function placeOf(
 }
 
 /**
- * Events with `text` in their name.
- * @param at ns since the session's start
+ * Events with `text` in their name; times in ns since the start of the timeline.
  * @returns how many there are, the first that starts after `at` and the last before it, each around the ends
  */
-export function search(
-  timeline: Timeline,
-  text: string,
-  at: number,
-): { count: number; next: Match | null; previous: Match | null } {
+export function search(timeline: Timeline, text: string, at: number): Found {
   const wanted = text.toLowerCase();
   const named = new Set<number>();
   for (const [number, name] of timeline.names.entries())
@@ -47,7 +42,8 @@ export function search(
       for (let index = 0; index < lane.length; index++) {
         if (!named.has(lane.name[index]!)) continue;
         count++;
-        const match = { lane: number, index, start: lane.start[index]!, end: lane.end[index]! };
+        const start = lane.start[index]! - timeline.from;
+        const match = { lane: number, index, start, end: lane.end[index]! - timeline.from };
         if (match.start > at && match.start < (found.next?.start ?? Number.POSITIVE_INFINITY))
           found.next = match;
         if (match.start < at && match.start > (found.previous?.start ?? Number.NEGATIVE_INFINITY))

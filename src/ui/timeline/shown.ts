@@ -38,6 +38,13 @@ export interface Match extends Place {
   end: number;
 }
 
+/** Events of a name: how many, and those around a time. */
+export interface Found {
+  count: number;
+  next: Match | null;
+  previous: Match | null;
+}
+
 /** What a page shows of one event. */
 export interface EventDetails {
   table: string;
@@ -65,6 +72,7 @@ export interface Selection {
 /** Stages of a kind to step through; times in ns since the start of the timeline. */
 export interface Steps {
   kind: string;
+  label: string;
   count: number;
   /** By their order in time; at most `stepsListed`. */
   list: { start: number; end: number }[];

@@ -1,6 +1,7 @@
 import type { SessionDatabase } from '../../session/query.js';
+import { stageLabels } from '../../vocabulary/stages.js';
 import type { Steps } from './shown.js';
-import type { Timeline } from './tracks.js';
+import type { Timeline } from './timeline.js';
 
 const stepsListed = 2000;
 
@@ -20,6 +21,7 @@ export async function stepsOf(database: SessionDatabase, { execution, from }: Ti
     const sorted = list.toSorted((a, b) => a.end - a.start - (b.end - b.start));
     return {
       kind,
+      label: stageLabels[kind as 'decode'] ?? kind,
       count: list.length,
       list: list.slice(0, stepsListed),
       median: sorted[Math.floor((sorted.length - 1) / 2)]!,

@@ -3,10 +3,13 @@ import { fixture, imported } from '../../facts/trace/test-import.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
-import { eventDetails, selection } from './details.js';
+import { eventDetails } from './details.js';
 import { lanesIn, search } from './places.js';
+import { selection } from './selection.js';
 import { stepsOf } from './steps.js';
-import { readTimeline, startTimeline, trackClasses, type Timeline } from './tracks.js';
+import { storedRows } from './stored-rows.js';
+import type { Timeline } from './timeline.js';
+import { readTimeline, startTimeline, trackClasses } from './tracks.js';
 
 let session: Session;
 let database: SessionDatabase;
@@ -62,7 +65,7 @@ describe('a timeline of an nsys capture', () => {
 
   test('a selection sums what SQL sums over the same time', async () => {
     const [from, to] = [20e6, 60e6];
-    const { groups } = selection(timeline, from, to);
+    const { groups } = selection(timeline, trackClasses, from, to);
     const [start, end] = [timeline.from + from, timeline.from + to];
     const kernels = groups.find(({ table }) => table === 'kernels')!;
     const rows = await database.query<{ class: string; ns: number }>(
@@ -87,17 +90,17 @@ describe('a timeline of an nsys capture', () => {
     );
     const lanes = lanesIn(timeline);
     const lane = lanes.findIndex(({ track }) => track.table === 'kernels' && track.stream === row!.stream);
-    const details = await eventDetails(database, timeline, {
+    const details = await eventDetails(storedRows(database, timeline), timeline, {
       lane,
       index: lanes[lane]!.lane.from(row!.start_ns),
     });
     expect(details?.title).toBe(row!.short_name);
     expect(details?.facts.find(({ name }) => name === 'grid')?.text).toMatch(/^\d+,\d+,\d+$/);
     expect(details?.launch?.start).toBe(row!.api_start_ns - timeline.from);
-    const back = await eventDetails(database, timeline, details!.launch!.place);
+    const back = await eventDetails(storedRows(database, timeline), timeline, details!.launch!.place);
     expect(back?.title).toMatch(/launch/i);
     expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.from(row!.start_ns) });
-    expect(await eventDetails(database, timeline, { lane: 999, index: 0 })).toBeNull();
+    expect(await eventDetails(storedRows(database, timeline), timeline, { lane: 999, index: 0 })).toBeNull();
   });
 
   test('finds names forwards, backwards and around the ends', async () => {
@@ -105,11 +108,11 @@ describe('a timeline of an nsys capture', () => {
       `SELECT start_ns FROM kernels WHERE short_name ILIKE '%elementwise%' ORDER BY start_ns`,
     );
     const [first, second] = [rows[0]!.start_ns, rows[1]!.start_ns];
-    const found = search(timeline, 'ElementWise', first);
+    const found = search(timeline, 'ElementWise', first - timeline.from);
     expect([found.count, found.next?.start, found.previous?.start]).toEqual([
       rows.length,
-      second,
-      rows.at(-1)!.start_ns,
+      second - timeline.from,
+      rows.at(-1)!.start_ns - timeline.from,
     ]);
     expect(search(timeline, 'no such name', 0)).toEqual({ count: 0, next: null, previous: null });
   });

@@ -1,0 +1,52 @@
+import type {
+  Counter,
+  EventDetails,
+  Found,
+  Place,
+  Selection,
+  Steps,
+  TimelineShown,
+} from '../timeline/shown.js';
+import { decodeRecords, type LaneRecord } from '../timeline/tile-format.js';
+import { bytes, json } from './fetched.js';
+
+/** Where a page has its timeline from: a server, or its own file. Times in ns after the start of the timeline. */
+export interface TimelineSource {
+  /** @param names number of names that the page has already */
+  timeline(names: number): Promise<TimelineShown>;
+  counters(): Promise<Counter[]>;
+  steps(): Promise<Steps[]>;
+  tile(level: number, tile: number): Promise<LaneRecord[]>;
+  /** null where there is no such event */
+  event(place: Place): Promise<EventDetails | null>;
+  selection(start: number, end: number): Promise<Selection>;
+  find(text: string, at: number): Promise<Found>;
+  /** The state of the page, as its address has it. */
+  address: { read(): URLSearchParams; write(state: URLSearchParams): void };
+  /** Keys that are pressed in it move the timeline. */
+  keys: HTMLElement | Window;
+  /** Said below the timeline once all is there; empty where nothing is missing. */
+  note: string;
+}
+
+/** @param api path of the reads of a session's timelines */
+export function servedSource(api: string, execution: string): TimelineSource {
+  const path = (of: string, query: Record<string, string | number> = {}): string =>
+    `${api}/${of}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
+  return {
+    timeline: (names) => json(path('timeline', { names })),
+    counters: () => json(path('counters')),
+    steps: () => json(path('steps')),
+    tile: async (level, tile) => decodeRecords(await bytes(path('tiles', { level, tile }))),
+    event: ({ lane, index }) => json(path('event', { lane, index })),
+    selection: (start, end) => json(path('selection', { start, end })),
+    find: (q, at) => json(path('search', { q, at })),
+    address: {
+      read: () => new URLSearchParams(location.search),
+      write: (state) =>
+        history.replaceState(null, '', `?${new URLSearchParams([['execution', execution], ...state])}`),
+    },
+    keys: window,
+    note: '',
+  };
+}

@@ -1,0 +1,77 @@
+import { classColors, phaseColor, type Colour } from '../../vocabulary/colours.js';
+import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
+import { classLabel } from '../../vocabulary/op-classes.js';
+import { stageLabels } from '../../vocabulary/stages.js';
+import { cssColour } from '../../render/palette.js';
+import type { TimelineShown } from './shown.js';
+import { trackTables, type Timeline, type Track, type TrackTable } from './timeline.js';
+import { trackClasses } from './tracks.js';
+
+/**
+ * What a page needs to draw a timeline but its tiles.
+ * @param names number of names that the page has already
+ */
+export function showTimeline(timeline: Timeline, names: number): TimelineShown {
+  let lane = 0;
+  const tracks = timeline.tracks.map((track) => {
+    const first = lane;
+    lane += track.lanes.length;
+    const { table, rank, pid, tid, device, stream } = track;
+    return {
+      table,
+      label: labelOf(track),
+      rank,
+      pid,
+      tid,
+      device,
+      stream,
+      classes: [...track.classes],
+      firstLane: first,
+      lanes: track.lanes.length,
+    };
+  });
+  return {
+    zero: timeline.from,
+    span: timeline.to - timeline.from,
+    reading: timeline.reading,
+    tables: [...trackTables],
+    classes: Object.fromEntries(
+      trackTables.map((table) => [table, trackClasses[table].map((id) => ({ id, ...look(table, id) }))]),
+    ),
+    tracks,
+    names: timeline.names.slice(names),
+  };
+}
+
+function labelOf({ table, tid, device, stream }: Track): string {
+  if (table === 'gaps') return `GPU ${device} idle`;
+  if (device !== null) return table === 'kernels' ? `stream ${stream}` : `copies, stream ${stream}`;
+  return (
+    { stages: 'stages', ops: 'operators', api_calls: 'API calls', gaps: '', kernels: '', copies: '' }[table] +
+    ` · thread ${tid}`
+  );
+}
+
+const apiColours: Record<string, Colour> = {
+  launch: classColors.gemm,
+  synchronization: idleCauses['synchronization']!.colour,
+  copy: classColors.copy,
+  allocation: classColors.quantization,
+};
+
+const apiLabels: Record<string, string> = {
+  launch: 'launch call',
+  synchronization: 'synchronisation',
+  copy: 'copy call',
+  other: 'other call',
+};
+
+/** Name and colour of a class, as everywhere. */
+function look(table: TrackTable, id: string): { label: string; colour: string } {
+  if (table === 'gaps') return { label: idleCauseLabel(id), colour: idleCauses[id]?.colour ?? '' };
+  if (table === 'stages')
+    return { label: stageLabels[id as 'decode'] ?? id, colour: cssColour(phaseColor(id as 'decode')) };
+  if (table === 'api_calls')
+    return { label: apiLabels[id] ?? id, colour: cssColour(apiColours[id] ?? 'idle') };
+  return { label: classLabel(id), colour: classColors[id as 'gemm'] };
+}
