@@ -1,8 +1,7 @@
-"""Stages of vLLM's workers (V1) as ranges for evaluators, in whatever process a worker runs.
+"""Stages of vLLM's workers (V1), in whatever process a worker runs: ranges for evaluators, without one lines of the record.
 
-vLLM marks its batches only while its own profiler runs, which cannot be together with another one. A batch is named as
-vLLM 0.26 names it, with more detail: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
-The worker also records its model, once. Needs no vLLM.
+vLLM marks its batches only while its own profiler runs, which cannot be together with another one. The worker also records
+its model, once. Needs no vLLM.
 """
 
 import ast
@@ -11,10 +10,11 @@ import inspect
 import os
 import sys
 import threading
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from inferscope_after_import import after_import, guarded, say
 from inferscope_ranges import Close, evaluated, range_opener
+from inferscope_vllm_batches import RecordedBatches, batch_name, records_batches
 from inferscope_vllm_model import tell_model
 
 # Requests of a benchmark's warm-up begin so (inferscope_vllm.py).
@@ -40,6 +40,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+_batches: Optional[RecordedBatches] = None
 
 
 def watch_workers() -> None:
@@ -135,6 +136,8 @@ def _on_worker(module: Any) -> None:
             elif name == "execute_model":
                 worker.execute_model = _ranged(method, name, batch_name)
                 worker.inferscope_finish_trace = _finish_trace
+            elif name == "shutdown":
+                worker.shutdown = _ending(method)
 
 
 def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Optional[str]]) -> Callable[..., Any]:
@@ -143,15 +146,10 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
         # A subclass calls the method that it overrides: one range. Its second model runner (0.26 takes it for dense
         # models) warms up with requests of its own, through these methods: they belong to the warm-up.
         inner = name in _thread.inside or any(_NAMES.get(outer) == _WARMUP for outer in _thread.inside)
-        opener = range_opener() if evaluated() and not inner else None
-        first = args[0] if args else next(iter(kwargs.values()), None)
-        text = named(first) if opener else None
-        if opener is None or text is None:
+        close = None if inner else _open(self, name, named, args[0] if args else next(iter(kwargs.values()), None))
+        if close is None:
             return method(self, *args, **kwargs)
-        if name == "execute_model":
-            _warm_up(opener, is_warmup(first))
         outer, _thread.inside = _thread.inside, _thread.inside + (name,)
-        close = opener(text)
         try:
             return method(self, *args, **kwargs)
         finally:
@@ -164,6 +162,40 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
     return call
 
 
+def _open(worker: Any, name: str, named: Callable[[Any], Optional[str]], first: Any) -> Optional[Close]:
+    """A range where an evaluator listens, else what will be a stage line; None where neither is wanted."""
+    opener = range_opener() if evaluated() else None
+    if opener is None:
+        return _recorded(worker, name, first) if records_batches() else None
+    text = named(first)
+    if text is None:
+        return None
+    if name == "execute_model":
+        _warm_up(opener, is_warmup(first))
+    return opener(text)
+
+
+def _recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
+    global _batches
+    if _batches is None:
+        _batches = RecordedBatches()
+    if name == "execute_model":
+        return _batches.open_batch(first, getattr(worker, "device", None))
+    return _batches.open(_NAMES[name].split(":")[1])
+
+
+def _ending(shutdown: Callable[..., Any]) -> Callable[..., Any]:
+    """Before its device is gone, and before what starts a worker loses patience with it."""
+
+    @functools.wraps(shutdown)
+    def end(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _batches is not None:
+            _batches.end()
+        return shutdown(self, *args, **kwargs)
+
+    return end
+
+
 def _warm_up(opener: Callable[[str], Close], warm: bool) -> None:
     if warm and _thread.warmup is None:
         _thread.warmup = opener(_WARMUP)
@@ -174,49 +206,6 @@ def _warm_up(opener: Callable[[str], Close], warm: bool) -> None:
 
 def is_warmup(scheduled: Any) -> bool:
     return all(str(request).startswith(WARMUP_REQUEST) for request in scheduled.num_scheduled_tokens)
-
-
-def batch_name(scheduled: Any) -> Optional[str]:
-    """Of a SchedulerOutput; None where nothing is scheduled. Without what was computed before, in vLLM's short form."""
-    if not scheduled.num_scheduled_tokens:
-        return None
-    computed = _computed(scheduled)
-    context, generation = _split(scheduled, computed or {})
-    if computed is None:
-        return "execute_context_%d(%d)_generation_%d(%d)" % (context[:2] + generation[:2])
-    # gpu_worker.py of 0.26: sq = queries, sk = keys they attend to, then sums of the squares and products of requests.
-    return "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % (
-        (context[1] + generation[1],) + context + generation
-    )
-
-
-Group = Tuple[int, int, int, int, int]
-
-
-def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
-    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: in prefill until its first token, as vLLM counts."""
-    new = {request.req_id for request in scheduled.scheduled_new_reqs}
-    in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
-    context, generation = [0] * 5, [0] * 5
-    for request, count in scheduled.num_scheduled_tokens.items():
-        # Without a record: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
-        first = request in new or (in_prefill(request) if in_prefill else count > 16)
-        own = context if first else generation
-        keys = computed.get(request, 0) + count
-        for at, one in enumerate((1, count, keys, count * count, count * keys)):
-            own[at] += one
-    return tuple(context), tuple(generation)  # type: ignore[return-value]
-
-
-def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
-    """Tokens per scheduled request with keys in the cache already; None where this version does not report them."""
-    try:
-        computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
-        cached = scheduled.scheduled_cached_reqs
-        computed.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
-    except (AttributeError, TypeError, ValueError):
-        return None
-    return computed if all(request in computed for request in scheduled.num_scheduled_tokens) else None
 
 
 def _finish_trace(_worker: Any) -> None:

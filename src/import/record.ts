@@ -271,7 +271,7 @@ function put(
         batch_size: line.batch_size,
         new_tokens: line.new_tokens,
         context_tokens_sum: line.context_tokens_sum,
-        warmup: line.warmup,
+        warmup: line.warmup || line.kind === 'warmup',
         padding_tokens: line.padding_tokens,
         device_start_ns: line.device_start_ns === null ? null : at(line.device_start_ns),
         device_dur_ns: line.device_dur_ns,

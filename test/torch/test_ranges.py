@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -188,12 +190,12 @@ class VllmTest(unittest.TestCase):
                 self.module.spawn_processes()
                 self.assertEqual(os.environ.get(method), expected)
 
-    def test_a_worker_of_its_own_process_is_marked(self):
-        import torch
-
+    def worker_module(self):
+        """Of vllm.v1.worker.gpu_worker (0.26), watched: two classes whose methods do nothing."""
         worker = types.ModuleType("vllm.v1.worker.gpu_worker")
         exec(
             "class Worker:\n"
+            "    device = None\n"
             "    def load_model(self): return 'loaded'\n"
             "    def compile_or_warm_up_model(self):\n"
             "        self.execute_model(self.own_batch)\n"
@@ -201,6 +203,7 @@ class VllmTest(unittest.TestCase):
             "        return 1\n"
             "    def execute_model(self, scheduled): return scheduled.num_scheduled_tokens\n"
             "    def sample_tokens(self, grammar): return grammar\n"
+            "    def shutdown(self): return 'gone'\n"
             "class Overriding(Worker):\n"
             "    def compile_or_warm_up_model(self): return 1 + super().compile_or_warm_up_model()\n",
             worker.__dict__,
@@ -208,6 +211,68 @@ class VllmTest(unittest.TestCase):
         for one in (worker.Worker, worker.Overriding):
             one.__module__ = worker.__name__
         self.module._on_worker(worker)
+        return worker
+
+    def test_without_an_evaluator_batches_are_lines_of_the_record(self):
+        def batch(new, cached, computed):
+            made = scheduled(new, cached)
+            for request in made.scheduled_new_reqs:
+                request.num_computed_tokens = 0
+            made.scheduled_cached_reqs.req_ids, made.scheduled_cached_reqs.num_computed_tokens = list(cached), computed
+            return made
+
+        def serve(how):
+            own = self.worker_module().Overriding()
+            own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
+            own.load_model()
+            own.compile_or_warm_up_model()
+            for one in (batch({"a": 8}, {}, []), batch({"b": 6}, {"a": 1}, [8]), batch({}, {"a": 1, "b": 1}, [9, 6]), batch({"c": 5}, {}, [])):
+                self.assertEqual(own.execute_model(one), one.num_scheduled_tokens)
+                own.sample_tokens(None)
+            self.assertEqual(own.execute_model(batch({}, {}, [])), {})
+            if how == 1:
+                own.shutdown()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        for ends in (0, 1):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "record.jsonl")
+                with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD=path), mock.patch.object(
+                    self.module, "tell_model", lambda worker: None
+                ):
+                    # As vLLM's engine core by default: forked, which ends by os._exit.
+                    process = multiprocessing.get_context("fork").Process(target=serve, args=(ends,))
+                    process.start()
+                    process.join(60)
+                lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+            self.assertEqual(process.exitcode, -signal.SIGKILL if ends else 0)
+            self.assertEqual([line["type"] for line in lines if line["type"] != "stage"], ["clock", "clock"])
+            keys = ("kind", "iteration", "step", "batch_size", "new_tokens", "context_tokens_sum", "device_dur_ns")
+            self.assertEqual(
+                [tuple(line[key] for key in keys) for line in lines if line["type"] == "stage" and line["kind"] != "sampling"],
+                [
+                    ("load", 0, 0, None, None, None, None),
+                    ("warmup", 0, 0, None, None, None, None),
+                    ("prefill", 0, 0, 1, 8, 8, None),
+                    ("mixed", 0, 1, 2, 7, 15, None),
+                    ("decode", 0, 2, 2, 2, 17, None),
+                    ("prefill", 1, 0, 1, 5, 5, None),
+                ],
+            )
+            self.assertEqual(sum(line.get("kind") == "sampling" for line in lines), 4)
+
+    def test_batches_are_not_recorded_of_our_engine_and_without_hooks(self):
+        import inferscope_vllm_batches
+
+        wanted = dict(INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD="record.jsonl")
+        for more, expected in (({}, True), ({"INFERSCOPE_EXECUTION_ID": "clean"}, False), ({"INFERSCOPE_HOOKS": "off"}, False), ({"INFERSCOPE_EVALUATOR": "nsys"}, False)):
+            with mock.patch.dict(os.environ, {**wanted, **more}):
+                self.assertEqual(inferscope_vllm_batches.records_batches(), expected, more)
+
+    def test_a_worker_of_its_own_process_is_marked(self):
+        import torch
+
+        worker = self.worker_module()
         own = worker.Overriding()
         # As vLLM 0.26 warms up: a request of its own through the worker's methods, which is no batch.
         own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})

@@ -1,0 +1,119 @@
+"""What a batch of vLLM's worker computes (V1), and batches as stage lines of the record. Needs no vLLM.
+
+A batch is named as vLLM 0.26 names it, with more detail: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
+"""
+
+import atexit
+import os
+import sys
+import time
+from multiprocessing import util
+from typing import Any, Dict, Optional, Tuple
+
+from inferscope_after_import import guarded
+from inferscope_hook_times import Times
+from inferscope_ranges import Close
+
+
+def batch_name(scheduled: Any) -> Optional[str]:
+    """Of a SchedulerOutput; None where nothing is scheduled. Without what was computed before, in vLLM's short form."""
+    if not scheduled.num_scheduled_tokens:
+        return None
+    computed = _computed(scheduled)
+    context, generation = _split(scheduled, computed or {})
+    if computed is None:
+        return "execute_context_%d(%d)_generation_%d(%d)" % (context[:2] + generation[:2])
+    # gpu_worker.py of 0.26: sq = queries, sk = keys they attend to, then sums of the squares and products of requests.
+    return "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % (
+        (context[1] + generation[1],) + context + generation
+    )
+
+
+Group = Tuple[int, int, int, int, int]
+
+
+def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
+    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: in prefill until its first token, as vLLM counts."""
+    new = {request.req_id for request in scheduled.scheduled_new_reqs}
+    in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
+    context, generation = [0] * 5, [0] * 5
+    for request, count in scheduled.num_scheduled_tokens.items():
+        # Without a record: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
+        first = request in new or (in_prefill(request) if in_prefill else count > 16)
+        own = context if first else generation
+        keys = computed.get(request, 0) + count
+        for at, one in enumerate((1, count, keys, count * count, count * keys)):
+            own[at] += one
+    return tuple(context), tuple(generation)  # type: ignore[return-value]
+
+
+def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
+    """Tokens per scheduled request with keys in the cache already; None where this version does not report them."""
+    try:
+        computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
+        cached = scheduled.scheduled_cached_reqs
+        computed.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return computed if all(request in computed for request in scheduled.num_scheduled_tokens) else None
+
+
+def records_batches() -> bool:
+    """Whether batches become stage lines: `inferscope run --evaluator none` around a program. Our own engine records its batches itself."""
+    hooks = os.environ.get("INFERSCOPE_HOOKS", "on") != "off" and "INFERSCOPE_EXECUTION_ID" not in os.environ
+    return hooks and os.environ.get("INFERSCOPE_EVALUATOR") == "none" and "INFERSCOPE_RECORD" in os.environ
+
+
+class RecordedBatches:
+    """Stage lines of one worker. Device times are of CUDA events that nothing waits for; an iteration begins with requests
+    that are all new."""
+
+    def __init__(self) -> None:
+        self._times = Times()
+        if "torch" in sys.modules:
+            self._times.on_torch(sys.modules["torch"])
+        self._times.records.clock()
+        self._iteration, self._step = -1, 0
+        self._ended = False
+        # A forked process skips atexit.
+        atexit.register(self.end)
+        util.Finalize(None, self.end, exitpriority=100)
+
+    def open(self, kind: str) -> Close:
+        """`kind`: load, warmup or sampling."""
+        return self._opened(kind, None, None, None, None)
+
+    def open_batch(self, scheduled: Any, device: Any) -> Optional[Close]:
+        """Of a SchedulerOutput; None where nothing is scheduled. Writes what is complete about once a second."""
+        if not scheduled.num_scheduled_tokens:
+            return None
+        self._times.flush_now_and_then()
+        computed = _computed(scheduled)
+        context, generation = _split(scheduled, computed or {})
+        new = {request.req_id for request in scheduled.scheduled_new_reqs}
+        starts = all(request in new for request in scheduled.num_scheduled_tokens)
+        self._iteration, self._step = (self._iteration + 1, 0) if starts else (max(self._iteration, 0), self._step + 1)
+        requests, tokens, attended = (context[at] + generation[at] for at in range(3))
+        kind = "decode" if context[0] == 0 else "mixed" if generation[0] > 0 else "prefill"
+        events = self._times.open(device) if getattr(device, "type", None) == "cuda" and device.index is not None else None
+        return self._opened(kind, events, requests, tokens, None if computed is None else attended)
+
+    def _opened(self, kind: str, events: Any, batch: Optional[int], new: Optional[int], context: Optional[int]) -> Close:
+        start_ns = time.monotonic_ns()
+
+        def close() -> None:
+            if events is not None:
+                self._times.record(events[1], events[2])
+            step = (None, events, None, start_ns, max(self._iteration, 0), self._step, batch, new, context, kind, False, None, None)
+            self._times.add((step, time.monotonic_ns()))
+
+        return close
+
+    def end(self) -> None:
+        """Writes the rest, once."""
+        if self._ended:
+            return
+        self._ended = True
+        guarded(lambda: self._times.flush(wait=True), "writing the batches of vLLM")
+        self._times.records.clock()
+        self._times.records.flush()
