@@ -46,6 +46,7 @@ export default defineConfig([
     // Of the pages of `ui`.
     { 'ui-sessions': 'src/ui/client/sessions.ts' },
     { 'ui-timeline': 'src/ui/client/served.ts' },
+    { 'ui-exported': 'src/ui/client/exported.ts' },
     { 'ui-sql': 'src/ui/client/sql.ts' },
   ].map((entry) => ({
     entry,

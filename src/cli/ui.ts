@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { examples } from './examples.js';
@@ -7,12 +8,14 @@ import { stopped } from './interrupt.js';
 import { listeningPort } from './numbers.js';
 import { openInBrowser } from './open-in-browser.js';
 import { print, talk, warn } from './output.js';
+import { refuseUnused } from './unused-options.js';
 
 interface Options {
   host: string;
   port: number;
   token?: string;
   open: boolean;
+  export?: string;
 }
 
 export function define(command: Command): void {
@@ -25,14 +28,26 @@ export function define(command: Command): void {
     .option('--port <n>', 'port; 0 chooses a free port', listeningPort(0), 0)
     .option('--token <text>', 'token that the first URL carries (default: a random one)')
     .option('--no-open', 'print the URL without opening a browser')
+    .option(
+      '--export <file>',
+      'write the overview and the timeline as one HTML file that opens offline, and exit',
+    )
     .addHelpText(
       'after',
       examples(
         ['inferscope ui', 'open the list of sessions; Ctrl-C ends the server'],
         ['inferscope ui @last --no-open', 'print the URL of the newest session'],
+        ['inferscope ui @last --export page.html', 'write one file of at most 5 MB to share'],
       ),
     )
     .action(async (selector: string | undefined, options: Options) => {
+      if (options.export !== undefined) {
+        refuseUnused(command, ['host', 'port', 'token', 'open'], {
+          why: '--export writes a file and starts no server.',
+          fix: 'Leave it out, or leave --export out.',
+        });
+        return writeExport(selector ?? '@last', resolve(options.export));
+      }
       const local = ['127.0.0.1', '::1', 'localhost'].includes(options.host);
       if (!local && options.token === undefined)
         throw new InferscopeError('E_USAGE', {
@@ -63,4 +78,19 @@ export function define(command: Command): void {
       server.close();
       server.closeAllConnections();
     });
+}
+
+async function writeExport(selector: string, path: string): Promise<void> {
+  const [{ exportedPage }, { openSession }, { ensureReportPath, writeReport }] = await Promise.all([
+    import('../ui/export-page.js'),
+    import('../session/open.js'),
+    import('./report-file.js'),
+  ]);
+  const session = await openSession(selector);
+  await ensureReportPath(path);
+  const { html, note } = await exportedPage(session);
+  await writeReport(path, () => html);
+  talk(`page of ${session.id} written`);
+  if (note !== null) talk(note);
+  print(path);
 }

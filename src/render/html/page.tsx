@@ -12,6 +12,8 @@ interface PageProps {
   clientScript: string;
   /** Instead of it where nothing is drawn. */
   readingScript?: string | undefined;
+  /** Run after it. */
+  moreScripts?: readonly string[];
   /** Above everything, where the page is one of several. */
   navigation?: Child;
   children: Child;
@@ -37,14 +39,16 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
   data,
   clientScript,
   readingScript = clientScript,
+  moreScripts = [],
   navigation,
   children,
 }) => {
   const body = safeText(String(<>{children}</>));
-  const script = inlineScript(body.includes(' data-chart="') ? clientScript : readingScript);
+  const first = body.includes(' data-chart="') ? clientScript : readingScript;
+  const scripts = [first, ...moreScripts].map((one) => inlineScript(one));
   const policy = [
     "default-src 'none'",
-    `script-src ${script.cspSource}`,
+    `script-src ${scripts.map(({ cspSource }) => cspSource).join(' ')}`,
     "style-src 'unsafe-inline'",
     'img-src data:',
     "base-uri 'none'",
@@ -74,7 +78,9 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
         <script type="application/json" id="profile-data">
           {raw(inlineJson(data))}
         </script>
-        <script>{raw(script.text)}</script>
+        {scripts.map(({ text }) => (
+          <script>{raw(text)}</script>
+        ))}
       </body>
     </html>
   );

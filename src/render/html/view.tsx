@@ -24,10 +24,12 @@ interface PageOptions {
   navigation?: Child;
   /** Where its findings and bars are to be seen. */
   places?: Places;
+  /** A section before the others, and the script that fills it. */
+  drawn?: { id: string; title: string; content: Child; script: string };
 }
 
 /** A view as one page without any remote asset. */
-export function pageOfView(of: View, { explain = null, places, ...page }: PageOptions): string {
+export function pageOfView(of: View, { explain = null, places, drawn, ...page }: PageOptions): string {
   const { session, document, title, command, lead, sections } = withExplanation(of, explain, places);
   // Findings are to the right of what they are about.
   const halves = sections
@@ -36,7 +38,8 @@ export function pageOfView(of: View, { explain = null, places, ...page }: PageOp
   const html = (
     <Page
       title={`${title} · inferscope`}
-      contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
+      contents={[{ id: 'summary', title: 'Summary' }, ...(drawn ? [drawn] : []), ...sections]}
+      moreScripts={drawn ? [drawn.script] : []}
       data={document}
       {...page}
     >
@@ -57,6 +60,12 @@ export function pageOfView(of: View, { explain = null, places, ...page }: PageOp
             <SectionOfPage section={section} />
           ))}
         </div>
+      )}
+      {drawn && (
+        <section id={drawn.id} aria-labelledby={`${drawn.id}-title`}>
+          <h2 id={`${drawn.id}-title`}>{drawn.title}</h2>
+          {drawn.content}
+        </section>
       )}
       {sections
         .filter(({ half }) => !half)

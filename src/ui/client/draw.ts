@@ -105,6 +105,7 @@ function drawRecord(
   const colours = scene.colours[track.table]!;
   const [left, right] = [xOf(scene, from), xOf(scene, to)];
   if (record.kind === 'events') {
+    let [column, filled] = [-1, 0];
     for (let i = 0; i < record.start.length; i++) {
       const start = Math.max(left, xOf(scene, tile.start + record.start[i]!));
       const end = Math.min(right, xOf(scene, tile.start + record.end[i]!));
@@ -112,9 +113,15 @@ function drawRecord(
       if (end < left || start > right) continue;
       const width = end - start;
       canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
-      // Narrower than a pixel: its share of the pixel, from the bottom as in wider tiles.
-      const height = width >= 1 ? laneHeight - 2 : Math.max(1, width * (laneHeight - 2));
-      canvas.fillRect(start, top + laneHeight - 2 - height, Math.max(1, width - (width > 4 ? 1 : 0)), height);
+      if (width >= 1) canvas.fillRect(start, top, Math.max(1, width - (width > 4 ? 1 : 0)), laneHeight - 2);
+      else {
+        // Narrower than a pixel: its share of the pixel, on top of those before it there, as in wider tiles.
+        const at = Math.floor(start);
+        if (at !== column) [column, filled] = [at, 0];
+        const height = Math.max(width * (laneHeight - 2), 0.5);
+        filled = Math.min(filled + height, laneHeight - 2);
+        canvas.fillRect(at, top + laneHeight - 2 - filled, 1, height);
+      }
       if (width > 24)
         nameInside(canvas, scene.names[record.name[i]!] ?? '', start, top, width, colours[record.class[i]!]!);
     }

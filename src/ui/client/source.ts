@@ -22,7 +22,12 @@ export interface TimelineSource {
   selection(start: number, end: number): Promise<Selection>;
   find(text: string, at: number): Promise<Found>;
   /** The state of the page, as its address has it. */
-  address: { read(): URLSearchParams; write(state: URLSearchParams): void };
+  address: {
+    read(): URLSearchParams;
+    write(state: URLSearchParams): void;
+    /** Calls when a link of the page has led to another state. */
+    follow(show: () => void): void;
+  };
   /** Keys that are pressed in it move the timeline. */
   keys: HTMLElement | Window;
   /** Said below the timeline once all is there; empty where nothing is missing. */
@@ -43,6 +48,8 @@ export function servedSource(api: string, execution: string): TimelineSource {
     find: (q, at) => json(path('search', { q, at })),
     address: {
       read: () => new URLSearchParams(location.search),
+      // A link to another state opens the page anew.
+      follow: () => {},
       write: (state) =>
         history.replaceState(null, '', `?${new URLSearchParams([['execution', execution], ...state])}`),
     },

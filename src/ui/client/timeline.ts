@@ -136,6 +136,7 @@ async function start(source: TimelineSource): Promise<void> {
         const { launch } = found;
         if (launch) void select(launch.place.lane, launch.place.index, true).catch(failed);
       }),
+      ...(found.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
     );
     if (show) {
       if (found.start < range.start || found.end > range.end || found.end - found.start < range.width / 200)
@@ -301,8 +302,12 @@ async function start(source: TimelineSource): Promise<void> {
   showAddress();
   await steps(source, goTo);
   await follow();
-  await showNamed();
+  await showNamed(namedEvent);
   remember();
+  source.address.follow(() => {
+    showAddress();
+    void showNamed(source.address.read().get('event')).catch(failed);
+  });
   box.dataset['ready'] = 'true';
 
   /** Where the address leads: a time, an event. */
@@ -321,8 +326,8 @@ async function start(source: TimelineSource): Promise<void> {
   }
 
   /** What the address names in it, once all lanes have their numbers. */
-  async function showNamed(): Promise<void> {
-    const [lane, index] = namedEvent?.split(',').map(Number) ?? [];
+  async function showNamed(named: string | null): Promise<void> {
+    const [lane, index] = named?.split(',').map(Number) ?? [];
     if (lane !== undefined && index !== undefined) await select(lane, index, false);
     else if (scene.marked) await sumUp(scene.marked.start, scene.marked.end);
   }

@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import { InferscopeError } from '../../model/errors.js';
 import { countersOf } from './counters.js';
 import { eventDetails } from './details.js';
-import { encodeRecords, eventsPerLane, type LaneRecord } from './tile-format.js';
-import { recordOf } from './lane.js';
+import { encodeRecords, eventsPerLane } from './tile-format.js';
+import { recordsOf } from './lane.js';
 import type { OpenSessions } from './open-timelines.js';
 import { lanesIn, search } from './places.js';
 import { stepsOf } from './steps.js';
@@ -38,9 +38,7 @@ export function timelineApi(opened: OpenSessions): Hono {
     const tile = whole(context.req.query('tile'), -1e12, 1e12);
     const lanes = lanesIn(timeline);
     const asked = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
-    const records = lanes
-      .map(({ lane }, number): LaneRecord | null => recordOf(lane, { ...asked, number }))
-      .filter((record) => record !== null);
+    const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...asked, number }));
     // A session never changes; while it is read the page asks with the number of lanes it knows.
     return context.body(encodeRecords(records).buffer, 200, {
       'content-type': 'application/octet-stream',

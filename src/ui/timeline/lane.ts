@@ -1,3 +1,4 @@
+import type { Span } from './shown.js';
 import { binsPerTile, emptyEvents, type LaneRecord } from './tile-format.js';
 
 /**
@@ -12,6 +13,8 @@ export class Lane {
   name = new Uint32Array(64);
   /** Shares over the whole lane, made when a wide tile is first asked for. */
   coarse: Coarse | null = null;
+  /** Where the lane has its events, ns since the session's start; elsewhere it has its coarse shares alone. null: everywhere. */
+  windows: readonly Span[] | null = null;
 
   get lastEnd(): number {
     return this.length === 0 ? Number.NEGATIVE_INFINITY : this.end[this.length - 1]!;
@@ -83,40 +86,81 @@ function isLane({ start, end, length }: Lane): boolean {
   return true;
 }
 
-/**
- * What of a lane lies in a tile; null where nothing does.
- * @param from start of the tile, ns since the session's start; a multiple of its width after the start of the timeline
- * @param binNs width of one of its 512 bins, a power of two
- */
-export function recordOf(
-  lane: Lane,
-  {
-    number,
-    zero,
-    tile,
-    level,
-    most,
-  }: { number: number; zero: number; tile: number; level: number; most: number },
-): LaneRecord | null {
+interface Asked {
+  number: number;
+  /** Start of the timeline, ns since the session's start. */
+  zero: number;
+  tile: number;
+  level: number;
+  /** More events are summed to shares. */
+  most: number;
+}
+
+/** What of a lane lies in a tile: its events or the shares of its bins; of a lane with windows possibly both. */
+export function recordsOf(lane: Lane, { number, zero, tile, level, most }: Asked): LaneRecord[] {
   const binNs = 2 ** level;
   const from = zero + tile * binsPerTile * binNs;
   const first = lane.after(from);
-  const last = lane.from(from + binsPerTile * binNs);
-  if (last <= first) return null;
-  if (last - first <= most) return eventsOf(lane, number, first, last, from, binsPerTile * binNs);
+  const last = Math.max(first, lane.from(from + binsPerTile * binNs));
+  const { windows } = lane;
+  const shares = (classes: Shares[]): LaneRecord[] =>
+    classes.length === 0 ? [] : [{ lane: number, kind: 'shares', classes }];
+  if (windows === null && last === first) return [];
+  const events = (): LaneRecord[] =>
+    last === first ? [] : [eventsOf(lane, number, first, last, from, binsPerTile * binNs)];
+  const few = last - first <= most;
+  if (windows === null && few) return events();
   const coarse = (lane.coarse ??= coarsen(lane, zero));
-  const classes =
-    level >= coarse.level
-      ? summed(coarse.classes, tile * binsPerTile * 2 ** (level - coarse.level), 2 ** (level - coarse.level))
-      : sharesOf(lane, first, last, from, binNs, binsPerTile);
-  return { lane: number, kind: 'shares', classes };
+  if (level >= coarse.level) {
+    const of = 2 ** (level - coarse.level);
+    return shares(summed(coarse.classes, tile * binsPerTile * of, of));
+  }
+  const inside = (): Shares[] => sharesOf(lane, first, last, from, binNs, binsPerTile);
+  if (windows === null) return shares(inside());
+  const outside = outsideOf(windows, coarse, { zero, from, binNs });
+  return few ? [...shares(outside), ...events()] : shares([...outside, ...inside()]);
 }
 
+/** Bins of a tile that lie in no window, each with the shares of the wider bin around it. */
+function outsideOf(
+  windows: readonly Span[],
+  { level, classes }: Coarse,
+  { zero, from, binNs }: { zero: number; from: number; binNs: number },
+): Shares[] {
+  const wider = Array.from({ length: binsPerTile }, (_, bin) => {
+    const middle = from + (bin + 0.5) * binNs;
+    if (windows.some(({ start, end }) => middle >= start && middle < end)) return -1;
+    return Math.floor((middle - zero) / 2 ** level);
+  });
+  return classes
+    .map(({ class: kind, shares }) => ({
+      class: kind,
+      shares: Float32Array.from(wider, (bin) => shares[bin] ?? 0),
+    }))
+    .filter((one) => one.shares.some((share) => share > 0));
+}
+
+/** A lane with the events of some times alone, and coarse shares of all. @param level of a bin, 2^level ns */
+export function partOf(lane: Lane, windows: readonly Span[], zero: number, level: number): Lane {
+  const part = new Lane();
+  let next = 0;
+  for (const { start, end } of windows)
+    for (let i = Math.max(next, lane.after(start)); i < lane.length && lane.start[i]! < end; i++) {
+      part.push(lane.start[i]!, lane.end[i]!, lane.class[i]!, lane.name[i]!);
+      next = i + 1;
+    }
+  part.windows = windows;
+  const bins = Math.ceil((lane.lastEnd - zero) / 2 ** level);
+  part.coarse = { level, classes: sharesOf(lane, 0, lane.length, zero, 2 ** level, bins) };
+  return part;
+}
+
+/** Shares of a lane in bins of 2^level ns from the start of its timeline. */
 export interface Coarse {
   level: number;
   classes: Shares[];
 }
-interface Shares {
+export interface Shares {
   class: number;
   shares: Float32Array;
 }

@@ -1,5 +1,6 @@
 import { messageOf } from '../../model/errors.js';
 import { openSession, type Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
 import type { Timeline } from './timeline.js';
 import { readTimeline, startTimeline } from './tracks.js';
 
@@ -46,18 +47,22 @@ export class OpenSessions {
 async function openedOf(session: Session): Promise<OpenSession> {
   const database = await session.connect();
   try {
-    // The execution with the most of a device first; a session without one has operators.
-    const executions = await database.query<{ execution_id: string }>(
-      `SELECT execution_id FROM (
+    return { session, executions: await executionsOf(database), timelines: new Map() };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Executions with something to show: the one with the most of a device first; a session without one has operators. */
+export async function executionsOf(database: SessionDatabase): Promise<string[]> {
+  const executions = await database.query<{ execution_id: string }>(
+    `SELECT execution_id FROM (
          SELECT execution_id, count(*) AS kernels, 0 AS others FROM kernels GROUP BY 1 UNION ALL
          SELECT execution_id, 0, count(*) FROM ops GROUP BY 1 UNION ALL
          SELECT execution_id, 0, count(*) FROM stages GROUP BY 1)
        GROUP BY 1 ORDER BY sum(kernels) DESC, sum(others) DESC, 1`,
-    );
-    return { session, executions: executions.map((one) => one.execution_id), timelines: new Map() };
-  } finally {
-    await database.close();
-  }
+  );
+  return executions.map((one) => one.execution_id);
 }
 
 async function hold(session: Session, execution: string): Promise<HeldTimeline> {

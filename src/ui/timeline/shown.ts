@@ -69,15 +69,21 @@ export interface Selection {
   }[];
 }
 
+/** A time, in ns. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
 /** Stages of a kind to step through; times in ns since the start of the timeline. */
 export interface Steps {
   kind: string;
   label: string;
   count: number;
   /** By their order in time; at most `stepsListed`. */
-  list: { start: number; end: number }[];
-  median: { start: number; end: number };
-  slowest: { start: number; end: number };
+  list: Span[];
+  median: Span;
+  slowest: Span;
 }
 
 /** A sampled series; times in ns after the start of the timeline. */

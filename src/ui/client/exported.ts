@@ -1,0 +1,67 @@
+import { eventDetails } from '../timeline/details.js';
+import { decodeTimeline, embeddedRows, timelineOf } from '../timeline/embedded.js';
+import { recordsOf } from '../timeline/lane.js';
+import { search } from '../timeline/places.js';
+import { selection } from '../timeline/selection.js';
+import { eventsPerLane } from '../timeline/tile-format.js';
+import { Refused } from './fetched.js';
+import type { TimelineSource } from './source.js';
+import { showTimeline } from './timeline.js';
+
+/** Of addresses that lead to a place of the timeline. */
+const place = '#timeline?';
+
+/** The file's own data: gzip as base64. */
+async function unpacked(text: string): Promise<Uint8Array> {
+  const packed = Uint8Array.from(atob(text.trim()), (sign) => sign.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
+  const data = decodeTimeline(await unpacked(section.querySelector('script')!.textContent ?? ''));
+  const { shown, counters, steps, note, lanes } = data;
+  const timeline = timelineOf(data);
+  const classIds = Object.fromEntries(
+    Object.entries(shown.classes).map(([table, classes]) => [table, classes.map(({ id }) => id)]),
+  );
+  const windows = lanes.find((lane) => lane.windows !== null)?.windows ?? null;
+  return {
+    timeline: () => Promise.resolve(shown),
+    counters: () => Promise.resolve(counters),
+    steps: () => Promise.resolve(steps),
+    tile: (level, tile) =>
+      Promise.resolve(
+        lanes.flatMap((lane, number) =>
+          recordsOf(lane, { number, zero: shown.zero, tile, level, most: eventsPerLane(lanes.length) }),
+        ),
+      ),
+    event: (of) => eventDetails(embeddedRows(data.rows), timeline, of),
+    selection: (start, end) => {
+      const inside = windows?.some((one) => one.start <= shown.zero + start && one.end >= shown.zero + end);
+      return inside === false
+        ? Promise.reject(new Refused(`No sums here. ${note}`))
+        : Promise.resolve(selection(timeline, classIds, start, end));
+    },
+    find: (text, at) => Promise.resolve(search(timeline, text, at)),
+    address: {
+      read: () =>
+        new URLSearchParams(location.hash.startsWith(place) ? location.hash.slice(place.length) : ''),
+      write: (state) => {
+        // A link to another section stays.
+        if (location.hash === '' || location.hash.startsWith(place))
+          history.replaceState(null, '', `${place}${state}`);
+      },
+      follow: (show) =>
+        addEventListener('hashchange', () => {
+          if (!location.hash.startsWith(place)) return;
+          section.scrollIntoView();
+          show();
+        }),
+    },
+    keys: section,
+    note,
+  };
+}
+
+void embeddedSource(document.querySelector<HTMLElement>('#whole-timeline')!).then(showTimeline);

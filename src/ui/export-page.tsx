@@ -1,0 +1,237 @@
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { raw } from 'hono/html';
+import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
+import { documentsOf } from '../facts/session-document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { InferscopeError } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import { pageOfView } from '../render/html/view.js';
+import type { Session } from '../session/open.js';
+import type { SessionDatabase } from '../session/query.js';
+import type { Places } from '../views/findings.js';
+import { viewOf } from '../views/registry.js';
+import { formatBytes, formatNs, plural } from '../vocabulary/format.js';
+import { placesOf } from './places.js';
+import { uiStyle } from './style.js';
+import { TimelineParts } from './timeline-parts.js';
+import { countersOf } from './timeline/counters.js';
+import type { Row } from './timeline/details.js';
+import { encodeTimeline, type EmbeddedTimeline } from './timeline/embedded.js';
+import { partOf } from './timeline/lane.js';
+import { executionsOf } from './timeline/open-timelines.js';
+import { lanesIn } from './timeline/places.js';
+import { showTimeline } from './timeline/show.js';
+import type { Span, Steps } from './timeline/shown.js';
+import { stepsOf } from './timeline/steps.js';
+import { trackTables, type Timeline } from './timeline/timeline.js';
+import { readTimeline, startTimeline } from './timeline/tracks.js';
+
+/** No file is larger, bytes. */
+export const mostBytes = 5_000_000;
+
+/** What a file can hold, from all to least: the first that fits is taken. */
+const plans = [
+  { events: 'all', rows: 'all', places: true, bins: 0 },
+  { events: 'all', rows: 'windows', places: true, bins: 0 },
+  { events: 'windows', rows: 'windows', places: true, bins: 2 ** 14 },
+  { events: 'windows', rows: 'windows', places: true, bins: 2 ** 12 },
+  { events: 'windows', rows: 'windows', places: false, bins: 2 ** 12 },
+  { events: 'windows', rows: 'none', places: false, bins: 2 ** 10 },
+] as const;
+type Plan = (typeof plans)[number];
+
+/** More events never fit as a whole. */
+const mostEvents = 600_000;
+const mostRows = 200_000;
+/** A lane with fewer events has all of them in any file. */
+const fewEvents = 4096;
+
+/**
+ * The overview of a session and its timeline as one page that opens offline.
+ * @param most size of the page, bytes
+ * @returns the page, and what of the timeline is not in it; null where it has all
+ * @throws E_USAGE for a session with nothing to sum up, or a page that is larger than `most` without its timeline
+ */
+export async function exportedPage(
+  session: Session,
+  most = mostBytes,
+): Promise<{ html: string; note: string | null }> {
+  const { analysed, explain } = await analyzeAndExplain(session);
+  if (documentsOf(analysed).length === 0)
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} has nothing to export as a page`,
+      why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
+      fix: `To see its contents: inferscope session show ${session.id}`,
+    });
+  const view = await viewOf(analysed);
+  const script = (entry: string) => readFile(childEntry(entry), 'utf8');
+  const scripts = {
+    clientScript: await script('report-client'),
+    readingScript: await script('report-reading'),
+    explain,
+  };
+  const database = await session.connect();
+  try {
+    const [execution] = await executionsOf(database);
+    if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
+    const windows: Span[] = [];
+    const places = explain ? await placesIn(database, explain.data, execution, windows) : null;
+    const drawer = await script('ui-exported');
+    const page = (data: string): string =>
+      pageOfView(
+        { ...view, sections: view.sections.filter(({ id }) => id !== 'timeline') },
+        {
+          ...scripts,
+          ...(places ? { places } : {}),
+          drawn: {
+            id: 'whole-timeline',
+            title: 'Timeline',
+            script: drawer,
+            content: (
+              <>
+                <style>{raw(uiStyle)}</style>
+                <TimelineParts executions={[execution]} execution={execution} />
+                <script type="application/octet-stream">{raw(data)}</script>
+              </>
+            ),
+          },
+        },
+      );
+    const timeline = await startTimeline(database, execution);
+    await readTimeline(database, timeline);
+    const room = most - Buffer.byteLength(page(''));
+    const found = await fitting(database, session, timeline, windows, room);
+    if (found === null)
+      throw new InferscopeError('E_USAGE', {
+        what: `the page of session ${session.id} is larger than ${formatBytes(most)}`,
+        why: `Without its timeline it takes ${formatBytes(most - room)}.`,
+        fix: `Write the report instead: inferscope report ${session.id}`,
+      });
+    return { html: page(found.data), note: found.note === '' ? null : found.note };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Links to places of one execution; where they are is added to `windows`. */
+async function placesIn(
+  database: SessionDatabase,
+  explain: ExplainResult,
+  execution: string,
+  windows: Span[],
+): Promise<Places> {
+  const places = await placesOf(database, explain, (place) => {
+    if (place.execution !== execution) return '';
+    const { start, end, mark } = place;
+    windows.push({ start, end });
+    const query = new URLSearchParams({ start: String(start), end: String(end) });
+    if (mark) query.set('mark', `${mark.start},${mark.end}`);
+    return `#timeline?${query}`;
+  });
+  return new Map([...places].filter(([, { link }]) => link !== ''));
+}
+
+async function fitting(
+  database: SessionDatabase,
+  session: Session,
+  timeline: Timeline,
+  placed: readonly Span[],
+  room: number,
+): Promise<{ data: string; note: string } | null> {
+  const steps = await stepsOf(database, timeline);
+  const counters = await countersOf(database, timeline);
+  const ofSteps = await stepWindows(database, timeline, steps);
+  const lanes = lanesIn(timeline).map(({ lane }) => lane);
+  const events = lanes.reduce((sum, { length }) => sum + length, 0);
+  const span = timeline.to - timeline.from;
+  for (const plan of plans) {
+    if (plan.events === 'all' && events > mostEvents) continue;
+    if (plan.rows === 'all' && events > mostRows) continue;
+    const windows = widened(plan.places ? [...ofSteps, ...placed] : ofSteps, timeline);
+    const level = Math.max(0, Math.ceil(Math.log2(span / Math.max(1, plan.bins))));
+    const note = noteOf(plan, { windows, level, id: session.id });
+    const data = encodeTimeline({
+      shown: showTimeline(timeline, 0),
+      counters,
+      steps,
+      note,
+      lanes: lanes.map((lane) =>
+        plan.events === 'all' || lane.length <= fewEvents
+          ? lane
+          : partOf(lane, windows, timeline.from, level),
+      ),
+      rows:
+        plan.rows === 'none' ? {} : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows),
+    });
+    const text = gzipSync(data, { level: 9 }).toString('base64');
+    if (text.length <= room) return { data: text, note };
+  }
+  return null;
+}
+
+function noteOf(
+  { events, rows, places }: Plan,
+  { windows, level, id }: { windows: readonly Span[]; level: number; id: string },
+): string {
+  if (events === 'all' && rows === 'all') return '';
+  const shown = windows.reduce((sum, { start, end }) => sum + end - start, 0);
+  const which = `the median and the slowest step of each kind${places ? ' and the places of findings' : ''} (${plural(windows.length, 'period')}, ${formatNs(shown)})`;
+  const what =
+    events === 'all'
+      ? `Grid, registers, shapes and launches are here for ${which}.`
+      : `Single events are here for ${which}; elsewhere time is summed by class in bins of ${formatNs(2 ** level)}${rows === 'none' ? ', and no event has its details' : ''}.`;
+  return `${what} For all of it: inferscope ui ${id}`;
+}
+
+/** The median and the slowest step of each kind, with what they run on the device. */
+async function stepWindows(
+  database: SessionDatabase,
+  { execution, from }: Timeline,
+  steps: readonly Steps[],
+): Promise<Span[]> {
+  const windows: Span[] = [];
+  for (const { start, end } of steps.flatMap(({ median, slowest }) => [median, slowest])) {
+    const [found] = await database.query<{ last: number | null }>(
+      'SELECT max(device_end_ns) AS last FROM stages WHERE execution_id = $1 AND start_ns >= $2 AND end_ns <= $3',
+      [execution, from + start, from + end],
+    );
+    windows.push({ start: from + start, end: Math.max(from + end, found?.last ?? 0) });
+  }
+  return windows;
+}
+
+/** With the room that a page shows around a step, in order, none overlapping. */
+function widened(windows: readonly Span[], { from, to }: Timeline): Span[] {
+  const merged: Span[] = [];
+  const wide = windows.map(({ start, end }) => {
+    // As a page shows them: moved into the capture where they are at its ends.
+    const width = Math.min(to - from, 1.4 * (end - start));
+    const first = Math.floor(Math.min(Math.max(from, (start + end - width) / 2), to - width));
+    return { start: first, end: Math.ceil(first + width) };
+  });
+  for (const one of wide.sort((a, b) => a.start - b.start)) {
+    const last = merged.at(-1);
+    if (last && one.start <= last.end) last.end = Math.max(last.end, one.end);
+    else merged.push({ ...one });
+  }
+  return merged;
+}
+
+/** Table rows of the events in some times; null: of all. */
+async function rowsOf(
+  database: SessionDatabase,
+  { execution }: Timeline,
+  windows: readonly Span[] | null,
+): Promise<EmbeddedTimeline['rows']> {
+  const rows: Record<string, Row[]> = {};
+  for (const table of trackTables) {
+    const end = table === 'stages' ? 'end_ns' : 'start_ns + dur_ns';
+    const inside = windows?.map(({ start, end: until }) => `start_ns < ${until} AND ${end} > ${start}`);
+    rows[table] = await database.query<Row>(
+      `SELECT * EXCLUDE (execution_id, host) FROM ${table} WHERE execution_id = $1 ${inside ? `AND (${inside.join(' OR ') || 'false'})` : ''} ORDER BY start_ns`,
+      [execution],
+    );
+  }
+  return rows;
+}

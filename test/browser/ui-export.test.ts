@@ -1,0 +1,127 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { openSession } from '../../src/session/open.js';
+import { homeFolders } from '../../src/session/home.js';
+import { exportedPage } from '../../src/ui/export-page.js';
+import { inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+import { sqlRows, timelineReady } from './ui-server.js';
+
+const name = 'launch_bound_decode-fault';
+let at: Place;
+let browser: Browser;
+let whole: string;
+let coarse: string;
+
+beforeAll(async () => {
+  at = place();
+  const fixture = join(packageRoot(), 'test', 'fixtures', 'diagnosis', `${name}.tgz`);
+  expect(inferscope(at, ['session', 'import', fixture]).status).toBe(0);
+  whole = join(at.scratch, 'whole.html');
+  const { status, stdout, stderr } = inferscope(at, ['ui', name, '--export', whole]);
+  expect([status, stdout.trim()], stderr).toEqual([0, whole]);
+  // The same with less room than it needs.
+  const session = await openSession(name, homeFolders({ INFERSCOPE_HOME: at.home }));
+  const { html, note } = await exportedPage(session, statSync(whole).size - 60_000);
+  expect(note).toContain('elsewhere time is summed by class in bins of');
+  coarse = join(at.scratch, 'coarse.html');
+  writeFileSync(coarse, html);
+  expect(statSync(coarse).size).toBeLessThan(statSync(whole).size - 60_000);
+  browser = await launchBrowser();
+}, 180_000);
+afterAll(() => browser?.close());
+
+async function open(path: string, hash = ''): Promise<{ page: Page; complaints: string[]; asked: string[] }> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const complaints: string[] = [];
+  const asked: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  const url = pathToFileURL(path).href;
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) asked.push(request.url());
+  });
+  await page.goto(`${url}${hash}`);
+  await timelineReady(page);
+  return { page, complaints, asked };
+}
+
+describe('a file with the timeline in it', () => {
+  it('leads from a finding to its gap, offline', async () => {
+    const { page, complaints, asked } = await open(whole);
+    await page.click('#findings details summary');
+    await page.click('#findings details[open] a[href^="#timeline?"]');
+    await page.waitForSelector('#details table');
+    const mark = new URLSearchParams(new URL(page.url()).hash.replace('#timeline', '')).get('mark')!;
+    const [gap] = sqlRows(
+      at,
+      name,
+      `SELECT start_ns, start_ns + dur_ns FROM gaps WHERE launch_latency_ns > 0 AND start_ns = ${mark.split(',')[0]}`,
+    );
+    expect(gap).toEqual(mark.split(',').map(Number));
+    expect(await page.textContent('#details')).toContain('launch latency');
+    await expect.poll(() => page.evaluate<number>('scrollY')).toBeGreaterThan(100);
+    expect([complaints, asked]).toEqual([[], []]);
+    await page.close();
+  });
+
+  it('finds a kernel, shows its row and its launch, and sums up a selection, like the server', async () => {
+    const { page, complaints, asked } = await open(whole);
+    await page.click('#timeline');
+    await page.keyboard.press('/');
+    await page.keyboard.type('elementwise');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#details dl');
+    const [[kernels]] = sqlRows(
+      at,
+      name,
+      `SELECT count(*)::INT FROM (SELECT short_name AS name, execution_id FROM kernels UNION ALL SELECT name, execution_id FROM ops UNION ALL SELECT name, execution_id FROM api_calls)
+       WHERE name ILIKE '%elementwise%' AND execution_id = (SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)`,
+    ) as [[number]];
+    expect(await page.textContent('#found')).toBe(`${kernels} found`);
+    expect(await page.textContent('#details dl')).toContain('registers');
+    await page.click('#details button');
+    await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
+    await page.click('#details button');
+    await expect.poll(() => page.textContent('#details h2')).toContain('elementwise');
+    expect([complaints, asked]).toEqual([[], []]);
+    await page.close();
+  });
+
+  it('says what it has only coarsely, and keeps the slowest step event by event', async () => {
+    const { page, complaints, asked } = await open(coarse);
+    expect(await page.textContent('#status')).toContain('Single events are here for');
+    await page.locator('#timeline').scrollIntoViewIfNeeded();
+    const box = (await page.locator('#timeline canvas').boundingBox())!;
+    await page.keyboard.down('Shift');
+    await page.mouse.move(box.x + 300, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 1000, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    await expect.poll(() => page.textContent('#status')).toContain('No sums here.');
+    await page.selectOption('#step', { index: 2 });
+    await page.keyboard.press('Escape');
+    await page.fill('#search', 'elementwise');
+    await page.press('#search', 'Enter');
+    await page.waitForSelector('#details dl');
+    expect(await page.textContent('#details dl')).toContain('registers');
+    expect([complaints, asked]).toEqual([[], []]);
+    await page.close();
+  });
+
+  it('holds no more than 5 MB and starts no server', () => {
+    expect(statSync(whole).size).toBeLessThan(5_000_000);
+    expect(readFileSync(whole, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);
+    const ran = inferscope(at, ['ui', name, '--export', join(at.scratch, 'x.html'), '--port', '7777']);
+    expect(ran.status).toBe(2);
+    expect(ran.stderr).toContain('--port');
+    expect(inferscope(at, ['ui', name, '--export', at.scratch]).status).toBe(2);
+  });
+});
