@@ -15,7 +15,7 @@ _EVENTS = 512
 _LINE = (
     '{"v":1,"type":"stage","execution_id":"%s","rank":%d,"pid":%d,"t_ns":%d,"kind":"%s","name":"inferscope:%s:%d:%d","end_ns":%d,'
     '"iteration":%d,"step":%d,"batch_size":%s,"new_tokens":%s,"context_tokens_sum":%s,"warmup":false,"device_start_ns":%s,'
-    '"device_dur_ns":%s,"first_of_shape":%s,"padding_tokens":%s,"marked_by":"hooks"}\n'
+    '"device_dur_ns":%s,"first_of_shape":%s,"padding_tokens":%s,"marked_by":"%s"}\n'
 )
 
 
@@ -80,7 +80,8 @@ class Times:
     """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens, context, kind, first of
     its shape, padding, cache), and is kept with its end_ns."""
 
-    def __init__(self) -> None:
+    def __init__(self, marked_by: str = "hooks") -> None:
+        self.marked_by = marked_by
         self.torch: Any = None
         self.raw_stream: Any = None
         self.is_capturing: Any = None
@@ -172,7 +173,7 @@ class Times:
                 _LINE
                 % (
                     execution, rank, pid, start_ns, kind, kind, iteration, number, end_ns, iteration, number, _json(batch), _json(new),
-                    _json(context), _json(device_start), _json(device_dur), "true" if first else "false", _json(padding),
+                    _json(context), _json(device_start), _json(device_dur), "true" if first else "false", _json(padding), self.marked_by,
                 )
             )
         del self._pending[:done]

@@ -69,7 +69,8 @@ class RecordedBatches:
     that are all new."""
 
     def __init__(self) -> None:
-        self._times = Times()
+        # vLLM warms up by itself.
+        self._times = Times(marked_by="program")
         if "torch" in sys.modules:
             self._times.on_torch(sys.modules["torch"])
         self._times.records.clock()

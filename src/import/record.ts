@@ -8,12 +8,12 @@ import {
   type ModelLine,
   recordLineSchema,
   recordLineTypes,
-  type StageKind,
   type RecordLine,
   type RequestLine,
 } from '../model/record.js';
 import type { Row, TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
+import { type HookedStep, warmupSteps } from './hooked-steps.js';
 import { microbenchmarkRow } from './microbenchmark-row.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
 import type { StageCall } from './ort-trace.js';
@@ -71,7 +71,7 @@ export const recordImporter = {
       lineNumber: 0,
       originNs: context.zero.monotonic_ns,
       left: { cutOff: 0, newer: 0, unknown: 0 },
-      hooks: { steps: 0, usual: new Set(), firsts: [] },
+      hooked: [],
       prompts: { padding: 0, positions: 0 },
     };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
@@ -88,9 +88,10 @@ export const recordImporter = {
         ...outcome.model,
         facts: { ...outcome.model.facts, padding_share: padding / positions },
       };
-    for (const row of state.hooks.firsts)
-      sink.append('stages', { ...row, warmup: state.hooks.usual.has(row.kind as StageKind) });
-    if (state.hooks.steps > 0) outcome.issues.push(stagesOfHooks(state.hooks.steps));
+    const warmup = warmupSteps(state.hooked);
+    for (const step of state.hooked)
+      sink.append('stages', { ...step.row, warmup: step.row.warmup || warmup.has(step) });
+    if (state.hooked.length > 0) outcome.issues.push(stagesOfHooks(state.hooked.length));
     if (taken === 0 && state.left.newer > 0) throw newerRecord(path, state.left.newer);
     outcome.issues.push(...leftOutIssues(state.left));
     return outcome;
@@ -140,13 +141,8 @@ interface LeftOut {
 interface State {
   /** Prompts with an attention mask on the host. */
   prompts: { padding: number; positions: number };
-  hooks: {
-    steps: number;
-    /** Kinds of which there is a step that is no first call. */
-    usual: Set<StageKind>;
-    /** Written at the end: warm-up where there are others of their kind, as in readStageNames. */
-    firsts: Row<'stages'>[];
-  };
+  /** Steps of hooks with their rows, written at the end: which are warm-up follows from all of them. */
+  hooked: (HookedStep & { row: Row<'stages'> })[];
   stageId: number;
   lineNumber: number;
   /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line has it. */
@@ -280,13 +276,18 @@ function put(
         state.prompts.padding += line.padding_tokens;
         state.prompts.positions += line.new_tokens;
       }
-      const { hooks } = state;
-      if (line.marked_by === 'hooks' && line.kind !== 'load') hooks.steps++;
-      if (line.first_of_shape) hooks.firsts.push(row);
-      else {
-        if (line.marked_by === 'hooks') hooks.usual.add(line.kind);
-        sink.append('stages', row);
-      }
+      if (line.marked_by === 'hooks' && line.kind !== 'load')
+        state.hooked.push({
+          kind: line.kind,
+          iteration: line.iteration,
+          step_index: line.step,
+          batch_size: line.batch_size,
+          new_tokens: line.new_tokens,
+          context_tokens_sum: line.context_tokens_sum,
+          hook: line.first_of_shape ? 'first' : 'hook',
+          row,
+        });
+      else sink.append('stages', row);
       return;
     }
     case 'request': {

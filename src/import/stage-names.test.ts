@@ -100,3 +100,23 @@ test('a hook names the sizes; calls before the first replay of a graph of their 
   expect(read(3)).toMatchObject({ batch_size: 4, new_tokens: 4, context_tokens_sum: 408 });
   expect(read(4)).toMatchObject({ batch_size: 4, context_tokens_sum: null });
 });
+
+test('the first iteration at a context length is warm-up where a later one has the same, while half of the steps remain', () => {
+  const steps = (iterations: number, contexts: number[]) =>
+    Array.from({ length: iterations }, (_, iteration) =>
+      contexts.map((context, step) => `decode:${iteration}:${step}:hook:b4:t4:c${context}`),
+    ).flat();
+  const warm = (texts: string[]) => {
+    const read = readStageNames(
+      texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
+      [],
+    );
+    return texts.map((_, code) => read(code).warmup);
+  };
+  expect(warm(steps(3, [400, 404]))).toEqual([true, true, false, false, false, false]);
+  expect(warm(steps(2, [400, 404]))).toEqual([true, true, false, false]);
+  expect(warm(steps(1, [400, 404]))).toEqual([false, false]);
+  // A chat that grows: what is set aside would be more than what remains.
+  const growing = [...steps(1, [400, 404, 408, 412]), 'decode:1:0:hook:b4:t4:c412'];
+  expect(warm(growing)).toEqual([false, false, false, true, false]);
+});

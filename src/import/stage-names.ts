@@ -1,4 +1,5 @@
 import type { StageKind } from '../model/record.js';
+import { type HookedStep, warmupSteps } from './hooked-steps.js';
 import { stageNameRules, type StageNameRule } from './stage-name-rules.js';
 
 /** Information from the name of a range about its stage. Unknown parts are null. */
@@ -36,44 +37,19 @@ export function stageNameReader(own: readonly StageNameRule[] = []): StageNameRe
   };
 }
 
-/**
- * Reads the names of all ranges of a capture. A first call that hooks saw (compilation, planning, allocation) is warm-up
- * where the capture has other calls of its kind; what a program does only once is a step.
- */
+/** Reads the names of all ranges of a capture; which steps of hooks are warm-up follows from all of them. */
 export function readStageNames(
   names: readonly { code: number; text: string }[],
   own: readonly StageNameRule[] | undefined,
 ): (code: number) => StageName {
   const read = stageNameReader(own);
   const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
-  const hooked = [...labels.values()].filter(({ hook }) => hook !== null);
-  const usual = new Set(hooked.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
-  const replayed = firstReplays(hooked);
-  for (const label of hooked) {
-    const replay = replayed.get(sizesKey(label));
-    const before = replay !== undefined && isBefore(label, replay);
-    if (before || (label.hook === 'first' && usual.has(label.kind))) label.warmup = true;
-  }
+  for (const label of warmupSteps([...labels.values()].filter(isHooked))) label.warmup = true;
   const unnamed = read('');
   return (code) => labels.get(code) ?? unnamed;
 }
 
-const sizesKey = ({ kind, batch_size, new_tokens }: StageName): string =>
-  [kind, batch_size, new_tokens].join(' ');
-
-/** Of each size the first replay of a CUDA graph: calls of these sizes before it were to warm up its capture. */
-function firstReplays(hooked: readonly StageName[]): Map<string, StageName> {
-  const first = new Map<string, StageName>();
-  for (const label of hooked.filter(({ hook }) => hook === 'graph')) {
-    const known = first.get(sizesKey(label));
-    if (known === undefined || isBefore(label, known)) first.set(sizesKey(label), label);
-  }
-  return first;
-}
-
-const isBefore = (one: StageName, other: StageName): boolean =>
-  one.iteration! < other.iteration! ||
-  (one.iteration === other.iteration && one.step_index! < other.step_index!);
+const isHooked = (label: StageName): label is StageName & HookedStep => label.hook !== null;
 
 function fields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
   const number = (key: string) => (groups[key] === undefined ? null : Number(groups[key]));

@@ -1,0 +1,71 @@
+import type { StageKind } from '../model/record.js';
+
+/** A step that the hooks of `inferscope run` saw, whether as a range or as a line of a record. */
+export interface HookedStep {
+  kind: StageKind;
+  iteration: number | null;
+  step_index: number | null;
+  batch_size: number | null;
+  new_tokens: number | null;
+  context_tokens_sum: number | null;
+  /** A first call of its sizes, the replay of a CUDA graph, any other. */
+  hook: 'first' | 'hook' | 'graph';
+}
+
+/**
+ * Which steps are warm-up: calls before the first replay of a CUDA graph of their sizes; first calls of their sizes where the
+ * capture has other calls of their kind; and the first iteration that attends to so many tokens where a later one does so again, as
+ * libraries plan and allocators grow once per context length. The last holds only while at least half of the kind's steps remain.
+ * What a program does only once is a step.
+ */
+export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Set<Step> {
+  const replayed = firstReplays(steps);
+  const usual = new Set(steps.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
+  const warmup = new Set(
+    steps.filter((step) => {
+      const replay = replayed.get(sizesKey(step));
+      return (
+        (replay !== undefined && isBefore(step, replay)) || (step.hook === 'first' && usual.has(step.kind))
+      );
+    }),
+  );
+  for (const kind of usual) {
+    const own = steps.filter((step) => step.kind === kind && !warmup.has(step));
+    const aside = firstOfContext(own);
+    const before = steps.filter((step) => step.kind === kind && warmup.has(step)).length;
+    if (2 * (aside.length + before) <= own.length + before) for (const step of aside) warmup.add(step);
+  }
+  return warmup;
+}
+
+/** Steps of the earliest iteration with their sizes and context, where a later iteration has the same. */
+function firstOfContext<Step extends HookedStep>(steps: readonly Step[]): Step[] {
+  const alike = new Map<string, Step[]>();
+  for (const step of steps) {
+    if (step.context_tokens_sum === null || step.iteration === null) continue;
+    const key = `${sizesKey(step)} ${step.context_tokens_sum}`;
+    alike.set(key, [...(alike.get(key) ?? []), step]);
+  }
+  return [...alike.values()].flatMap((group) => {
+    const iterations = group.map(({ iteration }) => iteration!);
+    const first = Math.min(...iterations);
+    return Math.max(...iterations) > first ? group.filter(({ iteration }) => iteration === first) : [];
+  });
+}
+
+const sizesKey = ({ kind, batch_size, new_tokens }: HookedStep): string =>
+  [kind, batch_size, new_tokens].join(' ');
+
+/** Of each size the first replay of a CUDA graph: calls of these sizes before it were to warm up its capture. */
+function firstReplays<Step extends HookedStep>(steps: readonly Step[]): Map<string, Step> {
+  const first = new Map<string, Step>();
+  for (const step of steps.filter(({ hook }) => hook === 'graph')) {
+    const known = first.get(sizesKey(step));
+    if (known === undefined || isBefore(step, known)) first.set(sizesKey(step), step);
+  }
+  return first;
+}
+
+const isBefore = (one: HookedStep, other: HookedStep): boolean =>
+  one.iteration! < other.iteration! ||
+  (one.iteration === other.iteration && one.step_index! < other.step_index!);
