@@ -38,7 +38,7 @@ const rooms = {
   'render/terminal': [...base, 'views', 'render'],
   'render/html': [...base, 'views', 'render', 'render/charts'],
   record: [...base, 'hardware', 'session', 'import'],
-  ui: [...facts, 'facts', 'advice', 'compare', 'views', 'render*'],
+  ui: [...facts, 'facts', 'advice', 'compare', 'export', 'views', 'render*'],
   'ui/client': [...base, 'render', 'ui'],
   cli: ['*'],
 };

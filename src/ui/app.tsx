@@ -110,7 +110,7 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
       await runSql(childEntry('sql-child'), [sessionTables(session)], query, limits, derivedOf([session])),
     );
   });
-  app.route('/s/:id/api', timelineApi(opened));
+  app.route('/s/:id/api', timelineApi(opened, log));
   return app;
 }
 

@@ -179,7 +179,11 @@ export const timelinePage = (
       wide
     >
       <h1 class="unseen">Timeline</h1>
-      <TimelineParts executions={executions} execution={execution} />
+      <TimelineParts
+        executions={executions}
+        execution={execution}
+        trace={sessionPath(session.id, `/api/trace?execution=${encodeURIComponent(execution)}`)}
+      />
     </Shell>,
   );
 

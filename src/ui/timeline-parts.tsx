@@ -2,9 +2,10 @@ import type { FC } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
 
 /** What the script of a timeline fills: its buttons, picture, legend and panel. */
-export const TimelineParts: FC<{ executions: readonly string[]; execution: string }> = ({
+export const TimelineParts: FC<{ executions: readonly string[]; execution: string; trace?: string }> = ({
   executions,
   execution,
+  trace,
 }) => (
   <>
     <div class="tools" role="toolbar" aria-label="Timeline">
@@ -56,6 +57,18 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         />
       </label>
       <output id="found"></output>
+      {trace !== undefined && (
+        <span>
+          <a href={trace} download title="this execution as a chrome trace that starts at 0">
+            Save for Perfetto
+          </a>{' '}
+          (opens at{' '}
+          <a href="https://ui.perfetto.dev" target="_blank" rel="noopener noreferrer">
+            ui.perfetto.dev
+          </a>
+          )
+        </span>
+      )}
     </div>
     <div id="timeline" tabindex={0} aria-label="Timeline: W and S zoom, A and D move, F fits, M measures">
       <canvas></canvas>

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
@@ -154,6 +156,28 @@ describe('inferscope ui in Chromium', () => {
     await page.setViewportSize({ width: 390, height: 800 });
     const overflow = await page.$eval('html', (html) => html.scrollWidth - html.clientWidth);
     expect(overflow).toBeLessThanOrEqual(0);
+    await page.close();
+  });
+
+  it('hands one execution to Perfetto as a chrome trace that starts at 0, and nothing by itself', async () => {
+    const page = await open(timelineOf('launch_bound_decode-fault'));
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).origin));
+    await ready(page);
+    const download = page.waitForEvent('download');
+    await page.click('a[download]');
+    const file = await download;
+    expect(file.suggestedFilename()).toMatch(/\.trace\.json\.gz$/);
+    const text = gunzipSync(readFileSync(await file.path())).toString();
+    const { traceEvents } = JSON.parse(text) as { traceEvents: { cat?: string; ts?: number }[] };
+    expect(Math.min(...traceEvents.flatMap(({ ts }) => (ts === undefined ? [] : [ts])))).toBe(0);
+    expect(traceEvents.filter(({ cat }) => cat === 'kernels')).toHaveLength(
+      sql(
+        'launch_bound_decode-fault',
+        'SELECT count(*) FROM kernels GROUP BY execution_id ORDER BY 1 DESC LIMIT 1',
+      )[0]![0] as number,
+    );
+    expect(new Set(asked)).toEqual(new Set([base]));
     await page.close();
   });
 

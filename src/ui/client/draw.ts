@@ -59,10 +59,13 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   canvas.clip();
   axis(canvas, scene);
   const level = levelOf(scene);
+  const names: NameInside[] = [];
   for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
     for (const row of layout.lanes)
       for (const record of tile.lanes.get(row.lane) ?? [])
-        drawRecord(canvas, scene, row, tile, record, from, to);
+        drawRecord(canvas, scene, row, tile, record, from, to, names);
+  // After all tiles: the next one would cover what reaches into it.
+  for (const one of names) nameInside(canvas, one);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
   overlays(canvas, scene);
   canvas.restore();
@@ -101,19 +104,29 @@ function drawRecord(
   record: LaneRecord,
   from: number,
   to: number,
+  names: NameInside[],
 ): void {
   const colours = scene.colours[track.table]!;
-  const [left, right] = [xOf(scene, from), xOf(scene, to)];
+  // Whole pixels: two half-covered ones where tiles meet would show as a line.
+  const [left, right] = [Math.round(xOf(scene, from)), Math.round(xOf(scene, to))];
   if (record.kind === 'events') {
     let [column, filled] = [-1, 0];
     for (let i = 0; i < record.start.length; i++) {
-      const start = Math.max(left, xOf(scene, tile.start + record.start[i]!));
-      const end = Math.min(right, xOf(scene, tile.start + record.end[i]!));
+      const own = tile.start + record.start[i]!;
+      const last = xOf(scene, tile.start + record.end[i]!);
+      const start = Math.max(left, xOf(scene, own));
+      const end = Math.min(right, last);
       // Of a neighbouring tile's part.
       if (end < left || start > right) continue;
       const width = end - start;
       canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
-      if (width >= 1) canvas.fillRect(start, top, Math.max(1, width - (width > 4 ? 1 : 0)), laneHeight - 2);
+      if (width >= 1)
+        canvas.fillRect(
+          start,
+          top,
+          Math.max(1, width - (width > 4 && last <= right ? 1 : 0)),
+          laneHeight - 2,
+        );
       else {
         // Narrower than a pixel: its share of the pixel, on top of those before it there, as in wider tiles.
         const at = Math.floor(start);
@@ -122,8 +135,15 @@ function drawRecord(
         filled = Math.min(filled + height, laneHeight - 2);
         canvas.fillRect(at, top + laneHeight - 2 - filled, 1, height);
       }
-      if (width > 24)
-        nameInside(canvas, scene.names[record.name[i]!] ?? '', start, top, width, colours[record.class[i]!]!);
+      // Once: in the tile in which the event starts, or the first one that is seen.
+      if (last - start > 24 && (own >= from || from <= scene.range.start))
+        names.push({
+          name: scene.names[record.name[i]!] ?? '',
+          left: start,
+          top,
+          width: Math.min(last, scene.width) - start,
+          colour: colours[record.class[i]!]!,
+        });
     }
     return;
   }
@@ -146,14 +166,15 @@ function drawRecord(
   }
 }
 
-function nameInside(
-  canvas: CanvasRenderingContext2D,
-  name: string,
-  left: number,
-  top: number,
-  width: number,
-  colour: string,
-): void {
+interface NameInside {
+  name: string;
+  left: number;
+  top: number;
+  width: number;
+  colour: string;
+}
+
+function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, colour }: NameInside): void {
   const fits = Math.floor((width - 6) / 5.6);
   if (fits < 2 || name === '') return;
   canvas.fillStyle = isDark(colour) ? '#ffffff' : '#10151d';

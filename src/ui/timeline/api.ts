@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import type { Note } from '../../export/exporter.js';
 import { InferscopeError } from '../../model/errors.js';
 import { countersOf } from './counters.js';
 import { eventDetails } from './details.js';
@@ -10,10 +11,14 @@ import { stepsOf } from './steps.js';
 import { selection } from './selection.js';
 import { showTimeline } from './show.js';
 import { storedRows } from './stored-rows.js';
+import { traceDownload } from './trace-download.js';
 import { trackClasses } from './tracks.js';
 
-/** Reads of a timeline: what there is, tiles, one event, a selection, a name, steps. */
-export function timelineApi(opened: OpenSessions): Hono {
+/**
+ * Reads of a timeline: what there is, tiles, one event, a selection, a name, steps, all of it as a chrome trace.
+ * @param note takes what an export changed or left out
+ */
+export function timelineApi(opened: OpenSessions, note: Note): Hono {
   const api = new Hono();
   const of = async (context: {
     req: { param(name: string): string | undefined; query(name: string): string | undefined };
@@ -85,6 +90,16 @@ export function timelineApi(opened: OpenSessions): Hono {
     } finally {
       await database.close();
     }
+  });
+  api.get('/trace', async (context) => {
+    const execution = context.req.query('execution') ?? '';
+    const { executions, session } = await opened.get(context.req.param('id')!);
+    if (!executions.includes(execution)) throw wrong(`no execution ${execution}`);
+    const name = encodeURIComponent(`${session.id}-${execution}.trace.json.gz`);
+    return context.body(traceDownload(session, execution, note), 200, {
+      'content-type': 'application/gzip',
+      'content-disposition': `attachment; filename*=UTF-8''${name}`,
+    });
   });
   return api;
 }

@@ -1,0 +1,27 @@
+import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { chromeTrace } from '../../export/chrome-trace.js';
+import { inChunks, type Note } from '../../export/exporter.js';
+import { ofExecution, onlyExecution } from '../../export/one-execution.js';
+import { safeJson } from '../../render/safe-text.js';
+import type { Session } from '../../session/open.js';
+
+/** One execution as a chrome trace that starts at 0, compressed with gzip, as Perfetto opens it. */
+export function traceDownload(session: Session, execution: string, note: Note): ReadableStream<Uint8Array> {
+  const text = Readable.from(traceOf(ofExecution(session, execution), execution, note));
+  const packed = createGzip({ level: 1 });
+  // A reader that leaves ends the export; one that fails ends the download.
+  text.once('error', (error) => packed.destroy(error));
+  packed.once('close', () => text.destroy());
+  return Readable.toWeb(text.pipe(packed)) as ReadableStream<Uint8Array>;
+}
+
+async function* traceOf(session: Session, execution: string, note: Note): AsyncGenerator<string> {
+  const database = await session.connect();
+  try {
+    await onlyExecution(database, execution);
+    for await (const chunk of inChunks(chromeTrace(session, database, note))) yield safeJson(chunk);
+  } finally {
+    await database.close();
+  }
+}
