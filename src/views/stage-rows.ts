@@ -55,11 +55,15 @@ function holdsBack(stage: StageWaterfall): Text {
   return stage.bound === null ? '' : `${stage.bound}-bound`;
 }
 
-/** Why a leading stage has no roofline, each reason once. */
-export const unknownRooflines = (data: Pick<ExplainResult, 'stages'>): string[] => [
-  ...new Set(
-    leadingStages(data, most).full.flatMap(({ roofline_ms: roofline }) =>
-      roofline.value === null ? [`No roofline: ${roofline.reason.text}.`] : [],
-    ),
-  ),
-];
+/** Why leading stages have no roofline, each reason once; with their names where others have one. */
+export function unknownRooflines(data: Pick<ExplainResult, 'stages'>): string[] {
+  const leading = leadingStages(data, most).full;
+  const reasons = new Map<string, string[]>();
+  for (const stage of leading)
+    if (stage.roofline_ms.value === null) {
+      const { text } = stage.roofline_ms.reason;
+      reasons.set(text, [...(reasons.get(text) ?? []), stageName(stage)]);
+    }
+  const some = leading.some(({ roofline_ms: { value } }) => value !== null);
+  return [...reasons].map(([text, names]) => `No roofline${some ? ` (${names.join(', ')})` : ''}: ${text}.`);
+}
