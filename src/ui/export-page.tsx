@@ -24,6 +24,7 @@ import { lanesIn } from './timeline/places.js';
 import { showTimeline } from './timeline/show.js';
 import type { Span, Steps } from './timeline/shown.js';
 import { stepsOf } from './timeline/steps.js';
+import { rowsWithNames } from './timeline/stored-rows.js';
 import { trackTables, type Timeline } from './timeline/timeline.js';
 import { readTimeline, startTimeline } from './timeline/tracks.js';
 
@@ -226,10 +227,10 @@ async function rowsOf(
 ): Promise<EmbeddedTimeline['rows']> {
   const rows: Record<string, Row[]> = {};
   for (const table of trackTables) {
-    const end = table === 'stages' ? 'end_ns' : 'start_ns + dur_ns';
-    const inside = windows?.map(({ start, end: until }) => `start_ns < ${until} AND ${end} > ${start}`);
+    const end = table === 'stages' ? 'e.end_ns' : 'e.start_ns + e.dur_ns';
+    const inside = windows?.map(({ start, end: until }) => `e.start_ns < ${until} AND ${end} > ${start}`);
     rows[table] = await database.query<Row>(
-      `SELECT * EXCLUDE (execution_id, host) FROM ${table} WHERE execution_id = $1 ${inside ? `AND (${inside.join(' OR ') || 'false'})` : ''} ORDER BY start_ns`,
+      `SELECT * EXCLUDE (execution_id, host) FROM (${rowsWithNames(table)} WHERE e.execution_id = $1 ${inside ? `AND (${inside.join(' OR ') || 'false'})` : ''}) ORDER BY start_ns`,
       [execution],
     );
   }

@@ -14,7 +14,11 @@ const hidden = new Set([
   'dur_ns',
   'op_id',
   'parent_op_id',
+  'stage_id',
 ]);
+
+/** Shown after what an event is; what is not here comes before them. */
+const places = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -41,7 +45,8 @@ export async function eventDetails(
   const row = await rows.rowOf(track, start, end);
   const columns = tables[track.table].columns as Record<string, { doc: string }>;
   const facts = Object.entries(row ?? {})
-    .filter(([column, value]) => value !== null && !hidden.has(column))
+    .filter(([column, value]) => value !== null && !hidden.has(column) && value !== name)
+    .sort(([a], [b]) => places.indexOf(a) - places.indexOf(b))
     .map(([column, value]) => ({
       name: column.replace(/_ns$/, '').replaceAll('_', ' '),
       text: column.endsWith('_ns') ? formatNs(timeOf(column, Number(value), timeline.from)) : String(value),

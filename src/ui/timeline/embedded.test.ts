@@ -10,7 +10,7 @@ import { lanesIn, search } from './places.js';
 import { selection } from './selection.js';
 import { showTimeline } from './show.js';
 import { stepsOf } from './steps.js';
-import { storedRows } from './stored-rows.js';
+import { rowsWithNames, storedRows } from './stored-rows.js';
 import { trackTables, type Timeline } from './timeline.js';
 import { readTimeline, startTimeline, trackClasses } from './tracks.js';
 
@@ -29,7 +29,7 @@ afterAll(() => database.close());
 test('a timeline answers from a file as it does from its session', async () => {
   const rows: Record<string, Row[]> = {};
   for (const table of trackTables)
-    rows[table] = await database.query<Row>(`SELECT * FROM ${table} ORDER BY start_ns`);
+    rows[table] = await database.query<Row>(`${rowsWithNames(table)} ORDER BY e.start_ns`);
   const embedded = {
     shown: showTimeline(timeline, 0),
     counters: [],

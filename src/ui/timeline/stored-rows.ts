@@ -1,17 +1,29 @@
+import { tables } from '../../model/tables.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { EventRows, Row } from './details.js';
-import type { Timeline } from './timeline.js';
+import type { Timeline, TrackTable } from './timeline.js';
+
+/** SQL of the rows of a table as `e`, each with the names of the stage and the operator that it belongs to. */
+export function rowsWithNames(table: TrackTable): string {
+  const columns: object = tables[table].columns;
+  const same = (other: string, id: string): string =>
+    ['execution_id', 'capture_id', id].map((column) => `${other}.${column} = e.${column}`).join(' AND ');
+  const ofStage = 'stage_id' in columns && table !== 'stages';
+  const ofOperator = 'op_id' in columns && table !== 'ops';
+  return `SELECT e.*${ofStage ? ', s.raw_name AS stage' : ''}${ofOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''} FROM ${table} e
+    ${ofStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${ofOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}`;
+}
 
 /** Rows of events as a session's tables have them. */
 export const storedRows = (database: SessionDatabase, { execution }: Timeline): EventRows => ({
   rowOf: async (track, start, end) => {
     const inside =
       track.table === 'gaps'
-        ? 'start_ns <= $2 AND start_ns + dur_ns >= $3'
-        : `start_ns = $2 AND ${track.table === 'stages' ? 'end_ns' : 'start_ns + dur_ns'} = $3`;
+        ? 'e.start_ns <= $2 AND e.start_ns + e.dur_ns >= $3'
+        : `e.start_ns = $2 AND ${track.table === 'stages' ? 'e.end_ns' : 'e.start_ns + e.dur_ns'} = $3`;
     const keys = (['rank', 'pid', 'tid', 'device', 'stream'] as const).filter((key) => track[key] !== null);
     const [row] = await database.query<Row>(
-      `SELECT * FROM ${track.table} WHERE execution_id = $1 AND ${inside} ${keys.map((key, i) => `AND ${key} = $${i + 4}`).join(' ')} LIMIT 1`,
+      `${rowsWithNames(track.table)} WHERE e.execution_id = $1 AND ${inside} ${keys.map((key, i) => `AND e.${key} = $${i + 4}`).join(' ')} LIMIT 1`,
       [execution, start, end, ...keys.map((key) => track[key])],
     );
     return row ?? null;

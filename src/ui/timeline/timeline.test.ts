@@ -4,10 +4,12 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
 import { eventDetails } from './details.js';
+import { recordsOf } from './lane.js';
 import { lanesIn, search } from './places.js';
 import { selection } from './selection.js';
 import { stepsOf } from './steps.js';
 import { storedRows } from './stored-rows.js';
+import { decodeRecords, encodeRecords, tileAt, type SharesRecord } from './tile-format.js';
 import type { Timeline } from './timeline.js';
 import { readTimeline, startTimeline, trackClasses } from './tracks.js';
 
@@ -115,6 +117,33 @@ describe('a timeline of an nsys capture', () => {
       rows.at(-1)!.start_ns - timeline.from,
     ]);
     expect(search(timeline, 'no such name', 0)).toEqual({ count: 0, next: null, previous: null });
+  });
+
+  test('tiles at every level hold the time of each class, within 1 % of the capture', async () => {
+    const lanes = lanesIn(timeline);
+    const span = timeline.to - timeline.from;
+    for (const level of [12, 16, 20]) {
+      const found = new Map<number, number>();
+      for (const [number, { track, lane }] of lanes.entries()) {
+        if (track.table !== 'kernels') continue;
+        for (let tile = 0; tile <= tileAt(span, level); tile++) {
+          const asked = { number, zero: timeline.from, tile, level, most: 0 };
+          for (const record of decodeRecords(encodeRecords(recordsOf(lane, asked)).buffer))
+            for (const { class: kind, shares } of (record as SharesRecord).classes)
+              found.set(
+                kind,
+                shares.reduce((sum, share) => sum + share * 2 ** level, found.get(kind) ?? 0),
+              );
+        }
+      }
+      expect(found.size).toBeGreaterThan(3);
+      for (const [kind, ns] of found) {
+        const truth = await number(
+          `SELECT sum(dur_ns) FROM kernels WHERE class = '${trackClasses.kernels[kind]}'`,
+        );
+        expect(Math.abs(ns - truth) / span, `level ${level}`).toBeLessThan(0.01);
+      }
+    }
   });
 
   test('steps are those of the stages, their median and slowest one', async () => {
