@@ -108,8 +108,8 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
 const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
 
 /**
- * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies,
- * launches, calls or gaps it holds.
+ * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies or
+ * gaps it holds. Gaps with a launch call in them are not all launches: a launch while the device is busy leaves none.
  */
 function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
@@ -119,17 +119,13 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   if (bar.count === null || bar.count === 0) return [];
   const count = Math.max(1, Math.round(bar.count));
   const [one, more] =
-    head === 'launch_latency'
-      ? ['launch', 'launches']
-      : head === 'launch_overhead'
-        ? ['call', 'calls']
-        : head === 'exposed_copy'
-          ? ['copy', 'copies']
-          : classOfBar(bar.id) !== null || head === 'exposed_comm'
-            ? cpu
-              ? ['operator', 'operators']
-              : ['kernel', 'kernels']
-            : ['gap', 'gaps'];
+    head === 'exposed_copy'
+      ? ['copy', 'copies']
+      : classOfBar(bar.id) !== null || head === 'exposed_comm'
+        ? cpu
+          ? ['operator', 'operators']
+          : ['kernel', 'kernels']
+        : ['gap', 'gaps'];
   return [
     { count, unit: count === 1 ? one : more },
     ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),

@@ -31,7 +31,7 @@ describe('explain in the terminal', () => {
     expect(sum).toBeCloseTo(measured, 2);
     // serial and the embedding are under 1 %.
     expect(text).toMatch(/2 smaller +0\.02 ms/);
-    expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 calls/);
+    expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 gaps/);
     expect(text).toMatch(/synchronisation +0\.42 ms .*\n +cudaStreamSynchronize\n/);
   });
 

@@ -1,5 +1,5 @@
 import type { Evidence, ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
-import { changeText, nothingFound } from '../vocabulary/explain-words.js';
+import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';
@@ -122,8 +122,9 @@ function unexplained(data: ExplainResult): { share: number; stage: StageWaterfal
   return stage && share >= muchUnexplained ? { share, stage } : null;
 }
 
-function nothingSignificant({ session }: ExplainResult, left: ReturnType<typeof unexplained>): Text {
+function nothingSignificant({ session, stages }: ExplainResult, left: ReturnType<typeof unexplained>): Text {
   if (session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
+  if (stages.length === 0) return nothingRecorded;
   return left === null
     ? 'Nothing significant to change.'
     : [

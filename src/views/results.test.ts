@@ -137,3 +137,28 @@ it('shows a log, which has nothing comparable, by the metrics of its tool: a col
     ['vllm.weights', null, 55.2],
   ]);
 });
+
+it('lists one row per load point where each has one metric, so that no point is lost at 80 columns', () => {
+  const names = ['pp32', 'tg8', 'pp32+tg8', 'pp32 @ d16', 'tg8 @ d16', 'pp32+tg8 @ d16'];
+  const points = names.map((label, i) => ({
+    label,
+    requests: null,
+    metrics: [
+      {
+        name: `llama_bench.metric_${i % 3}`,
+        unit: 'tok/s',
+        definition: 'x',
+        defined_as_ours: false,
+        file: [statistic('mean', 100 + i)],
+        recomputed: [],
+      },
+    ],
+  }));
+  const data = {
+    ...made.data,
+    captures: [{ capture_id: 'c0', tool: { name: 'llama-bench', version: null }, points }],
+  };
+  const text = terminalView(resultsView(document('results', resultsVersion, data)), { width: 80 });
+  for (const name of names) expect(text).toContain(name);
+  expect(text).not.toContain('no room');
+});

@@ -149,9 +149,24 @@ function requestCount({ requests }: BenchmarkPoint): Text {
     : { count: requests.ok };
 }
 
-/** A row a metric, a column a place: a rank of an engine, or the engine. */
+/** One row per metric and one column per place (a rank of an engine, or the engine); one row per point where each has one metric. */
 function ownTable({ points, tool }: Capture): Block {
   const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
+  if (points.length > names.length && points.every(({ metrics }) => metrics.length === 1)) {
+    return {
+      t: 'table',
+      title: `Metadata of ${tool.name}`,
+      columns: [
+        { id: 'point', head: 'test' },
+        { id: 'metric', head: 'metric', wraps: true },
+        { id: 'mean', head: 'mean', numeric: true },
+      ],
+      rows: points.map(({ label, metrics: [metric] }) => ({
+        cells: [label, metric!.name, cell(metric!.file, statistics[0]!.names, metric!.unit)],
+      })),
+      brief: 12,
+    };
+  }
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((one) => one.name === name);
     return metric

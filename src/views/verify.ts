@@ -94,7 +94,8 @@ function changeBlocks(data: VerifyResult): Block[] {
       title:
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
-        { id: 'finding', head: 'finding', wraps: true },
+        { id: 'number', head: '#', numeric: true },
+        { id: 'finding', head: 'finding', wraps: true, drop: 0 },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected', numeric: true },
         { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },
@@ -102,8 +103,9 @@ function changeBlocks(data: VerifyResult): Block[] {
         { id: 'error', head: 'error', numeric: true },
         { id: 'within_interval', head: 'in interval' },
       ],
-      rows: changes.map((one) => ({
+      rows: changes.map((one, i) => ({
         cells: [
+          { count: i + 1 },
           [one.title, ...drawn(one, longestMs)],
           changeOutcomes[one.outcome],
           known(one.expected_ms, 'ms', 'no expected gain'),
@@ -118,7 +120,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         ],
       })),
     },
-    { t: 'notes', items: changes.map(({ title, text }) => `${title}: ${text}`) },
+    { t: 'notes', items: changes.map(({ title, text }, i) => `${i + 1}. ${title}: ${text}`) },
     ...(score === null ? [] : [{ t: 'text', text: score } satisfies Block]),
   ];
 }

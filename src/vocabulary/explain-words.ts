@@ -1,9 +1,18 @@
 import { plural } from './format.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
 
+/** Where the session has samples only (monitor): rules about time had nothing to judge. */
+export const nothingRecorded =
+  'Nothing significant in the samples; what limits a program takes a timeline or a benchmark to show.';
+
 /** Where no rule found anything: how many had something to judge by, and what is not claimed. */
-export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 'withheld'>): string {
+export function nothingFound({
+  rules,
+  withheld,
+  stages,
+}: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
   const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
+  if (looked > 0 && stages.length === 0) return nothingRecorded;
   if (looked > 0) return `Nothing significant to change (${plural(looked, 'rule')} applied).`;
   return withheld.length > 0
     ? 'No finding: all that the rules found is withheld.'

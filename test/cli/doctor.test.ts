@@ -48,7 +48,6 @@ describe('on this machine', () => {
     expect(data.rows.map((row) => row.id)).toEqual(doctorIds);
     expect(data.rows.filter((row) => row.required).map((row) => row.id)).toEqual([
       'node',
-      'engine',
       'duckdb',
       'home',
       'tmp',

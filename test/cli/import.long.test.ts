@@ -8,7 +8,7 @@ import {
   cpSync,
   rmSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -30,6 +30,15 @@ async function rows(query: string, selector = '@last'): Promise<unknown[][]> {
   return found.map((row) => Object.values(row));
 }
 const shown = async (selector = '@last') => (await openSession(selector)).manifest;
+
+test('the two files that AIPerf writes of one run are one load point and one waterfall', () => {
+  const file = (name: string) =>
+    resolve(`test/fixtures/benchmark-results-recorded/aiperf-conc-profile_export${name}`);
+  const ran = inferscope(at, ['import', file('_aiperf.json'), file('.jsonl'), '--name', 'aiperf']);
+  expect(ran.status, ran.stderr).toBe(0);
+  expect(ran.stdout.match(/request at profile/gi)).toHaveLength(2); // the row of the stage and its waterfall
+  expect(ran.stdout).toMatch(/^ {2}profile +10 +17\.9 req\/s/m);
+});
 
 describe('each format becomes a session', () => {
   const cases: [name: keyof typeof captures, importer: string, table: string, document: string][] = [

@@ -113,7 +113,8 @@ function graded(
   if (!together.includes(finding))
     return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is included there.`);
   const achieved = achievedOf(finding, pair, together);
-  if (achieved === null) return ungraded(`${verb}; W varies too much to see whether the idle time is, too.`);
+  if (achieved === null)
+    return ungraded(`${verb}; the time of the stage varies too much to see whether the idle time is, too.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
   const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;

@@ -120,7 +120,6 @@ describe('what fails', () => {
   });
 
   test.each([
-    ['engine', { engine: { version: null, works: false, detail: 'not installed' } }],
     ['duckdb', { duckdb: { version: '1.5.5', works: false, detail: 'it ended with SIGILL' } }],
     ['home', { home: { ...laptop.home, writable: false, reason: 'EROFS: read-only file system' } }],
     ['tmp', { temporary: { ...laptop.temporary, writable: false, reason: 'ENOENT: no such directory' } }],
@@ -131,6 +130,13 @@ describe('what fails', () => {
     expect(data.ok).toBe(false);
     expect(data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id)).toEqual([id]);
     expect(data.capabilities[0]).toMatchObject({ id: 'embedded_engine', usable: false });
+  });
+
+  test('the embedded engine is optional, and required by name', () => {
+    const bare = { ...laptop, engine: { version: null, works: false, detail: 'not installed' } };
+    expect(judge(bare).ok).toBe(true);
+    expect(judge(bare).capabilities[0]).toMatchObject({ id: 'embedded_engine', usable: false });
+    expect(judge(bare, ['engine']).ok).toBe(false);
   });
 
   test.each([

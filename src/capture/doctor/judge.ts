@@ -6,8 +6,8 @@ import { hasAmdGpu, judgeAmd, judgeContainers } from './judge-other.js';
 import { judgePython, torchBuild } from './judge-python.js';
 import type { Verdict } from './row.js';
 
-/** Required for inferscope's main job; `--require` adds more. */
-export const alwaysRequired: readonly string[] = ['node', 'engine', 'duckdb', 'home', 'tmp', 'disk'];
+/** Required by every command; `--require` adds more. The embedded engine is an optional package that only `profile` needs. */
+export const alwaysRequired: readonly string[] = ['node', 'duckdb', 'home', 'tmp', 'disk'];
 
 /** All ids for --require, in table order. */
 export const doctorIds: readonly string[] = [
@@ -46,7 +46,7 @@ function capabilitiesOf(facts: DoctorFacts, verdicts: Verdict[]): Capability[] {
     text,
   });
   const lacking = verdicts.filter(
-    (verdict) => alwaysRequired.includes(verdict.id) && verdict.status !== 'ok',
+    ({ id, status }) => (id === 'engine' || alwaysRequired.includes(id)) && status !== 'ok',
   );
   const engine = capability(
     'embedded_engine',

@@ -47,6 +47,7 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
         return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
       })
       .filter(({ points }) => points.length > 0);
+    mergeRuns(captures);
     const identity = {
       id: session.id,
       name: session.user.name,
@@ -57,6 +58,50 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
   } finally {
     await database.close();
   }
+}
+
+type Capture = BenchmarkResults['captures'][number];
+
+/** A summary and the requests of one run, which a tool writes to two files, are one capture: the file's figures with the recomputed ones. */
+function mergeRuns(captures: Capture[]): void {
+  for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
+    const at = captures.findIndex((one) => one !== detailed && isSummaryOf(one, detailed));
+    if (at < 0) continue;
+    const [{ tool, points }] = captures.splice(at, 1) as [Capture];
+    const [point] = detailed.points as [BenchmarkPoint];
+    const own = points[0]!.metrics.map((metric) => ({
+      ...metric,
+      recomputed: point.metrics.find((one) => one.name === metric.name)?.recomputed ?? [],
+    }));
+    const rest = point.metrics.filter(({ name }) => !own.some((metric) => metric.name === name));
+    detailed.tool = tool;
+    point.metrics = [...own, ...rest].toSorted(inOrder);
+  }
+}
+
+/** By tool, label and mean latency, which both have to the last digits. */
+function isSummaryOf(summary: Capture, detailed: Capture): boolean {
+  const [[point, ...others], [other]] = [summary.points, detailed.points] as [
+    BenchmarkPoint[],
+    BenchmarkPoint[],
+  ];
+  if (!point || !other || others.length > 0 || point.requests !== null) return false;
+  const a = meanLatency(point);
+  const b = meanLatency(other);
+  return (
+    summary.tool.name === detailed.tool.name &&
+    point.label === other.label &&
+    a !== null &&
+    b !== null &&
+    Math.abs(a - b) <= 1e-6 * a
+  );
+}
+
+/** ms; null where the point has no end-to-end latency. */
+function meanLatency({ metrics }: BenchmarkPoint): number | null {
+  const metric = metrics.find(({ name, defined_as_ours }) => name === 'e2e' && defined_as_ours);
+  const all = metric ? [...metric.file, ...metric.recomputed] : [];
+  return all.find(({ statistic }) => statistic === 'mean')?.value ?? null;
 }
 
 async function requestCounts(database: SessionDatabase): Promise<Map<string, RequestRow>> {
@@ -98,8 +143,11 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
       recomputed: statistics(true),
     };
   });
-  return metrics.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, 'en'));
+  return metrics.toSorted(inOrder);
 }
+
+const inOrder = (a: BenchmarkMetric, b: BenchmarkMetric): number =>
+  rank(a) - rank(b) || a.name.localeCompare(b.name, 'en');
 
 const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
 

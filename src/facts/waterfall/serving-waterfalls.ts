@@ -157,6 +157,18 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
   return row && row.seconds !== null && row.seconds > 0 ? row.n / row.seconds : null;
 }
 
+interface Means {
+  label: string;
+  e2e: number;
+  ttft: number;
+}
+
+/** Whether two points are of one run, as where a tool writes a summary and its requests to two files; times in ms. */
+const sameMeans = (a: Means, b: Means): boolean =>
+  a.label === b.label &&
+  Math.abs(a.e2e - b.e2e) <= 1e-6 * a.e2e &&
+  Math.abs(a.ttft - b.ttft) <= 1e-6 * a.ttft;
+
 /**
  * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours, else from those
  * that were recomputed from the requests of its file (GuideLLM's end-to-end latency is another). The part until the
@@ -179,6 +191,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
      ORDER BY capture_id, point, name`,
   );
   const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
+  const seen: Means[] = [];
   return keys.flatMap((key) => {
     const own = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
     // Both of one source: the requests of a file may be fewer than its means are of.
@@ -188,6 +201,9 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     if (!pair) return [];
     const [e2e, ttft] = pair as [(typeof own)[number], (typeof own)[number]];
     const ms = ({ value, unit }: (typeof own)[number]) => (unit === 's' ? value * 1e3 : value);
+    const means = { label: e2e.label, e2e: ms(e2e), ttft: ms(ttft) };
+    if (seen.some((one) => sameMeans(one, means))) return [];
+    seen.push(means);
     const of = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
        WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputedSql} = ${e2e.recomputed}`;
