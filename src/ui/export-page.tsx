@@ -29,7 +29,7 @@ import { trackTables, type Timeline } from './timeline/timeline.js';
 import { readTimeline, startTimeline } from './timeline/tracks.js';
 
 /** No file is larger, bytes. */
-export const mostBytes = 5_000_000;
+const mostBytes = 5_000_000;
 
 /** What a file can hold, from all to least: the first that fits is taken. */
 const plans = [

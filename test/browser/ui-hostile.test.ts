@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
@@ -88,6 +89,21 @@ describe('hostile names', () => {
     await page.waitForSelector('#details table');
     // Calls keep their names whole; of a kernel's the short form is shown.
     expect(await page.textContent('#details')).toContain('<img src=x onerror');
+    await expectInert(page);
+    await page.close();
+    expect(complaints).toEqual([]);
+  });
+
+  it('stay text in a file that holds the timeline', async () => {
+    const file = join(at.scratch, 'hostile.html');
+    expect(inferscope(at, ['ui', 'hostile', '--export', file]).status).toBe(0);
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(file).href);
+    await timelineReady(page);
+    await page.fill('#search', '<img src=x onerror');
+    await page.press('#search', 'Enter');
+    await page.waitForSelector('#details dl');
+    expect(await page.textContent('#details h2')).toContain('<img src=x onerror');
     await expectInert(page);
     await page.close();
     expect(complaints).toEqual([]);
