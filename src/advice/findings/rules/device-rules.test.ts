@@ -88,6 +88,18 @@ describe('copies of the KV cache', () => {
     expect(await firing(await steady(() => 27.5))).toEqual(['casts_and_layout_copies']);
   });
 
+  test('concatenations that append no token, by their shapes, are something else: halves of rotary embeddings', async () => {
+    const withShapes = (input_shapes: string) => {
+      const rows = stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)]));
+      return contextOf({
+        ...rows,
+        ops: [{ op_id: 1, name: 'aten::cat', start_ns: 10, dur_ns: 10, input_shapes }],
+      });
+    };
+    expect(await firing(await withShapes('[[[1,32,1,64],[1,32,1,64]],[]]'))).toEqual([]);
+    expect(await firing(await withShapes('[[[1,32,700,128],[1,32,1,128]],[]]'))).toEqual(['kv_cache_concat']);
+  });
+
   test('a prefill has none', async () => {
     const context = await contextOf(
       stepRows('prefill', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),

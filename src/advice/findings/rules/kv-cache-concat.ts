@@ -28,7 +28,7 @@ export const kvCacheConcat = stageRule(
       gain: 'The time of those copies minus one short write each; low end 80 % of it.',
       change: 'Write into a cache that is allocated once (static or paged).',
       withheld:
-        'less than 5 % of the stage at stake, or the copies neither grow with the steps nor append to a context',
+        'less than 5 % of the stage at stake, or the copies neither grow with the steps nor append to a context, by their shapes where recorded',
     },
     references: [
       {
@@ -48,7 +48,9 @@ export const kvCacheConcat = stageRule(
     const n = copies.reduce((sum, one) => sum + one.n, 0);
     const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
     if (time < minShare * stage.wall_ms) return shown;
-    if (stage.kind === 'outside' && !(await appends(context)))
+    const appending = await appends(context);
+    const onlyCats = copies.every(({ cat, grows }) => cat && !grows);
+    if (appending !== true && (stage.kind === 'outside' || (appending === false && onlyCats)))
       return `${shown}; there is no sign that they append a token to a cache`;
     const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
     if (!long && !copies.some(({ grows }) => grows)) {
@@ -59,11 +61,12 @@ export const kvCacheConcat = stageRule(
   copiedContext,
 );
 
-/** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]. */
-async function appends({ database }: FindingContext): Promise<boolean> {
+/** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]; null: no shapes are recorded. */
+async function appends({ database }: FindingContext): Promise<boolean | null> {
   const rows = await database.query<{ shapes: string }>(
     "SELECT DISTINCT input_shapes AS shapes FROM own_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
   );
+  if (rows.length === 0) return null;
   return rows.some(({ shapes }) => {
     const [lists] = JSON.parse(shapes) as unknown[];
     const [long, short] = Array.isArray(lists) ? (lists as number[][]) : [];

@@ -22,7 +22,8 @@ export const logitsToHost = stageRule(
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
       gain: 'The exposed copy and the host work right after it, minus the time to sample on the GPU.',
       change: 'Sample on the GPU and copy only token ids.',
-      withheld: 'less than 5 % of the stage at stake, or less than 32 KiB per step',
+      withheld:
+        'less than 5 % of the stage at stake, less than 32 KiB per step, or steps that generate no tokens',
     },
     references: [
       {
@@ -32,7 +33,7 @@ export const logitsToHost = stageRule(
     ],
   },
   async (context, stage) => {
-    if (stage.kind === 'prefill' || stage.kind === 'outside') return 'judged for steps only';
+    if (stage.kind !== 'decode' && stage.kind !== 'mixed') return 'judged for steps that generate tokens';
     const [copies] = await context.database.query<{ n: number; bytes: number; ms: number }>(
       `SELECT count(*) / ${stage.instances} AS n, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
        FROM (${largeCopiesSql(stage)})`,

@@ -15,7 +15,7 @@ export const recompilation = stageRule(
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: 'The idle time while code is compiled or loaded; low end 90 % of it.',
       change: 'Mark varying sizes as dynamic, pad them to a few lengths, or warm up every shape first.',
-      withheld: 'less than 5 % of the stage at stake',
+      withheld: 'less than 5 % of the stage at stake, or only the first step compiles, or there are no steps',
     },
     references: [
       {
@@ -29,7 +29,13 @@ export const recompilation = stageRule(
     ],
   },
   async (context, stage) => {
-    const { compile_ms: stake, compiles } = stage;
+    const { compile_ms: all, compiles, kind } = stage;
+    const again = await compiledAgain(context, stage);
+    const stake = again.recurs ? all : all * again.later;
+    if (stake === 0 && compiles > 0)
+      return kind === 'outside'
+        ? 'without steps, it is unknown what is compiled again'
+        : 'code is compiled or loaded in the first one only';
     if (stake < minShare * stage.wall_ms) {
       return `the device waits ${part(stake, stage.wall_ms)} of the time for code to be compiled or loaded (${times(compiles)})`;
     }
@@ -37,6 +43,23 @@ export const recompilation = stageRule(
   },
   compilation,
 );
+
+/**
+ * What is compiled in the first step may be compiled once.
+ * @returns the share of the time that is in later steps, and whether at least half of these have any
+ */
+async function compiledAgain(
+  { database }: FindingContext,
+  { kind, instances }: StageFacts,
+): Promise<{ later: number; recurs: boolean }> {
+  const [row] = await database.query<{ later: number | null; steps: number }>(
+    `SELECT sum(ns) FILTER (nth > 1) / sum(ns) AS later, count(DISTINCT stage_id) FILTER (nth > 1) AS steps FROM finding_long_hosts l
+     JOIN (SELECT stage_id, row_number() OVER (ORDER BY start_ns) AS nth FROM windows WHERE kind = '${kind}') USING (stage_id)
+     WHERE l.kind = '${kind}' AND cause = 'compile'`,
+  );
+  const steps = row?.steps ?? 0;
+  return { later: row?.later ?? 0, recurs: steps > 0 && 2 * steps >= instances - 1 };
+}
 
 async function finding(context: FindingContext, stage: StageFacts, stake: number): Promise<FoundDraft> {
   const { kind, wall_ms: wall, compiles, instances } = stage;
