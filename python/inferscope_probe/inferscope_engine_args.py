@@ -15,7 +15,7 @@ ENGINE_ARGS: Dict[str, Any] = {
     "tensor_parallel_size": None,
 }
 NOT_HERE = {
-    "quantization": "Every quantisation of transformers needs a package of its own; a model that was published quantised "
+    "quantization": "Every quantization of transformers needs a package of its own; a model that was published quantized "
     "runs with --weights trained where its package is installed.",
 }
 

@@ -307,7 +307,7 @@ def mark(
 ) -> Iterator[None]:
     """Marks a stage as an NVTX range, as a record_function of a running torch profiler and as a stage line.
 
-    It does not synchronise: a caller that wants the host's range to cover the device's work does so inside.
+    It does not synchronize: a caller that wants the host's range to cover the device's work does so inside.
     """
     opener = range_opener()
     close = opener(mark_name(kind, iteration, step)) if opener else None

@@ -111,7 +111,7 @@ def _on_torch(torch: Any) -> None:
 
 
 def _gpu_in_reach(torch: Any) -> bool:
-    """Asks the file system, because asking CUDA would initialise it."""
+    """Asks the file system, because asking CUDA would initialize it."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
     if visible is not None and visible.strip() in ("", "-1"):
         return False

@@ -123,7 +123,7 @@ def facts(model: Any) -> Dict[str, Any]:
 
 def weights(model: Any) -> List[Dict[str, Any]]:
     """Weights of two dimensions and more, alike ones of numbered layers once with their count. `type`: of a tensor that is not
-    plain (torchao); `module`: the class, which shows quantised layers that hold no plain weight."""
+    plain (torchao); `module`: the class, which shows quantized layers that hold no plain weight."""
     groups: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
     counted = set()
     for path, module in model.named_modules():

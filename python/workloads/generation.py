@@ -1,7 +1,7 @@
 """What the four workloads share: flags, the measured loop over inferscope_decoder, the summary.
 
 Stages load, warmup, prefill, decode and sampling are marked (inferscope_record.mark); repeats before the measured ones are
-numbered -1, -2, …. The loop synchronises at the end of every stage, so that host ranges cover the device's work.
+numbered -1, -2, …. The loop synchronizes at the end of every stage, so that host ranges cover the device's work.
 """
 
 import argparse

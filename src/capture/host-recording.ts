@@ -64,7 +64,7 @@ export function hostTelemetryRows(
   return rows;
 }
 
-/** Utilisation between two samples; null for a core without new ticks (samples under 10 ms apart). */
+/** Utilization between two samples; null for a core without new ticks (samples under 10 ms apart). */
 function hostLoad(from: HostSample, to: HostSample) {
   let busy = 0;
   let steal = 0;

@@ -82,7 +82,7 @@ describe('arithmetic of a recording, by hand', () => {
   });
   const samples = [sample(0, [0, 0], 0, 0, 0), sample(2e9, [150, 100], 200, 1.5e9, 0.2e9)];
 
-  test('utilisation, cores busy, and the rest is other processes', () => {
+  test('utilization, cores busy, and the rest is other processes', () => {
     const others = otherLoad(samples);
     // (1.5 + 1.0) s busy − 1.5 − 0.2 = 0.8 s in 2 s
     expect(others.mean).toBeCloseTo(0.4, 12);

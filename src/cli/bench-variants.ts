@@ -12,7 +12,7 @@ interface Variant {
 const mostVariants = 64;
 
 /**
- * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: one variant per combination of values, labelled by
+ * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: one variant per combination of values, labeled by
  * what differs. A value in JSON brackets is one value, with its commas.
  * @throws E_USAGE for an argument without `=`, a key typed twice, an empty value
  */

@@ -171,7 +171,7 @@ describe('memory', () => {
     ]);
   });
 
-  it('takes a quantisation and a cache dtype', async () => {
+  it('takes a quantization and a cache dtype', async () => {
     const made = await estimated(
       options({ model: 'llama-2-7b', quantization: 'awq-int4-g128', kvCacheDtype: 'float8' }),
     );

@@ -4,7 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { print, printData, reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 
-// Before colours are decided.
+// Before colors are decided.
 vi.hoisted(() => vi.stubEnv('FORCE_COLOR', '1'));
 
 const tty = Object.getOwnPropertyDescriptor(process.stdout, 'isTTY');
@@ -18,7 +18,7 @@ afterEach(() => {
 test.each([
   [false, 'name\n\u001b[31mred\u202e\u001b[2J\n'],
   [true, 'name\nred\uFFFD\n'],
-])('data are bytes for a program, and text without colours on a terminal: %s', (isTTY, expected) => {
+])('data are bytes for a program, and text without colors on a terminal: %s', (isTTY, expected) => {
   Object.defineProperty(process.stdout, 'isTTY', { value: isTTY, configurable: true });
   const written: string[] = [];
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
@@ -26,7 +26,7 @@ test.each([
   expect(written.join('')).toBe(expected);
 });
 
-/** A title for a terminal, a colour, a cleared screen, and marks that reorder a line. */
+/** A title for a terminal, a color, a cleared screen, and marks that reorder a line. */
 const hostile = 'a\u001b]0;title\u0007b\u001b[31mred\u001b[2J\u202egnp.exe\u2066\u200f\u009b2J';
 // eslint-disable-next-line no-control-regex
 const steering = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\u001b(?!\[\d+m)/u;

@@ -89,7 +89,7 @@ function defineList(command: Command): void {
       const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analysed');
       if (unread.length > 0)
         talk(
-          `${unread.length} without headline (not analysed on this machine): inferscope explain ${unread.at(-1)!.id}`,
+          `${unread.length} without headline (not analyzed on this machine): inferscope explain ${unread.at(-1)!.id}`,
         );
     });
 }

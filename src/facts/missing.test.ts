@@ -106,7 +106,7 @@ describe('what is not known is missing with a reason', () => {
     const session = await sessionOf(home, {}, { kind: 'import' });
     await expect(analyzeProfile(session)).rejects.toMatchObject({
       code: 'E_USAGE',
-      parts: { why: expect.stringContaining('nothing that can be analysed') },
+      parts: { why: expect.stringContaining('nothing that can be analyzed') },
     });
   });
 });

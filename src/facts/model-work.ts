@@ -60,7 +60,7 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 
 /**
  * What vLLM, transformers and other engines on float activations store: the checkpoint's own `quantization_config`, else
- * the scheme that the engine was asked to quantise to, else the dtype that ran. The KV cache as `kv_cache_dtype` has it.
+ * the scheme that the engine was asked to quantize to, else the dtype that ran. The KV cache as `kv_cache_dtype` has it.
  */
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
@@ -94,7 +94,7 @@ const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'flo
 
 /**
  * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and
- * multiplied in int8. Exports of other quantisations count their file's bytes, spread over their parameters.
+ * multiplied in int8. Exports of other quantizations count their file's bytes, spread over their parameters.
  */
 export function embeddedStorage(
   model: Pick<NonNullable<Workload['model']>, 'dtype' | 'weight_bytes'>,

@@ -54,7 +54,7 @@ describe('latency, from the clean execution', () => {
     expect(byIndex).toEqual([6.75, 8.75]);
     close(p?.p50, 7.75);
     close(p?.p5, 4.75);
-    // Index 0.9 · 7 = 6.3 of eight: both neighbours are 10.75.
+    // Index 0.9 · 7 = 6.3 of eight: both neighbors are 10.75.
     close(p?.p90, 10.75);
     close(p?.max, 10.75);
   });

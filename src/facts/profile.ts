@@ -25,7 +25,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   requireSubject(session, 'profile');
   if (!workload) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${session.id} has no profile to analyse`,
+      what: `session ${session.id} has no profile to analyze`,
       why: 'The run stopped before the engine reported its model.',
       fix: 'Run it again: inferscope profile',
     });

@@ -49,7 +49,7 @@ test('MFU divides by the data sheet, a share of the roof by what was measured; e
   });
   expect(roofs.mbuBandwidth).toMatchObject({ value: 4.8e12 });
   expect(roofs.roofBandwidth).toMatchObject({ value: 4e12 });
-  // float8 was not measured: the sheet's value is used, labelled so.
+  // float8 was not measured: the sheet's value is used, labeled so.
   expect(roofs.roofFlops('float8')).toMatchObject({
     value: 1979e12,
     source: expect.stringContaining('data sheet'),

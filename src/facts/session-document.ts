@@ -23,7 +23,7 @@ const by =
   async (session: Session): Promise<Analysed> =>
     ({ kind, document: await analyse(session) }) as Analysed;
 
-/** How sessions that are mainly about a subject are analysed, loaded when it is needed; all others are captures. */
+/** How sessions that are mainly about a subject are analyzed, loaded when it is needed; all others are captures. */
 const analyses: Partial<Record<Subject, Analyse>> = {
   profile: by('profile', async (one) => (await import('./profile.js')).analyzeProfile(one)),
   validation: by('validate', async (one) => (await import('./validate/history.js')).validationDocument(one)),
@@ -41,7 +41,7 @@ const analyses: Partial<Record<Subject, Analyse>> = {
 };
 const captures = by('captures', async (one) => (await import('./captures.js')).analyzeCaptures(one));
 
-/** The main analysis of a session; an empty list of captures if there is nothing to summarise. */
+/** The main analysis of a session; an empty list of captures if there is nothing to summarize. */
 export const analyzeSession: Analyse = (session) => {
   const lead = leadOf(session.manifest);
   return ((lead !== null && analyses[lead]) || captures)(session);

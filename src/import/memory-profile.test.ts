@@ -19,7 +19,7 @@ const facts = async (path: string) => {
   return importer.facts(path, {} as never);
 };
 
-test('a profile and a report document with one are recognised by content', async () => {
+test('a profile and a report document with one are recognized by content', async () => {
   const said = { hardware: { gpu_name: 'NVIDIA H200', gpu_count: 1 }, software: { model: 'llama-2-7b' } };
   const { realtime_zero_ns: zero, ...rest } = await facts(original);
   expect(rest).toMatchObject(said);

@@ -62,7 +62,7 @@ describe('readArchitecture', () => {
     expect(a.layers[0]?.attention).toMatchObject({ rotaryDim: 12 });
   });
 
-  it('places experts as the modelling classes do', () => {
+  it('places experts as the modeling classes do', () => {
     const kinds = (id: string): string =>
       presetArchitecture(id)
         .layers.map(({ mlp }) => mlp.kind[0])

@@ -4,7 +4,7 @@ import type { Family, MoeFields, Rule } from './family.js';
 
 /**
  * What each model family adds to its config.json by construction: biases, norms, tied embeddings, windows, experts.
- * Source: the configuration and modelling classes of Hugging Face transformers (5.23), one entry a model_type; the
+ * Source: the configuration and modeling classes of Hugging Face transformers (5.23), one entry a model_type; the
  * parameter counts of every entry are checked against those classes in parameters.test.ts.
  */
 
@@ -358,7 +358,7 @@ const classNames: Readonly<Record<string, string>> = {
   qwen3_5_moe_text: 'Qwen3_5Moe',
 };
 
-/** The model_type of the modelling class with this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
+/** The model_type of the modeling class with this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
 export function familyOfClass(className: string): string | null {
   const stem = /^(.*?)(LMHeadModel|For(CausalLM|ConditionalGeneration))$/.exec(className)?.[1]?.toLowerCase();
   const found = Object.keys(families).find(

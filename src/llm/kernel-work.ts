@@ -69,7 +69,7 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
       outputs: b * s * h + 2 * l * b * h,
     };
   },
-  /** LayerNorm 7 (mean, centre, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, × ½) an element. */
+  /** LayerNorm 7 (mean, center, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, × ½) an element. */
   'layernorm-gelu': (of) => {
     const [t, h] = [p(of, 'tokens'), p(of, 'hidden')];
     return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };

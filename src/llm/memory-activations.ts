@@ -58,7 +58,7 @@ export function emptyCache<B>(request: ResolvedRequest): CacheTensors<B> {
 
 /**
  * The most that one step of transformers holds in addition to weights and cache: its tensors, in the order in which the
- * modelling classes make and drop them (memory-forward.ts).
+ * modeling classes make and drop them (memory-forward.ts).
  * @param kv bytes of the cache after the step, which are counted elsewhere
  */
 export function transformersStep(

@@ -193,7 +193,7 @@ describe('windows', () => {
 });
 
 describe('vLLM', () => {
-  it('the pool is what is left of utilisation × total', () => {
+  it('the pool is what is left of utilization × total', () => {
     const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu: h200 }));
     const inside = (['model_weights', 'activations', 'framework_overhead', 'kv_cache'] as const).reduce(
       (sum, component) => sum + bytesOf(made, component)[0]!,

@@ -6,7 +6,7 @@ import { rotaryDimOf } from './storage.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
 /**
- * Tensors of one forward pass of transformers (5.17) in the order in which its modelling classes make and drop them; small
+ * Tensors of one forward pass of transformers (5.17) in the order in which its modeling classes make and drop them; small
  * ones (positions, the router's indices) are left out. The order was read off those classes with every allocation recorded
  * on torch's meta device, and peak and reserve that follow from it are those of an H200 to a few MiB
  * (memory-reserve.test.ts).

@@ -89,7 +89,7 @@ describe('torchAllocator', () => {
     expect(torch.allocated()).toBe(512 + mib + (mib + 512) + 22 * mib);
   });
 
-  it('takes the smallest block that holds it and joins neighbours again', () => {
+  it('takes the smallest block that holds it and joins neighbors again', () => {
     const torch = torchAllocator();
     const [one, two] = [torch.malloc(4 * mib), torch.malloc(6 * mib)];
     torch.free(one);

@@ -8,7 +8,7 @@ import {
 } from './quantization.js';
 import { floatStorage, type Storage } from './storage.js';
 
-/** What engines call their quantisations → the scheme that they mean when they say no more. */
+/** What engines call their quantizations → the scheme that they mean when they say no more. */
 const engineNames: Readonly<Record<string, SchemeName>> = {
   awq: 'awq-int4-g128',
   awq_marlin: 'awq-int4-g128',
@@ -37,7 +37,7 @@ export function kvDTypeNamed(text: string): DType | null {
   return parseDType(key.startsWith('fp8') ? 'fp8' : key);
 }
 
-/** Formats of the quantised dtypes; `matmulnbits-int4` is what `profile --dtype int4` runs. */
+/** Formats of the quantized dtypes; `matmulnbits-int4` is what `profile --dtype int4` runs. */
 const schemeOf: Partial<Record<DType, SchemeName>> = {
   int4: 'matmulnbits-int4',
   int8: 'int8-row',
@@ -64,7 +64,7 @@ export function storageOf(config: Record<string, unknown>, wish: StorageWish): S
   const kvCache = wish.kvCacheDtype ?? float;
   if (scheme !== undefined) {
     const weights = quantizedWeights(scheme, float);
-    // A checkpoint that is quantised already says so.
+    // A checkpoint that is quantized already says so.
     const loads = wish.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
     return { weights, activations: float, kvCache, ...loads };
   }

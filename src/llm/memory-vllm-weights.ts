@@ -4,7 +4,7 @@ import type { Tensor } from './tensors.js';
 import { torchAllocator } from './torch-allocator.js';
 
 const mib = 2 ** 20;
-/** Schemes that vLLM's linear methods for unquantised checkpoints make (`--quantization fp8`). */
+/** Schemes that vLLM's linear methods for unquantized checkpoints make (`--quantization fp8`). */
 const onlineSchemes: ReadonlySet<string> = new Set(['fp8-row']);
 /** Products that vLLM computes as one, so that their matrices are one (QKVParallelLinear, MergedColumnParallelLinear, FusedMoE). */
 const fused: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const fused: Readonly<Record<string, string>> = {
  * rounded up to 2 MiB, and what is left of it is not split off (c10/cuda/CUDACachingAllocator.cpp, should_split). From 10 MiB a
  * rest of up to 1 MiB stays too. "Model loading took" counts blocks, so the rests are in it.
  *
- * Quantised while it loads (fp8, layers/quantization/online/fp8.py) each layer is there in its float dtype first, is copied
+ * Quantized while it loads (fp8, layers/quantization/online/fp8.py) each layer is there in its float dtype first, is copied
  * into FP8 and freed: what comes later lies in what was freed, and such rests are those of these blocks.
  */
 export function loadedRest(
@@ -34,7 +34,7 @@ export function loadedRest(
 ): number {
   const matrices = matricesOf(tensors, storage);
   const allocator = torchAllocator(20 * mib);
-  // Made with the model: embedding and lm_head. Layers that are quantised come one by one.
+  // Made with the model: embedding and lm_head. Layers that are quantized come one by one.
   const kept = [
     ...matrices.filter(({ before }) => before === null),
     ...matrices.filter(({ before }) => before),
@@ -50,7 +50,7 @@ export function loadedRest(
 interface Matrix {
   /** Without its scales and its bias, which are tensors of their own. */
   bytes: number;
-  /** In the dtype that it is quantised from; null: it comes as it is. */
+  /** In the dtype that it is quantized from; null: it comes as it is. */
   before: number | null;
 }
 

@@ -27,7 +27,7 @@ import { plural } from '../vocabulary/format.js';
 
 /**
  * A device of vLLM (of a build for CPUs a worker) after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
- * takes what is left of utilisation × total. The context, graphs and the model runner's own tensors lie outside.
+ * takes what is left of utilization × total. The context, graphs and the model runner's own tensors lie outside.
  */
 export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, matrices: Part): Place {
   const { gpu, gpuMemoryUtilization: share, storage, maxNumBatchedTokens, maxNumSeqs, parallel } = request;

@@ -103,7 +103,7 @@ export function linearOp(stage: Stage, name: string, tensors: Tensor[], rows: nu
   });
 }
 
-/** What a linear layer computes in: the weight format's choice for quantised layers, else the activations' dtype. */
+/** What a linear layer computes in: the weight format's choice for quantized layers, else the activations' dtype. */
 export function linearDType({ storage }: Stage, t: Tensor): DType {
   const quantized =
     isQuantizable(t, storage.weights) || (t.component === 'lm_head' && storage.weights.lmHead.scale !== null);

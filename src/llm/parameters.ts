@@ -25,7 +25,7 @@ interface ParameterCount {
 
 /**
  * Exact parameter counts. A tied lm_head counts once. Router biases that only steer the choice of experts (DeepSeek V3)
- * are counted, as the published total does; multi-token-prediction modules and quantisation scales are not.
+ * are counted, as the published total does; multi-token-prediction modules and quantization scales are not.
  */
 export function countParameters(a: Architecture): ParameterCount {
   const by_component = emptyComponents();

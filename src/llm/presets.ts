@@ -36,7 +36,7 @@ const tuning = /-(instruct|chat|it|base|pt|hf|think|thinking)(-\d{4})?(?=-|$)/g;
 
 /**
  * The preset with the shape of a tuned model (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
- * given, same words but for the tuning. Quantised copies have other names. A preset that is named by its tuning is not a
+ * given, same words but for the tuning. Quantized copies have other names. A preset that is named by its tuning is not a
  * base: Kimi-K2-Thinking is stored otherwise than Kimi-K2.
  */
 export function findBaseOf(name: string): Preset | null {

@@ -20,7 +20,7 @@ interface Scheme {
  *   float32 scale a row.
  * - mxfp4: an 8-bit exponent (E8M0) for 32 (OCP MX 1.0); weights only, as gpt-oss is run. nvfp4: an fp8 scale for 16 and a
  *   float32 a matrix; multiplied in 4 bits where the GPU can.
- * - bnb-nf4: a float32 absmax for 64; double-quantised: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
+ * - bnb-nf4: a float32 absmax for 64; double-quantized: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
  * - matmulnbits: ONNX Runtime's com.microsoft.MatMulNBits, block 32 with a float32 scale, 4-bit zero point if present.
  * - gguf: ggml's block layouts (18 bytes for 32 weights in Q4_0, 144 for 256 in Q4_K …). A file mixes block types.
  */
@@ -57,7 +57,7 @@ export type SchemeName = keyof typeof schemes;
 const schemeNames = Object.keys(schemes) as SchemeName[];
 
 /**
- * The weight format of a quantisation scheme. `rest` is the dtype of what stays unquantised: norms and biases, and,
+ * The weight format of a quantization scheme. `rest` is the dtype of what stays unquantized: norms and biases, and,
  * unless the scheme covers them, embeddings and lm_head.
  */
 export function quantizedWeights(name: SchemeName, rest: DType): WeightFormat {
@@ -80,9 +80,9 @@ export function parseScheme(text: string): SchemeName {
   const found = schemeNames.find((name) => name === key);
   if (found) return found;
   throw new InferscopeError('E_DTYPE', {
-    what: `unknown quantisation scheme "${text}"`,
+    what: `unknown quantization scheme "${text}"`,
     why: `Known schemes: ${schemeNames.join(', ')}.`,
-    fix: 'Give one of these, or a dtype such as bfloat16 for unquantised weights.',
+    fix: 'Give one of these, or a dtype such as bfloat16 for unquantized weights.',
   });
 }
 
@@ -104,7 +104,7 @@ export function declaredWeights(config: Record<string, unknown>): WeightFormat |
   return { ...quantizedWeights(scheme, dtype ?? 'float16'), ...(kept.length > 0 ? { kept } : {}) };
 }
 
-/** What a checkpoint leaves unquantised, of all layers: gpt-oss and most NVFP4 checkpoints their attention. */
+/** What a checkpoint leaves unquantized, of all layers: gpt-oss and most NVFP4 checkpoints their attention. */
 function keptModules(config: Record<string, unknown>, q: Record<string, unknown>): Component[] {
   const listed = [q['modules_to_not_convert'], q['ignore'], q['exclude_modules']].find(Array.isArray) ?? [];
   const names = (listed as unknown[]).filter((name) => typeof name === 'string');

@@ -8,7 +8,7 @@ import { readMlp } from './read-mlp.js';
 import type { Architecture } from './architecture.js';
 
 /**
- * Normalises a Hugging Face config.json, descending into `text_config`.
+ * Normalizes a Hugging Face config.json, descending into `text_config`.
  * @throws E_MODEL_ARCHITECTURE for a model_type without known arithmetic
  * @throws E_MODEL_CONFIG naming the field that is missing or impossible, and its value
  */

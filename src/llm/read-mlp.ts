@@ -47,7 +47,7 @@ export function readMlp(
   };
 }
 
-/** Whether a layer has experts, as transformers' modelling classes decide it. */
+/** Whether a layer has experts, as transformers' modeling classes decide it. */
 function isSparse(
   fields: ConfigFields,
   { layers: rule, experts }: MoeFields,

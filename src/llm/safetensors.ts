@@ -72,7 +72,7 @@ export function safetensorsHeaderLength(start: Uint8Array, file: string): number
 export interface FileWeights {
   /** Bytes of the weights that an engine loads. */
   bytes: number;
-  /** Weights alone: no scales, zero points or packed integers of quantised files. Null for quantised files. */
+  /** Weights alone: no scales, zero points or packed integers of quantized files. Null for quantized files. */
   parameters: number | null;
   tensors: number;
   /** Bytes by dtype of the file. */

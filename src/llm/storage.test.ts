@@ -202,7 +202,7 @@ describe('what a config.json declares', () => {
     expect(declaredWeights({ torch_dtype: 'float16', quantization_config })?.name).toBe(name);
   });
 
-  it('is its dtype without quantisation, old and new spelling, or unknown', () => {
+  it('is its dtype without quantization, old and new spelling, or unknown', () => {
     expect(declaredWeights({ torch_dtype: 'bfloat16' })?.name).toBe('bfloat16');
     expect(declaredDType({ dtype: 'float32' })).toBe('float32');
     expect(declaredDType({ text_config: { torch_dtype: 'float16' } })).toBe('float16');

@@ -23,7 +23,7 @@ export interface WeightFormat {
   embedding: BlockFormat;
   /** Norms, biases, routers, position tables. */
   rest: DType;
-  /** null: linear layers compute in the activations' dtype (weight-only quantisation). */
+  /** null: linear layers compute in the activations' dtype (weight-only quantization). */
   compute: DType | null;
   /** Linear layers that the checkpoint leaves in `rest`. */
   kept?: readonly Component[];
@@ -34,7 +34,7 @@ export interface Storage {
   weights: WeightFormat;
   activations: DType;
   kvCache: DType;
-  /** Where an engine quantises while it loads: what a matrix is loaded in before. */
+  /** Where an engine quantizes while it loads: what a matrix is loaded in before. */
   loadedIn?: DType;
 }
 

@@ -2,7 +2,7 @@
  * PyTorch's caching allocator, as far as the size of its reserve goes (c10/cuda/CUDACachingAllocator.cpp, default
  * settings, one stream): a request is rounded to 512 bytes and served by the smallest free block that holds it, else by a
  * new segment: 2 MiB for up to 1 MiB, 20 MiB for less than 10 MiB, else its own size rounded up to 2 MiB. What is left of a
- * block is split off when it is over 1 MiB (512 bytes in the small pool); freed neighbours of a segment become one block.
+ * block is split off when it is over 1 MiB (512 bytes in the small pool); freed neighbors of a segment become one block.
  * Segments are never given back. With `maxSplitBytes` (max_split_size_mb) blocks from that size on are neither split nor
  * lent to smaller requests, and larger requests take none that is 20 MiB too large.
  */

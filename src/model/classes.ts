@@ -1,4 +1,4 @@
-/** Kernel and operator classes; one colour each throughout every presentation. */
+/** Kernel and operator classes; one color each throughout every presentation. */
 export const opClasses = [
   'gemm',
   'attention',

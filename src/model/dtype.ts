@@ -36,7 +36,7 @@ export function parseDType(text: string): DType {
   });
 }
 
-/** Bytes one element takes, scales and zero points of quantised formats not included. */
+/** Bytes one element takes, scales and zero points of quantized formats not included. */
 export const bytesPerElement: Record<DType, number> = {
   float32: 4,
   float16: 2,

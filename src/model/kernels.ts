@@ -4,7 +4,7 @@
  */
 import type { EngineLaunch } from './engine.js';
 
-/** Operations of LLMs and their neighbours. */
+/** Operations of LLMs and their neighbors. */
 export const kernelNames = [
   'gemm',
   'linear',

@@ -33,7 +33,7 @@ export const modelFactsSchema = z.object({
 export const modelTensorSchema = z.object({
   path: z.string().describe('Of the module (of the parameter, where it is no linear layer); numbers are *.'),
   module: z.string().describe('Its class.'),
-  type: z.string().nullable().describe('Class of a tensor that is not plain (quantised).'),
+  type: z.string().nullable().describe('Class of a tensor that is not plain (quantized).'),
   shape: z.array(z.number().int()).describe('Of linear layers: outputs, inputs.'),
   dtype: z.string(),
   bytes: z.number().describe('Of one; 0 where it is shared with another.'),

@@ -13,7 +13,7 @@ const linear = (more: Partial<ModelTensor>): ModelTensor => ({
   ...more,
 });
 
-test('weights that hold fewer bytes than their dtype are quantised', () => {
+test('weights that hold fewer bytes than their dtype are quantized', () => {
   expect(quantizedTensors([linear({})], 'bfloat16')).toBeNull();
   expect(quantizedTensors([linear({ type: 'Int8Tensor', bytes: 128 * 64 + 256 })], 'bfloat16')).toEqual({
     name: 'Int8Tensor',

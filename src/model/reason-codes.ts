@@ -11,7 +11,7 @@ export const reasonCodes = {
   no_samples: { means: 'there is no sample in the time that it is about' },
   no_memory: { means: 'memory was not sampled' },
   no_memory_total: { means: 'the source does not report the memory size' },
-  no_utilization: { means: 'the source does not report utilisation' },
+  no_utilization: { means: 'the source does not report utilization' },
   no_power: { means: 'the source does not report power' },
   no_power_limit: { means: 'the source does not report the power limit' },
   no_throttle_reasons: { means: 'the source does not report throttle reasons' },

@@ -1,6 +1,6 @@
 /**
  * Secrets never reach manifests, tables, logs, reports or messages: command lines are redacted by the shape of their
- * options, texts by known values and by tokens that are recognised on sight.
+ * options, texts by known values and by tokens that are recognized on sight.
  */
 const redacted = '***';
 
@@ -15,7 +15,7 @@ const harmlessName =
 /** Keys that are secrets all the same, in addition to "key" and "keys", which mostly name a column. */
 const secretKeyName = /(?:api|access|secret|private|auth|account|encryption|signing)[-_]?keys?$/i;
 
-/** Tokens that are recognised on sight, whatever they are called. */
+/** Tokens that are recognized on sight, whatever they are called. */
 const literals: RegExp[] = [
   /\bhf_[A-Za-z0-9]{16,}\b/g, // Hugging Face
   /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}/g, // OpenAI, Anthropic, OpenRouter

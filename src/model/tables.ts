@@ -172,7 +172,7 @@ export const tables = {
       before_op_id: big('operator or kernel that ends the gap'),
       correlation: big('API call held responsible'),
       synchronization_ns: big(
-        'device gaps: part before the API call, launching thread in a synchronising call',
+        'device gaps: part before the API call, launching thread in a synchronizing call',
       ),
       host_ns: big('device gaps: part before the API call, launching thread elsewhere'),
       launch_overhead_ns: big('device gaps: part inside the API call'),

@@ -3,7 +3,7 @@
 /** A value and the line it was read from. */
 export interface VllmLogFact<Value> {
   value: Value;
-  /** The line without colours, shortened around the value when it is long. */
+  /** The line without colors, shortened around the value when it is long. */
   line: string;
   /** From 1; a carriage return ends a line too. */
   line_number: number;
@@ -48,7 +48,7 @@ export interface VllmRankFacts {
   device_free_at_start: VllmLogBytes | null;
   /** 0.6.4 only: in use on the device before vLLM loaded anything. */
   device_used_at_start: VllmLogBytes | null;
-  /** total × utilisation, as vLLM computed it. */
+  /** total × utilization, as vLLM computed it. */
   budget: VllmLogBytes | null;
   load_seconds: VllmLogFact<number> | null;
   graph_capture_seconds: VllmLogFact<number> | null;

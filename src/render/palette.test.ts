@@ -50,7 +50,7 @@ const seenBy = (kind: string, color: Rgb): Rgb =>
 
 const luminance = ([r, g, b]: Rgb): number => 0.2126 * r + 0.7152 * g + 0.0722 * b;
 
-describe('class colours', () => {
+describe('class colors', () => {
   it.each(Object.keys(vision))('every pair is distinguishable with %s vision', (kind) => {
     const seen = Object.entries(classColors).map(
       ([name, hex]) => [name, oklab(seenBy(kind, linear(hex)))] as const,

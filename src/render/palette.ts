@@ -25,11 +25,11 @@ export const themes: { light: Theme; dark: Theme } = {
   },
 };
 
-/** A chart's colour in a theme. */
+/** A chart's color in a theme. */
 export const painted = (color: Colour, theme: Theme): string =>
   isTone(color) ? toneColors[color][theme.dark ? 'dark' : 'light'] : color;
 
-/** A chart's colour as CSS that follows the reader's theme. */
+/** A chart's color as CSS that follows the reader's theme. */
 export const cssColour = (color: Colour): string =>
   isTone(color) ? `light-dark(${toneColors[color].light},${toneColors[color].dark})` : color;
 

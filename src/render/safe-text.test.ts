@@ -8,7 +8,7 @@ test('text: escape sequences go, marks that reorder a line are shown as replaced
   expect(safeText('one\n\ttwo – ünï 日本 👩\u200d🔬')).toBe('one\n\ttwo – ünï 日本 👩\u200d🔬');
 });
 
-test('text: our colours stay where there are any, nothing else does', () => {
+test('text: our colors stay where there are any, nothing else does', () => {
   const painted = '\u001b[1m\u001b[31merror:\u001b[39m\u001b[22m \u001b[8mhidden\u001b[?25l';
   expect(safeText(painted, { colours: true })).toBe('\u001b[1m\u001b[31merror:\u001b[39m\u001b[22m hidden');
   expect(safeText(painted)).toBe('error: hidden');

@@ -4,7 +4,7 @@
  * it is measured.
  */
 
-/** Colours that we paint ourselves (picocolors). */
+/** Colors that we paint ourselves (picocolors). */
 const ownColour = String.raw`\u001b\[(?:[0-4]|[79]|2[2-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`;
 /** CSI, then OSC and other strings, as far as they are whole. */
 const sequence = String.raw`[\u001b][[][0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)`;
@@ -14,7 +14,7 @@ const steering = String.raw`(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2
 const unsafe = new RegExp(`(${ownColour})|(${sequence})|${steering}`, 'gu');
 const suspicious = /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-/** `text` without anything that steers a terminal or reorders a line. @param colours keeps our own */
+/** `text` without anything that steers a terminal or reorders a line. @param colors keeps our own */
 export function safeText(text: string, { colours = false }: { colours?: boolean } = {}): string {
   if (!suspicious.test(text)) return text;
   return text.replaceAll(unsafe, (_, own?: string, foreign?: string) =>

@@ -7,7 +7,7 @@ import type { Session } from './open.js';
 const file = 'headline.json';
 
 /**
- * Written wherever a session was analysed; what cannot be written is missing from the list, and that is all.
+ * Written wherever a session was analyzed; what cannot be written is missing from the list, and that is all.
  * @param text null where the analysis found no time to lead with
  */
 export function keepHeadline(
@@ -27,7 +27,7 @@ export function keepHeadline(
   }
 }
 
-/** Null where the session has no time to lead with; undefined where it was not analysed in this state. */
+/** Null where the session has no time to lead with; undefined where it was not analyzed in this state. */
 export function readHeadline(folder: string, sha256: string): string | null | undefined {
   try {
     const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;

@@ -5,7 +5,7 @@ export interface SteppedQuery {
 }
 
 /**
- * Makes the temporary table `name` step by step. DuckDB 1.5 never plans an IEJoin in a statement with a materialised
+ * Makes the temporary table `name` step by step. DuckDB 1.5 never plans an IEJoin in a statement with a materialized
  * CTE: 50,000 kernels by 6,000 windows then take 2.2 s instead of 0.06 s.
  */
 export async function createFrom(

@@ -151,7 +151,7 @@ test('without a GPU its columns are left out and the reason is said', () => {
   expect(machine).toMatch(/– GPU memory, all, GPU utilization.*: the engine runs on the CPU/);
 });
 
-test('a utilisation over 100 % is an accounting fault where it stands', () => {
+test('a utilization over 100 % is an accounting fault where it stands', () => {
   const made = testBench();
   made.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
   expect(pageWords(made)).toContain('120 % (accounting fault)');
@@ -197,7 +197,7 @@ test('the page has every chart with a key and a table behind it, in the order of
   const figures = html.split('<figure>').slice(1);
   expect(figures).toHaveLength(2 + 2 + 3 + 3 + 5 + 1);
   for (const part of figures) expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
-  // Two lines with symbols in each chart except variants and repeats, which use only colours for bars and boxes.
+  // Two lines with symbols in each chart except variants and repeats, which use only colors for bars and boxes.
   expect(html.match(/class="line-key"/g)).toHaveLength(2 * (2 + 2 + 5));
   expect(html.match(/class="swatch"/g)).toHaveLength(2 * (3 + 3));
 });

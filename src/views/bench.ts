@@ -245,7 +245,7 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
           { name: 'model', text: engine.model },
           { name: 'weights', text: engine.weights },
           { name: 'dtype', text: engine.dtype ?? { missing: 'not known' } },
-          { name: 'quantisation', text: engine.quantization ?? 'none' },
+          { name: 'quantization', text: engine.quantization ?? 'none' },
           {
             name: 'device',
             text: engine.device_name === null ? engine.device : `${engine.device}, ${engine.device_name}`,

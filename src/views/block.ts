@@ -124,7 +124,7 @@ export type Block = { level?: Level; terminal?: false } &
     /** `restated`: an explanation's rows of stages say the same. */
     | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
     | Table
-    /** Drawn on a page; elsewhere the table behind it. `half`: next to its neighbour where a page is wide. */
+    /** Drawn on a page; elsewhere the table behind it. `half`: next to its neighbor where a page is wide. */
     | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabelledChart)
     /** `brief`: items in a summary; the rest is counted. */
     | { t: 'notes'; items: readonly Text[]; brief?: number }
@@ -140,7 +140,7 @@ export interface Section {
   id: string;
   title: string;
   level?: Level;
-  /** On a wide page next to its neighbour. */
+  /** On a wide page next to its neighbor. */
   half?: boolean;
   /** An explanation's rows of stages say the same: left out of a summary that has them. */
   restated?: boolean;

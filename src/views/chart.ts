@@ -41,7 +41,7 @@ export interface LinesChart {
   form: 'lines';
   x: { name: string } & ({ categories: readonly string[] } | { unit: 's' | '' });
   panels: readonly Panel[];
-  /** Behind the lines; without a colour it is named where its name fits, else it is in the key. */
+  /** Behind the lines; without a color it is named where its name fits, else it is in the key. */
   shades?: readonly { name: string; from: number; to: number; color?: Colour }[];
   /** On a line, or, without `y`, over the whole height. */
   marks?: readonly { x: number; y?: number; name: string; color: Colour }[];
@@ -134,13 +134,13 @@ export interface TimelineChart {
   form: 'timeline';
   dur_ns: number;
   lanes: readonly string[];
-  /** What spans are: label, colour, further lines. */
+  /** What spans are: label, color, further lines. */
   kinds: readonly { label: string; color: Colour; title: string; notes: readonly string[] }[];
   spans: readonly (readonly [lane: number, start_ns: number, dur_ns: number, kind: number])[];
   key: readonly KeyEntry[];
 }
 
-/** What a colour means; of a line, with its symbol and dash. */
+/** What a color means; of a line, with its symbol and dash. */
 export interface KeyEntry {
   name: string;
   color: Colour;

@@ -94,7 +94,7 @@ function whereOf(memory: EstimateMemory): Part[] {
 }
 
 function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
-  const share = memory.engine === 'vllm' ? `, utilisation ${memory.gpu_memory_utilization}` : '';
+  const share = memory.engine === 'vllm' ? `, utilization ${memory.gpu_memory_utilization}` : '';
   const kinds = differentGpus(point);
   const tables = Array.from({ length: Math.ceil(kinds.length / gpusInTable) }, (_, index) =>
     componentTable(point, kinds, kinds.slice(index * gpusInTable, (index + 1) * gpusInTable)),

@@ -32,7 +32,7 @@ describe('explain in the terminal', () => {
     // serial and the embedding are under 1 %.
     expect(text).toMatch(/2 smaller +0\.02 ms/);
     expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 gaps/);
-    expect(text).toMatch(/synchronisation +0\.42 ms .*\n +cudaStreamSynchronize\n/);
+    expect(text).toMatch(/synchronization +0\.42 ms .*\n +cudaStreamSynchronize\n/);
   });
 
   test('findings with their evidence, the number of their query, change, gain and check', () => {

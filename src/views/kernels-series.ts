@@ -25,7 +25,7 @@ export function cellsOf(
 const roofShare = ({ roof_share: share }: KernelResult): Text[] =>
   share.value === null ? [] : [[{ n: share.value, unit: 'ratio' }, ' of roof']];
 
-/** A point per case in the colour of its class. */
+/** A point per case in the color of its class. */
 export function rooflineChart(data: KernelsResult): RooflineChart {
   const { bytes_per_s: bandwidth, compute } = data.roofs;
   return {

@@ -14,7 +14,7 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
     ['model', `${facts.class ?? model.name}, ${model.dtype}`],
     ['weights', model.weight_bytes === null ? null : { n: model.weight_bytes, unit: 'B' }],
     [
-      'quantised',
+      'quantized',
       quantized && [`${quantized.name}, `, { n: quantized.bytesPerWeight, unit: '' }, ' bytes per weight'],
     ],
     ['attention', facts.attention],

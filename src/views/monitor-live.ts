@@ -75,7 +75,7 @@ function limited({ limitedBy }: LiveGpu): Text {
 
 const number = { numeric: true } as const;
 
-/** The refreshing view: GPUs with the last minute of utilisation and power, then the host. */
+/** The refreshing view: GPUs with the last minute of utilization and power, then the host. */
 export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): Block[] {
   const of = (key: string) => history.get(key) ?? [];
   const powerLine = ({ scope, powerLimitW }: LiveGpu): string => {

@@ -42,7 +42,7 @@ test('statistics by metric, and the periods that were kept', () => {
   const tables = section(view, 'gpu0').filter((block) => block.t === 'table');
   expect(tables.map(({ rows }) => rows.map(({ cells }) => cells.map(rounded)))).toEqual([
     [
-      ['utilisation', 67, 33.5, 40.2, 67, 80.4, 100.5, 40],
+      ['utilization', 67, 33.5, 40.2, 67, 80.4, 100.5, 40],
       ['power (1 s mean)', 400, 200, 240, 400, 480, 600, 40],
     ],
     [[1000, 1000]],

@@ -76,7 +76,7 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
   blocks: [
     samplesBlock(
       deviceSeries(data, device.scope),
-      `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,
+      `Utilization, memory, power, clocks and temperature of ${device.scope} over time`,
       deviceShades(device),
     ),
     metricTable(device.metrics),
@@ -328,9 +328,9 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           {
             name: 'idle',
             text: [
-              `Utilisation under ${formatSetting(thresholds.idle_percent, '%')} for at least `,
+              `Utilization under ${formatSetting(thresholds.idle_percent, '%')} for at least `,
               { n: thresholds.idle_ms, unit: 'ms' },
-              ". NVIDIA's utilisation is the share of the last 1/6 to 1 s in which any kernel ran: shorter pauses are not seen in it.",
+              ". NVIDIA's utilization is the share of the last 1/6 to 1 s in which any kernel ran: shorter pauses are not seen in it.",
             ],
           },
           {

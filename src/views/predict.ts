@@ -40,7 +40,7 @@ export function predictView(document: Document<PredictResult>): View {
         title: 'Assumed',
         blocks: [
           { t: 'notes', items: data.assumptions.map(({ text }) => text) },
-          { t: 'text', text: `Not modelled: ${data.not_modelled.join(', ')}` },
+          { t: 'text', text: `Not modeled: ${data.not_modelled.join(', ')}` },
           { t: 'issues', issues },
         ] satisfies Block[],
       },

@@ -269,7 +269,7 @@ export function telemetrySection({ telemetry }: ProfileResult): Section {
             ['sampling rate', telemetry.sample_hz],
           ]),
           ...(telemetry.series.length > 0
-            ? [samplesBlock(telemetry.series, 'Utilisation, clock and memory of the host over time')]
+            ? [samplesBlock(telemetry.series, 'Utilization, clock and memory of the host over time')]
             : []),
         ]
       : [{ t: 'missing', what: 'The host was not sampled.', why: 'The session has no telemetry rows.' }],

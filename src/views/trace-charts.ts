@@ -91,7 +91,7 @@ function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
 export const partName = (name: Density['classes'][number]['class']): string =>
   name === 'copies' ? name : classLabels[name];
 
-/** Neighbouring stretches of one kind as one: hundreds of decode steps are a single shade. */
+/** Neighboring stretches of one kind as one: hundreds of decode steps are a single shade. */
 export function phaseShades(density: Density | undefined): NonNullable<LinesChart['shades']> {
   const shades: { kind: string; from: number; to: number; name: string; color: KeyEntry['color'] }[] = [];
   for (const { kind, start_ns, dur_ns } of density?.phases ?? []) {

@@ -175,7 +175,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
   };
 }
 
-/** Power, clocks and utilisation over the capture, and what throttled them. */
+/** Power, clocks and utilization over the capture, and what throttled them. */
 export function telemetrySection(data: TraceResult): Section | null {
   const { telemetry } = data;
   if (!telemetry || telemetry.series.length === 0) return null;
@@ -201,7 +201,7 @@ export function telemetrySection(data: TraceResult): Section | null {
           ...series,
           points: series.points.map(([time, value]) => [time / 1e6, value] as const),
         })),
-        'Power, clocks and utilisation over time',
+        'Power, clocks and utilization over time',
         phaseShades(data.timeline?.density),
       ),
       tableOf(

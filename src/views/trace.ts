@@ -261,7 +261,7 @@ const meanings: readonly [name: string, text: string][] = [
   ['Busy', 'At least one kernel or copy ran on the device; concurrent ones are counted once.'],
   [
     'Idle, by cause',
-    'Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronisation where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device’s usual one, the rest is a device dependency.',
+    'Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device’s usual one, the rest is a device dependency.',
   ],
   [
     'Total and counted once',

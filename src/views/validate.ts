@@ -71,7 +71,7 @@ const groupLabels: Readonly<Record<Validation['groups'][number]['by'], string>> 
   dtype: 'dtype',
   tensor_parallel_size: 'tensor parallel',
   engine: 'engine',
-  quantization: 'quantisation',
+  quantization: 'quantization',
 };
 
 function errorSection(data: Validation): Section {

@@ -5,7 +5,7 @@ import type { PhaseKind } from '../model/documents/trace.js';
 import { idleCauses } from './idle-causes.js';
 
 /**
- * One colour an operator class in every chart, table and page: Okabe & Ito's (2008) colour-blind safe set, its yellow a
+ * One color an operator class in every chart, table and page: Okabe & Ito's (2008) color-blind safe set, its yellow a
  * little darker to be seen on white, and three more far enough from all others that every pair is distinguishable
  * under protanopia and deuteranopia too (palette.test.ts simulates both).
  */
@@ -24,7 +24,7 @@ export const classColors: Record<OpClass, `#${string}`> = {
   other: '#5f6773',
 };
 
-/** Colours that follow the reader's theme: of words, and of bars that are not of a class (what the hardware allows, idle time). */
+/** Colors that follow the reader's theme: of words, and of bars that are not of a class (what the hardware allows, idle time). */
 export const toneColors = {
   ink: { light: '#1c2330', dark: '#e4e8ef' },
   muted: { light: '#5a6475', dark: '#9aa5b6' },
@@ -33,7 +33,7 @@ export const toneColors = {
   idle: { light: '#b3bac6', dark: '#5c6575' },
 } as const;
 
-/** A colour as charts have it: of the page in both themes, or by the name of one that follows the theme. */
+/** A color as charts have it: of the page in both themes, or by the name of one that follows the theme. */
 export type Colour = `#${string}` | keyof typeof toneColors;
 
 const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
@@ -62,7 +62,7 @@ export function partColor(id: string): Colour {
   return id === 'copies' ? classColors.copy : idleCauses[id]!.colour;
 }
 
-/** Of a component of memory; what is reserved and not in use is as grey as idle time. */
+/** Of a component of memory; what is reserved and not in use is as gray as idle time. */
 const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
   model_weights: classColors.gemm,
   kv_cache: classColors.attention,
@@ -76,7 +76,7 @@ const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
 export const componentColor = (component: MemoryComponent['component']): Colour =>
   componentColors[component] ?? 'idle';
 
-/** Of lines that are compared, by their place in a list: no two of twelve look the same in grey. */
+/** Of lines that are compared, by their place in a list: no two of twelve look the same in gray. */
 export function lineMark(index: number): { color: Colour; symbol: LineSymbol; dash: Dash } {
   return {
     color: lineColors[index % lineColors.length]!,

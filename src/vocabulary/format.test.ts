@@ -191,7 +191,7 @@ describe('figures', () => {
     expect(formatFigureWithSpread(missing('no_roofline', 'none measured'))).toBe('–');
   });
 
-  it('a utilisation over 100 % is called an accounting fault', () => {
+  it('a utilization over 100 % is called an accounting fault', () => {
     expect(plain(formatUtilization(figure(0.83, 'ratio', 'test')))).toBe('83 %');
     expect(plain(formatUtilization(figure(1.12, 'ratio', 'test')))).toBe('112 % (accounting fault)');
     expect(isAccountingFault(figure(83, '%', 'test'))).toBe(false);

@@ -141,7 +141,7 @@ export function formatTick(value: number, unit: string, most: number): string {
   return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
 }
 
-/** A time on an axis in steps of `stepNs`: with the digits that distinguish it from its neighbours, 31.8640 s. */
+/** A time on an axis in steps of `stepNs`: with the digits that distinguish it from its neighbors, 31.8640 s. */
 export function formatTimeTick(ns: number, stepNs: number): string {
   const { factor, unit } = rungOf(Math.max(Math.abs(ns), stepNs), 'ns');
   return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
@@ -288,7 +288,7 @@ export function formatFigureWithInterval(figure: Figure): string {
 }
 
 /**
- * A utilisation (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
+ * A utilization (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
  * roof too low, or the time too short: the value is marked, not hidden or clamped.
  */
 export function isAccountingFault(figure: Figure): boolean {

@@ -27,7 +27,7 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
     colour: '#c2480a',
   },
   synchronization: {
-    label: 'synchronisation',
+    label: 'synchronization',
     meaning: 'the launching thread waited for the GPU, or in a blocking copy or allocation',
     colour: '#ec7f2c',
   },

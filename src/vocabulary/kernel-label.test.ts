@@ -77,7 +77,7 @@ test('kernels without a tile in their name get the known one; long ones lose the
   expect([...cutMiddle('nvjet 64x8_64x16_4x1_v_splitK_TNT', 20)]).toHaveLength(20);
 });
 
-test('a name of 10 MB is labelled as fast as any, and its label fits a line', () => {
+test('a name of 10 MB is labeled as fast as any, and its label fits a line', () => {
   expect(kernelLabel(`nvjet_${'k'.repeat(10_000_000)}`)).toHaveLength(160);
   expect(kernelLabel('nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN')).toBe('nvjet 64x8_64x16_1x1_v_TNN');
 });

@@ -16,7 +16,7 @@ export const pointMeanings: Readonly<Record<'baseline' | 'post_warmup' | 'peak',
   peak: 'maximum during the measured run',
 };
 
-/** Colours of the points on the lines of memory. */
+/** Colors of the points on the lines of memory. */
 export const pointColors = {
   baseline: classColors.norm,
   post_warmup: classColors.attention,

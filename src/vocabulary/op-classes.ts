@@ -11,7 +11,7 @@ export const classLabels: Record<OpClass, string> = {
   moe_routing: 'MoE routing',
   sampling: 'sampling',
   communication: 'communication',
-  quantization: 'quantisation',
+  quantization: 'quantization',
   graph: 'CUDA graph (opaque)',
   other: 'other',
 };
@@ -26,7 +26,7 @@ export const classMeanings: Record<OpClass, string> = {
   moe_routing: 'mixture of experts: choosing experts, sorting tokens by them, summing their results',
   sampling: 'choosing the next token: softmax over the vocabulary, top-k, argmax',
   communication: 'collectives and exchange between devices',
-  quantization: 'quantising and dequantising',
+  quantization: 'quantizing and dequantizing',
   graph: 'a CUDA graph recorded as one row: its kernels are unknown',
   other: 'not classified by name or operator',
 };

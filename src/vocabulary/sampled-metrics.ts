@@ -1,6 +1,6 @@
 /** Labels of what is sampled of GPUs and host, in reading order; the same on every surface. */
 const labels: Record<string, string> = {
-  utilization_percent: 'utilisation',
+  utilization_percent: 'utilization',
   memory_utilization_percent: 'memory controller busy',
   memory_used_bytes: 'memory in use',
   power_w: 'power (1 s mean)',

@@ -71,7 +71,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  /** Pixels of the timeline by colour, #rrggbb: ECharts draws many marks on a canvas of their own. */
+  /** Pixels of the timeline by color, #rrggbb: ECharts draws many marks on a canvas of their own. */
   const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
     page.evaluate<Record<string, number>>(`(() => {
       const counts = {};
@@ -86,7 +86,7 @@ describe('the report of a GPU session in Chromium', () => {
       return counts;
     })()`);
 
-  it('the timeline shows classes in their colours, and + and 0 zoom it', async () => {
+  it('the timeline shows classes in their colors, and + and 0 zoom it', async () => {
     const { page } = await open(browser, whole);
     // Many marks are drawn in several frames: the picture is whole when two readings are the same.
     let before: Record<string, number> = {};

@@ -27,7 +27,7 @@ function doctor(args: string[], env: NodeJS.ProcessEnv = {}, verb = 'doctor') {
 const parse = (stdout: string) => doctorSchema.parse(JSON.parse(stdout));
 
 describe('on this machine', () => {
-  test('a table that fits 80 columns, without colour in a pipe, ending with what can be done', () => {
+  test('a table that fits 80 columns, without color in a pipe, ending with what can be done', () => {
     const { status, stdout, stderr } = doctor([]);
     expect(status).toBe(0);
     expect(stderr).toBe('');

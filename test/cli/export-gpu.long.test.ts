@@ -175,7 +175,7 @@ describe.each([
     database.closeSync();
   });
 
-  test('openmetrics: families in one piece, each sample named, labelled and typed as the text format wants', () => {
+  test('openmetrics: families in one piece, each sample named, labeled and typed as the text format wants', () => {
     const text = exported('openmetrics');
     expect(text.endsWith('\n# EOF\n')).toBe(true);
     const closed = new Set<string>();

@@ -121,7 +121,7 @@ test('talk that nobody reads costs nothing', () => {
   expect([ran.status, ran.stderr]).toEqual([2, '']);
 });
 
-test('colour only where it is wanted', () => {
+test('color only where it is wanted', () => {
   const escape = '\u001B[';
   const wrong = ['profle'];
   expect(inferscope(at, wrong, { CI: 'true' }).stderr).not.toContain(escape);

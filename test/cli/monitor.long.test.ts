@@ -56,7 +56,7 @@ describe('this machine', () => {
     const { status, stdout, stderr } = await ended;
     expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
     expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % · memory [\d.]+\/[\d.]+ GiB$/m);
-    expect(stdout).toContain('host: utilisation');
+    expect(stdout).toContain('host: utilization');
     expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
     const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
     const asked = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
@@ -113,7 +113,7 @@ describe('--while', () => {
     const { status, stdout } = await ended;
     expect(status).toBe(130);
     expect(stdout).toContain('tidied');
-    expect(stdout).toContain('host: utilisation');
+    expect(stdout).toContain('host: utilization');
   });
 });
 

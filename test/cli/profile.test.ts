@@ -86,7 +86,7 @@ describe('a tiny model, two launches', () => {
     for (const [, , ns, ops, gaps] of rows) expect(ops + gaps).toBe(ns);
   });
 
-  test('necessary work is the hand count; utilisations are shares of the stated roofs', () => {
+  test('necessary work is the hand count; utilizations are shares of the stated roofs', () => {
     const prefill = stage(profile, 'prefill');
     // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal
     // attention over 36 keys, 4 · 64 FLOPs a key and layer.

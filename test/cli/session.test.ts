@@ -72,7 +72,7 @@ test.each(verbs)('session %s --help has two examples and fits 80 columns', (verb
   for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('list: newest last, 80 columns, no colour in a pipe', () => {
+test('list: newest last, 80 columns, no color in a pipe', () => {
   const { stdout } = session(['list']);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(5);

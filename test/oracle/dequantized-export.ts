@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { onnx } from 'onnx-proto';
 
 /**
- * Rewrites a dynamically quantised export (DynamicQuantizeLinear + MatMulInteger + Cast + Mul) into the float32 model
+ * Rewrites a dynamically quantized export (DynamicQuantizeLinear + MatMulInteger + Cast + Mul) into the float32 model
  * it approximates: each such chain becomes MatMul(x, (q − zero point) · scale). A dynamic int8 model rounds all tokens
  * of a call with one common scale, so its logits depend on how tokens are split into calls; the float32 one's do not.
  */

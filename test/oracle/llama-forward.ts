@@ -60,7 +60,7 @@ export function llamaForward(config: ForwardConfig, weights: Weights, tokens: re
     });
   }
   const finalNorm = weights.vector('model.norm.weight');
-  // A tied int4 model quantises the embedding for this product only, under the lm_head's name.
+  // A tied int4 model quantizes the embedding for this product only, under the lm_head's name.
   const tied = config.tie_word_embeddings && !weights.isInt4('lm_head.weight');
   const head = product(tied ? 'model.embed_tokens' : 'lm_head', false);
   return states.map((x) => head(rmsNorm(x, finalNorm, config.rms_norm_eps)));

@@ -45,7 +45,7 @@ function floats({ bytes }: StoredTensor): Float64Array {
   return Float64Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
 }
 
-/** Weights by their checkpoint names, in float64: linear layers as [out][in], int4 ones dequantised. */
+/** Weights by their checkpoint names, in float64: linear layers as [out][in], int4 ones dequantized. */
 export interface Weights {
   matrix(name: string): Float64Array[];
   vector(name: string): Float64Array;

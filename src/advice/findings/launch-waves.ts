@@ -44,7 +44,7 @@ export function blocksPerSm(launch: Launch, capability: string | null): number |
 
 /**
  * Waves of blocks that a launch needs, and the used share of all slots: waves / ⌈waves⌉ (NVIDIA, Matrix Multiplication
- * Background User's Guide, wave quantisation).
+ * Background User's Guide, wave quantization).
  */
 export function wavesOf(
   launch: Launch,

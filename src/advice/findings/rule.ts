@@ -57,7 +57,7 @@ export type FoundDraft = Omit<
   stage: WaterfallKind | null;
   /** Ms at stake over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;
-  /** Share at stake of the analysed time, for findings without a stage. */
+  /** Share at stake of the analyzed time, for findings without a stage. */
   share?: number;
   /**
    * idle: removes time in which the device waits for the host. busy (default): shortens device work, which shortens the stage

@@ -49,7 +49,7 @@ export interface StageFacts {
   prepared_ms: number;
   /** The part of inside_ms that ended with a code load. */
   inside_compile_ms: number;
-  /** Synchronise calls, blocking copies and allocator calls on launching threads. */
+  /** Synchronize calls, blocking copies and allocator calls on launching threads. */
   waits: Record<WaitCause, Waits>;
 }
 

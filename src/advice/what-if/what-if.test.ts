@@ -259,7 +259,7 @@ describe('work', () => {
     expect(after(state, 'gpu=H200').ms).toBeCloseTo(kernels + 7, 9);
     const { assumptions } = changed(state, parseChanges(['gpu=H100']));
     expect(assumptions[0]).toContain('not NVIDIA H100 PCIe');
-    expect(assumptions.filter((text) => text.startsWith('not modelled'))).toHaveLength(1);
+    expect(assumptions.filter((text) => text.startsWith('not modeled'))).toHaveLength(1);
   });
 
   test('int4 weights: 0.5 bytes, a scale of 2.5 for 128, in the layers only', () => {

@@ -113,7 +113,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
         ? ['weights are unpacked inside the products, at no extra time']
         : []),
       ...(storage.weights.compute !== null && storage.weights.compute !== storage.activations
-        ? ['activations are quantised inside the kernels before the products, at no extra time']
+        ? ['activations are quantized inside the kernels before the products, at no extra time']
         : []),
       'output quality is not considered',
     ],
@@ -164,7 +164,7 @@ export function withGpu(
       ...(chosen === null ? [] : [chosen]),
       `${name} reaches the same share of its data sheet as ${gpuName}: bandwidth ${times(1 / bandwidth)}`,
       'launches, host and idle time stay as on this machine',
-      'not modelled: other kernels and tile sizes, clocks and power limits, links between GPUs',
+      'not modeled: other kernels and tile sizes, clocks and power limits, links between GPUs',
       ...memoryWarning(needs, name),
     ],
   });

@@ -104,14 +104,14 @@ const spreadOf = (of: Distribution): string =>
     ? `${formatQuantity(of.p50, of.unit)} at p50, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
     : `not known: ${of.reason.text}`;
 
-/** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilisation?": what was measured. */
+/** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilization?": what was measured. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = holds(facts.session.manifest, 'bench') ? await benchAnswers(facts) : null;
   if (found || holds(facts.session.manifest, 'load')) return found;
   const { text } = facts.question;
   if (/\butili[sz]/i.test(text))
     return notKnown(
-      'The effect of a larger batch on utilisation is not known: the session measured one batch size.',
+      'The effect of a larger batch on utilization is not known: the session measured one batch size.',
       capture.bench,
     );
   return /\boutput\b/i.test(text)

@@ -31,7 +31,7 @@ const utilization: Metric = {
   asks: /\butili[sz]ation\b|\bbusy\b/i,
   metric: 'utilization_percent',
   unit: '%',
-  what: 'is utilised',
+  what: 'is utilized',
 };
 
 const metrics: readonly Metric[] = [
@@ -53,7 +53,7 @@ export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | n
   );
 }
 
-/** Mean utilisation of the first GPU, by samples; null where no GPU was sampled. */
+/** Mean utilization of the first GPU, by samples; null where no GPU was sampled. */
 export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart | null> {
   const lines = await samplesOf(facts, utilization);
   return lines.find(({ scope }) => isGpuScope(scope))?.part ?? null;

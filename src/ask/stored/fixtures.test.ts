@@ -34,7 +34,7 @@ describe('a timeline of nsys', async () => {
     ['Why is decode slow?', /^Launch-bound: .* At stake: [\d.]+ ms/],
     ['Is the GPU idle between steps?', /^Yes: the GPU is idle for 74 % of a decode step/],
     ['Is decode launch-bound?', /^Yes: Launch-bound/],
-    ['Do we synchronise every step?', /^(No|Yes): /],
+    ['Do we synchronize every step?', /^(No|Yes): /],
     ['Is flash attention used?', /^Yes: attention runs in fused kernels\. .*sdpa/],
     [
       'Is decode memory-bound or compute-bound?',

@@ -146,7 +146,7 @@ test('E9: Is the GPU throttled? How much power does it draw?', async () => {
   );
   expect(metric).toBe('utilization_percent');
   const text = await direct('What is the utilization over the run?');
-  expect(Math.abs(numberIn(text, /utilised ([\d.]+) % on average/) - mean)).toBeLessThanOrEqual(0.5);
+  expect(Math.abs(numberIn(text, /utilized ([\d.]+) % on average/) - mean)).toBeLessThanOrEqual(0.5);
   expect(Math.abs(numberIn(text, /on average over ([\d.]+) s/) / seconds - 1)).toBeLessThan(0.01);
 });
 

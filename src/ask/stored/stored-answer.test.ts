@@ -27,7 +27,7 @@ const session = await sessionOf({
 });
 
 test('tokens meet whatever their endings', () => {
-  expect(tokensOf('Which copies are launched by the synchronisations?')).toEqual(
+  expect(tokensOf('Which copies are launched by the synchronizations?')).toEqual(
     new Set(['copy', 'launch', 'sync'].map((one) => [...tokensOf(one)][0]!)),
   );
   expect(overlap(tokensOf('launch-bound decode'), 'Launches bound every step')).toBe(2);
@@ -67,7 +67,7 @@ test('without a question: the sentences and the findings', async () => {
 });
 
 test('what nothing stored can answer is said', async () => {
-  const found = await storedAnswer(session, 'What colour is the sky?');
+  const found = await storedAnswer(session, 'What color is the sky?');
   expect(found).toMatchObject({ answered_by: 'nobody', queries: [], claims: [] });
   expect(found.answer).toContain('cannot be answered without a model');
   const memory = await storedAnswer(session, 'how much memory does the KV cache take?');

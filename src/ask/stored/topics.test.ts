@@ -27,7 +27,7 @@ test.each<[question: string, topic: string]>([
   ['Is the host the bottleneck?', 'host'],
   ['Is Python slowing us down?', 'host'],
   ['is the tokenizer a problem', 'host'],
-  ['Do we synchronise every step?', 'synchronization'],
+  ['Do we synchronize every step?', 'synchronization'],
   ['is there a .item() in the loop', 'synchronization'],
   ['Which kernels take longest?', 'kernels'],
   ['How much is attention?', 'class_share'],
@@ -76,7 +76,7 @@ test.each<[question: string, topic: string]>([
   ['Are there recompilations?', 'recompilation'],
   ['Does the allocator call cudaMalloc in the loop?', 'allocator'],
   ['is memory fragmented', 'fragmentation'],
-  ['are the streams serialised', 'streams'],
+  ['are the streams serialized', 'streams'],
   ['is the KV cache concatenated every step', 'kv_concat'],
   ['how much time goes to casts', 'casts'],
   ['is anything in fp32', 'precision'],
@@ -124,7 +124,7 @@ test.each<[question: string, alternatives: string[][]]>([
   ['What if we double the batch size?', [['batch-size=8']]],
   ['would 64 concurrent users be faster', [['batch-size=64']]],
   ['Would fp8 help?', [['dtype=float8']]],
-  ['Should we quantise to int4?', [['dtype=int4']]],
+  ['Should we quantize to int4?', [['dtype=int4']]],
   ['would quantization help', [['dtype=float8'], ['dtype=int4']]],
   ['how much would AWQ save', [['dtype=int4']]],
   ['is it worth switching to bf16', [['dtype=bfloat16']]],
@@ -159,10 +159,7 @@ test.each([
   expect(changes!.unknown[0]!.what).toMatch(why);
 });
 
-test.each(['What colour is the sky?', 'hello', 'tell me a joke', 'who are you'])(
-  '%s has no topic',
-  (text) => {
-    const { question, workload, changes } = read(text);
-    expect([changes, topicsOf(question, workload)]).toEqual([null, []]);
-  },
-);
+test.each(['What color is the sky?', 'hello', 'tell me a joke', 'who are you'])('%s has no topic', (text) => {
+  const { question, workload, changes } = read(text);
+  expect([changes, topicsOf(question, workload)]).toEqual([null, []]);
+});

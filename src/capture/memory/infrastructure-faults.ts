@@ -47,7 +47,7 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
   },
   {
     id: 'gpu_initialisation',
-    text: 'the driver could not be initialised',
+    text: 'the driver could not be initialized',
     words:
       /CUDA driver initialization failed|CUDA error: initialization error|CUDA-capable devices? (?:\(s\) )?(?:is|are|is\/are) busy|CUDA-capable device\(s\) is\/are busy|busy or unavailable|CUDA unknown error/,
   },

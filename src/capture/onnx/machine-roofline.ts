@@ -69,7 +69,7 @@ function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
   return (other_processes_cores ?? 0) > Math.max(disturbingCores, 0.02 * detectCpu().logicalCores);
 }
 
-/** An older roofline may be outdated: virtual machines move, neighbours change. */
+/** An older roofline may be outdated: virtual machines move, neighbors change. */
 const staleAfterS = 24 * 3600;
 
 /** Reasons to doubt the roofs, for every document that uses them. */

@@ -27,7 +27,7 @@ export interface WorkloadPlan {
   warmup: { min: number; max: number; within: number };
   /** Path prefix of the operator trace; null runs without a profiler. */
   profilePrefix: string | null;
-  /** Which of the runtime's graph optimisations are on; default: all. */
+  /** Which of the runtime's graph optimizations are on; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 

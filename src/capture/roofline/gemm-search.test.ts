@@ -39,7 +39,7 @@ test('matrices larger than a sixth of the memory are left out', () => {
   expect(coarseGemms('bfloat16', small).map(size)).toContain('8192x8192x8192');
 });
 
-test('the second round asks the neighbours of the fastest', () => {
+test('the second round asks the neighbors of the fastest', () => {
   // 8192/128 = 64 rows of tiles, 8192/256 = 32 columns: 66 × 32 = 2112 tiles are 16 whole waves of 132 SMs.
   expect(neighbourGemms(square('bfloat16', 8192), [], limits).map(size)).toEqual([
     '6144x6144x6144',

@@ -75,7 +75,7 @@ const tile = { m: 128, n: 256 };
 const step = 256;
 
 /**
- * Second round: the neighbours of the fastest: half-way to the next power of two on both sides, half and twice the
+ * Second round: the neighbors of the fastest: half-way to the next power of two on both sides, half and twice the
  * depth, and the height at which the tiles fill whole waves of the SMs (the last wave of another height is part empty).
  */
 export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {

@@ -114,7 +114,7 @@ export function collectiveCases(ranks: number, device: PlannedDevice): KernelCas
     .map((bytes) => probe('all-reduce', { bytes, ranks }, bytes, 'bfloat16'));
 }
 
-/** First round: everything but the neighbours of the fastest GEMMs, which depend on its result. */
+/** First round: everything but the neighbors of the fastest GEMMs, which depend on its result. */
 export function firstCases(device: PlannedDevice): KernelCase[] {
   const limits = gemmLimits(device);
   return [

@@ -25,7 +25,7 @@ function results(gpu: MeasuredGpu) {
   ];
 }
 
-/** A power cap is normal for large GEMMs on data-centre GPUs; thermal and hardware slowdowns are faults of this machine. */
+/** A power cap is normal for large GEMMs on data-center GPUs; thermal and hardware slowdowns are faults of this machine. */
 function throttling(gpu: MeasuredGpu): Issue[] {
   const held = results(gpu).filter((one) => one.throttled_by.length > 0);
   const reasons = [...new Set(held.flatMap((one) => one.throttled_by))];

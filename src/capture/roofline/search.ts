@@ -10,7 +10,7 @@ import type { PeakDType } from '../../hardware/gpu-sheet.js';
 type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;
 
 /**
- * All measurements of one device: everything once in a first round, then the neighbours of each dtype's fastest GEMM.
+ * All measurements of one device: everything once in a first round, then the neighbors of each dtype's fastest GEMM.
  * A stopped round ends the search with the results so far.
  */
 export async function searchRoofs(
@@ -24,7 +24,7 @@ export async function searchRoofs(
   return [...first, ...(await run('refined', second))];
 }
 
-/** Neighbours of each dtype's fastest GEMM; dtypes without a measurement have none. */
+/** Neighbors of each dtype's fastest GEMM; dtypes without a measurement have none. */
 function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]): KernelCase[] {
   const limits = gemmLimits(device);
   const gemms = first.filter((line) => line.kernel === 'gemm');

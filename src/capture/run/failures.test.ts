@@ -264,7 +264,7 @@ describe('known failures', () => {
     expect([what, why, fix].join()).not.toMatch(/undefined|null/);
   });
 
-  test('every recogniser has a text of its own here', () => {
+  test('every recognizer has a text of its own here', () => {
     const seen = new Set(cases.map(([id]) => id));
     expect(recognisers.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
   });

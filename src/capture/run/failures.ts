@@ -16,7 +16,7 @@ export const recognisers: Recogniser[] = [
 ];
 
 /**
- * Explains how an execution failed; null when it did not. An unrecognised failure is
+ * Explains how an execution failed; null when it did not. An unrecognized failure is
  * E_WORKLOAD_FAILED with the last line of its output.
  */
 export function recogniseFailure(ended: Ended): InferscopeError | null {

@@ -5,7 +5,7 @@ import type { NsysOptions } from './run-options.js';
  * nodes are recorded one by one: by default a CUDA graph is one row and a decode stage looks empty. It costs: a step of
  * 1100 nodes took 3.84 ms instead of 2.96 on an H200 (--cuda-graph-trace=graph does not disturb it). CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
  * Children of the program that start another one are followed by nsys itself; those that are only forked, if asked. nsys calls
- * that undefined behaviour, so it is asked for engines that need it.
+ * that undefined behavior, so it is asked for engines that need it.
  * @param report path without `.nsys-rep`
  * @param forks whether to trace forked processes
  */

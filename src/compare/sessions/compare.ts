@@ -263,7 +263,7 @@ function attentionRows(sides: readonly Side[]): CompareResult['attention'] {
     .flatMap((phase) => {
       const implementations = sides.map((side) => attentionOf(side, phase));
       if (implementations.every((names) => names.length === 0)) return [];
-      const found = implementations.map((names) => names.join(' + ') || 'none recognised');
+      const found = implementations.map((names) => names.join(' + ') || 'none recognized');
       const switched = new Set(found).size > 1;
       const text = switched
         ? `Attention in ${phase} switched: ${found.join(' → ')}.`

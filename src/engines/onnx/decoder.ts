@@ -16,7 +16,7 @@ interface DecoderOptions {
   contextLen: number;
   /** Path prefix of the operator trace; given, the runtime profiles every call (a few µs an operator). */
   profilePrefix?: string;
-  /** Which of the runtime's graph optimisations are on; default: all. */
+  /** Which of the runtime's graph optimizations are on; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 

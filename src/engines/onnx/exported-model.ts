@@ -110,7 +110,7 @@ function dtypeOf({ ops, bytesByType, matMulBits }: OnnxSummary): {
   );
   if (dynamic) return { dtype: 'int8', quantization: `dynamic int8 (${dynamic})` };
   const count = (op: string) => ops.get(op) ?? 0;
-  // QDQ files widen every weight by a DequantizeLinear of its own; one alone is a quantised embedding.
+  // QDQ files widen every weight by a DequantizeLinear of its own; one alone is a quantized embedding.
   if (
     count('QLinearMatMul') > 0 ||
     count('DequantizeLinear') >= Math.max(2, count('MatMul') + count('Gemm'))

@@ -10,7 +10,7 @@ import { loadOnnxRuntime } from './runtime.js';
 
 const [rows, inputs, outputs] = [16, 176, 96];
 
-/** One int4 product through the runtime, next to the same in float64 of its dequantised weights. */
+/** One int4 product through the runtime, next to the same in float64 of its dequantized weights. */
 async function product(computeInt4: 'int8' | 'float32') {
   const options = { dtype: 'int4', seed: 3, logits: 'all', computeInt4 } as const;
   const { b, nodes, tensors } = graphBuilder({} as LlamaConfig, options);
@@ -55,7 +55,7 @@ async function product(computeInt4: 'int8' | 'float32') {
 }
 
 describe('int4 products', () => {
-  it('in float32 are those of the dequantised weights, to the rounding of float32 sums', async () => {
+  it('in float32 are those of the dequantized weights, to the rounding of float32 sums', async () => {
     // n·u·Σ|w·a|: n = 176 terms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 3.1); two more for w.
     for (const { error, magnitude } of await product('float32'))
       expect(error).toBeLessThan((inputs + 2) * 2 ** -24 * magnitude);

@@ -131,14 +131,14 @@ describe.each(Object.keys(cases))('%s', (name) => {
     for (const error of Object.values(found)) expect(error).toBeLessThan(1e-4);
   });
 
-  it('gives in int4 the logits of its dequantised weights', async () => {
+  it('gives in int4 the logits of its dequantized weights', async () => {
     const found = await errors(name, { dtype: 'int4', computeInt4: 'float32' });
     for (const error of Object.values(found)) expect(error).toBeLessThan(1e-3);
   });
 
   // Rounding activations to int8 moves a product by 0.6 to 2 % of its deviation (linear.test.ts: step/√12, where a row's
   // largest value is 3 to 8 times its deviation). 13 products one after the other make 2 to 7 %.
-  it('stays within 10 % of the dequantised weights when int8 is permitted', async () => {
+  it('stays within 10 % of the dequantized weights when int8 is permitted', async () => {
     const found = await errors(name, { dtype: 'int4' });
     for (const error of Object.values(found)) expect(error).toBeLessThan(0.1);
   });

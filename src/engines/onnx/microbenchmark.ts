@@ -65,7 +65,7 @@ export async function gemmInt8(bench: Bench, m: number, k: number, n: number): P
   });
 }
 
-/** uint8 [m,k] × constant int8 [k,n] into int32 (MatMulInteger), as dynamically quantised exports run. */
+/** uint8 [m,k] × constant int8 [k,n] into int32 (MatMulInteger), as dynamically quantized exports run. */
 export async function gemmInteger(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
   const weight: OnnxTensor = {
     name: 'w',
@@ -121,7 +121,7 @@ function chain(nodes: OnnxNode[], tensors: OnnxTensor[], batchSize: number): Onn
   return graphOf(nodes, tensors, [batchSize, side], [batchSize, side]);
 }
 
-/** The same with int4 weights: the rate at which the runtime streams quantised weights. */
+/** The same with int4 weights: the rate at which the runtime streams quantized weights. */
 export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
   const count = Math.max(1, Math.round(bytes / int4Bytes(side, side)));
   const products = Array.from({ length: count }, (_, i) =>

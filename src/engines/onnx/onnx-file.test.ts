@@ -102,13 +102,13 @@ it('inspects without reading weights what the ONNX project’s reader sees', asy
   expect(summary.matMulBits).toBe(4);
 });
 
-it('quantises the weights that float32 has, to within half a step', async () => {
+it('quantizes the weights that float32 has, to within half a step', async () => {
   const [outputs, inputs] = [6, 80];
   const { quantized, scales } = randomInt4('w.weight', 'w.weight', 5, outputs, inputs, inputs ** -0.5);
   await writeOnnx(folder, 'd.onnx', graphOf([randomLinear('f.weight', 5, inputs, outputs)]));
   await writeOnnx(folder, 'e.onnx', graphOf([quantized, scales]));
   const stored = weightsOf(readOnnx(join(folder, 'e.onnx')).tensors).matrix('w.weight');
-  // The stream is keyed by name, so the float32 twin is drawn under the quantised one's name.
+  // The stream is keyed by name, so the float32 twin is drawn under the quantized one's name.
   await writeOnnx(folder, 'f.onnx', graphOf([randomLinear('w.weight', 5, inputs, outputs)]));
   const exact = weightsOf(readOnnx(join(folder, 'f.onnx')).tensors).matrix('w.weight');
   exact.forEach((row, r) => {
@@ -132,7 +132,7 @@ it('draws uniform weights of the standard deviation asked for', () => {
   // Standard errors at n = 10^6: mean 5e-5, std 2e-5 (uniform).
   expect(Math.abs(mean)).toBeLessThan(2.5e-4);
   expect(Math.abs(Math.sqrt(variance) - 0.05)).toBeLessThan(1e-4);
-  // Neighbours are independent: lag-1 correlation of 10^6 draws has a standard error of 0.001.
+  // Neighbors are independent: lag-1 correlation of 10^6 draws has a standard error of 0.001.
   let lag = 0;
   for (let i = 1; i < values.length; i++) lag += values[i]! * values[i - 1]!;
   expect(Math.abs(lag / values.length / variance)).toBeLessThan(0.005);

@@ -11,10 +11,10 @@ export interface OnnxModel {
   config: Record<string, unknown>;
   /** Of the linear layers' weights; activations, norms and KV cache are float32. */
   dtype: DType;
-  /** How the weights are quantised and what the products compute in; null for float weights. */
+  /** How the weights are quantized and what the products compute in; null for float weights. */
   quantization: string | null;
   weights: 'random' | 'trained';
-  /** Bytes of parameters with quantisation scales; rotary tables and shape constants are not counted in written models. */
+  /** Bytes of parameters with quantization scales; rotary tables and shape constants are not counted in written models. */
   weight_bytes: number;
   /** Null for an export of an architecture with parameters that inferscope cannot count. */
   num_parameters: number | null;

@@ -1,7 +1,7 @@
 import type { OnnxTensor } from './onnx-file.js';
 
 /**
- * Seeded random weights. The generator is counter-based (a finaliser over index and key, no state), so any element
+ * Seeded random weights. The generator is counter-based (a finalizer over index and key, no state), so any element
  * can be drawn alone, layouts can differ between dtypes while the values stay the same, and the result is the same
  * on every machine: 32-bit integer arithmetic and one rounding to float32.
  */
@@ -28,7 +28,7 @@ export function streamKey(seed: number, name: string): number {
 
 /** The `index`-th draw of a stream, uniform over the signed 32-bit integers. */
 export function draw(key: number, index: number): number {
-  // 0x9e3779b9 = 2^32 / golden ratio spreads neighbouring indices.
+  // 0x9e3779b9 = 2^32 / golden ratio spreads neighboring indices.
   return mix(Math.imul(index, 0x9e3779b9) + key);
 }
 
@@ -87,7 +87,7 @@ export function randomLinear(name: string, seed: number, inputs: number, outputs
   };
 }
 
-/** Vector around a centre: norm scales (centre 1) and biases (centre 0), spread wide enough that a wrong use shows in tests. */
+/** Vector around a center: norm scales (center 1) and biases (center 0), spread wide enough that a wrong use shows in tests. */
 export function randomVector(
   name: string,
   seed: number,
@@ -109,7 +109,7 @@ export function randomVector(
 }
 
 /**
- * The same [out, in] weights as `randomMatrix`, quantised for MatMulNBits: `quantized` [out, in/32, 16] holds two
+ * The same [out, in] weights as `randomMatrix`, quantized for MatMulNBits: `quantized` [out, in/32, 16] holds two
  * weights a byte (the even one in the low half), w = (q − 8) · scale, and `scales` [out · in/32] one float32 a block.
  * Symmetric rounding: scale = max|w| / 7.5 would clip, so max|w| / 7 with q in 1..15.
  */
@@ -172,7 +172,7 @@ export function randomInt4(
       type: 'float32',
       shape: [blocks],
       *chunks() {
-        if (steps === null) throw new Error(`${name}: scales are known only after the quantised weights`);
+        if (steps === null) throw new Error(`${name}: scales are known only after the quantized weights`);
         yield new Uint8Array(steps.buffer);
         steps = null;
       },

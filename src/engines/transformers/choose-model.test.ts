@@ -71,7 +71,7 @@ test('a model of the hub: dimensions from its cache, else nothing random', async
   );
 });
 
-test('a quantised model is not built from random numbers', async () => {
+test('a quantized model is not built from random numbers', async () => {
   await expect(choose('deepseek-v3')).rejects.toThrow(refused('E_USAGE', '--weights trained'));
   expect(await choose('deepseek-v3', 'trained')).toMatchObject({ source: 'deepseek-ai/DeepSeek-V3' });
 });

@@ -23,7 +23,7 @@ export interface ChosenModel {
 /**
  * Finds the dimensions of the model without downloading anything. Presets and bare config.json files have random weights
  * unless trained ones are asked for; folders with weights and models of the hub that are no preset have their own.
- * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_USAGE for random weights of a quantised model
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_USAGE for random weights of a quantized model
  */
 export async function chooseModel(
   spec: string,
@@ -74,13 +74,13 @@ function accepted(model: ChosenModel): ChosenModel {
   const method = quantizationOf(model.config);
   if (model.weights === 'trained' || method === null) return model;
   throw new InferscopeError('E_USAGE', {
-    what: `${model.name} is quantised (${method}), and random weights are not`,
+    what: `${model.name} is quantized (${method}), and random weights are not`,
     why: 'Built from its dimensions alone it would run other kernels and need more memory than the published model.',
-    fix: 'Take --weights trained, which loads it as it was published, or a model that is not quantised.',
+    fix: 'Take --weights trained, which loads it as it was published, or a model that is not quantized.',
   });
 }
 
-/** `quantization_config.quant_method`, e.g. gptq; null when it is not quantised. */
+/** `quantization_config.quant_method`, e.g. gptq; null when it is not quantized. */
 export function quantizationOf(config: Record<string, unknown> | null): string | null {
   const quantization = config?.['quantization_config'];
   if (typeof quantization !== 'object' || quantization === null) return null;

@@ -109,8 +109,8 @@ function oneOf<K extends keyof typeof values>(
 
 function noQuantization(value: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
-    what: `the transformers engine cannot quantise (--engine-arg quantization=${value})`,
-    why: 'Every quantisation of transformers needs a package of its own (bitsandbytes, torchao, …), with kernels of its own.',
-    fix: 'Give --model one that was published quantised, with --weights trained, or use --engine vllm.',
+    what: `the transformers engine cannot quantize (--engine-arg quantization=${value})`,
+    why: 'Every quantization of transformers needs a package of its own (bitsandbytes, torchao, …), with kernels of its own.',
+    fix: 'Give --model one that was published quantized, with --weights trained, or use --engine vllm.',
   });
 }

@@ -128,8 +128,8 @@ function readDtype(text: string | null): string | null {
   if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return dtype;
   throw new InferscopeError('E_DTYPE', {
     what: `the transformers engine cannot compute in ${dtype}`,
-    why: 'Every quantisation of transformers needs a package of its own.',
-    fix: 'Take --dtype float16, bfloat16 or float32, or give --model one that was published quantised.',
+    why: 'Every quantization of transformers needs a package of its own.',
+    fix: 'Take --dtype float16, bfloat16 or float32, or give --model one that was published quantized.',
   });
 }
 

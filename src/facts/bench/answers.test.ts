@@ -145,7 +145,7 @@ test('a knee by decode and scaling by output tokens are distinguished', () => {
   expect(answer(far, 'batch_knee').answer).toContain('the fixed part far beyond the measured range.');
 });
 
-test('a small utilisation keeps its digits', () => {
+test('a small utilization keeps its digits', () => {
   expect(formatPercent(0.00018)).toBe('0.018 %');
   expect(formatPercent(0.0073)).toBe('0.7 %');
   expect(formatPercent(0)).toBe('0 %');

@@ -22,7 +22,7 @@ interface Rate {
   output: number;
 }
 
-/** Where batching pays off: the knee, scaling, and the effect on utilisation. */
+/** Where batching pays off: the knee, scaling, and the effect on utilization. */
 export function batchAnswers(points: readonly BenchPointResult[], fits: readonly BenchFit[]): BenchAnswer[] {
   const rates = (sweepOver(points, 'batch_size') ?? []).flatMap((point): Rate[] => {
     const { output_tokens_per_s: output, decode_tokens_per_s: decode } = point.throughput;
@@ -122,13 +122,13 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   };
 }
 
-/** Utilisation measures known at both ends of the sweep, the device's own first. */
+/** Utilization measures known at both ends of the sweep, the device's own first. */
 function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
-  const question = 'Did batching raise utilisation?';
+  const question = 'Did batching raise utilization?';
   const [first, last] = [rates[0]!, rates.at(-1)!];
   const figures: Record<string, Figure> = {};
   const measures: [name: string, of: (point: BenchPointResult) => Figure, unit: number][] = [
-    ['GPU utilisation', ({ machine }) => machine.gpu_utilization_percent, 100],
+    ['GPU utilization', ({ machine }) => machine.gpu_utilization_percent, 100],
     ['decode MFU', ({ model_utilization }) => model_utilization.decode_mfu, 1],
     ['decode MBU', ({ model_utilization }) => model_utilization.decode_mbu, 1],
   ];
@@ -145,7 +145,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
   });
   if (parts.length === 0) {
     const { gpu_utilization_percent: why } = first.point.machine;
-    const text = why.value === null ? why.reason.text : 'no utilisation measure is known at both ends';
+    const text = why.value === null ? why.reason.text : 'no utilization measure is known at both ends';
     return {
       id: 'utilization',
       question,

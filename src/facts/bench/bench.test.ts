@@ -288,7 +288,7 @@ describe('a benchmark counted by hand', async () => {
   });
 });
 
-test('energy and utilisation: over stretches of one point, from a second on', async () => {
+test('energy and utilization: over stretches of one point, from a second on', async () => {
   const repeat = {
     samplingMs: [0, 0],
     loopMs: 0,

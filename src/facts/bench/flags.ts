@@ -62,7 +62,7 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
     const text =
       gpu === null
         ? said`${cores!} of ${threads!} threads busy`
-        : said`GPU utilisation ${quantity(percent, '%')}`;
+        : said`GPU utilization ${quantity(percent, '%')}`;
     return [flag('good_utilization', 'good', text)];
   }
   if (percent >= lowUtilization) return [];
@@ -71,8 +71,8 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
     gpu === null
       ? said`${cores!} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
       : point.batch_size > 1
-        ? said`GPU utilisation ${quantity(percent, '%')}: the GPU waits for the host`
-        : said`GPU utilisation ${quantity(percent, '%')}, as usual for one sequence`;
+        ? said`GPU utilization ${quantity(percent, '%')}: the GPU waits for the host`
+        : said`GPU utilization ${quantity(percent, '%')}, as usual for one sequence`;
   return [flag('low_utilization', severity, text)];
 }
 

@@ -103,12 +103,12 @@ function gpuFigures(
   };
 }
 
-/** Utilisation from samples that NVML's averaging (up to 1 s) does not mix with neighbouring points. */
+/** Utilization from samples that NVML's averaging (up to 1 s) does not mix with neighboring points. */
 function utilizationOf(busy: readonly MetricRow[]): Figure {
   if (busy.some(({ settled_n }) => settled_n === 0)) {
     return missing(
       'too_short',
-      'the timed repeats of this point were too short to separate its utilisation from that of other points: NVML averages over up to 1 s (use longer outputs, more repeats, or this point alone)',
+      'the timed repeats of this point were too short to separate its utilization from that of other points: NVML averages over up to 1 s (use longer outputs, more repeats, or this point alone)',
     );
   }
   return figure(

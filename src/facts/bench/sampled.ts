@@ -38,7 +38,7 @@ export interface Telemetry {
   gpus: string[];
 }
 
-/** NVML gives power as the mean of the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilisation of up to one. */
+/** NVML gives power as the mean of the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilization of up to one. */
 const averagedNs = 1e9;
 /** Repeats with less time between them count as unbroken. */
 const breakNs = 1e8;

@@ -28,7 +28,7 @@ function toolRank({ tool, importer }: Capture): number {
 }
 
 /**
- * Chooses what is analysed, and makes the tables that every analysis of it reads.
+ * Chooses what is analyzed, and makes the tables that every analysis of it reads.
  *
  * A phase inside a warm-up or marked as one is of kind warmup; what is in no phase is `outside`. step_id is the phase,
  * or the prefill or decode step around it: sampling inside a step belongs to the step.

@@ -109,7 +109,7 @@ function issuesOf(
     issues.push({
       code: 'quantization_unknown',
       severity: 'warning',
-      text: "The config's quantization_config is not known: sizes are those of unquantised weights.",
+      text: "The config's quantization_config is not known: sizes are those of unquantized weights.",
     });
   }
   if (architecture.partOfLarger) {

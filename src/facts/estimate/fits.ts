@@ -12,7 +12,7 @@ import type { EstimatedComponent } from '../../model/memory-components.js';
 import type { KnownGpu } from './known-gpu.js';
 import type { EstimateOptions } from './memory.js';
 
-/** What the table compares: unquantised, and the two widths that are published most. */
+/** What the table compares: unquantized, and the two widths that are published most. */
 const formats: { format: string; storage: Storage }[] = [
   { format: 'float32', storage: floatStorage('float32') },
   { format: 'bfloat16', storage: floatStorage('bfloat16') },

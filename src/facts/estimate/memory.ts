@@ -89,7 +89,7 @@ function headerBytes(
   const loaded = storage.weights.rest;
   const width = bytesPerElement[loaded];
   if (weights.parameters === null || weights.format === 'gguf') {
-    // Quantised files are loaded as they are; another dtype is another model.
+    // Quantized files are loaded as they are; another dtype is another model.
     return dtype === undefined ? { bytes: weights.bytes, source: weights.source } : null;
   }
   const bytes = weights.parameters * width;

@@ -4,7 +4,7 @@ import type { GemmShape } from './shape.js';
 
 /**
  * Tiles of the output and how they fill the SMs (NVIDIA, Matrix Multiplication Background User's Guide, sections 3.2
- * and 3.3: tile and wave quantisation). The library works column-major: the tile's rows lie along our N, its columns
+ * and 3.3: tile and wave quantization). The library works column-major: the tile's rows lie along our N, its columns
  * along our M. One tile on an SM at a time, as is so for the large tiles of tensor-core kernels.
  * @param tile MxN or MxNxK as the library writes it
  * @param splits thread blocks that share one tile's K; null when the kernel splits K in an unknown number

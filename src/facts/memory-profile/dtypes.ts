@@ -6,7 +6,7 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { MemoryRows } from './rows.js';
 import { recordedDtypes } from './torch-device.js';
 
-/** dtypes by component and the quantisation: of the tensors where they were counted, else of the log, else as declared. */
+/** dtypes by component and the quantization: of the tensors where they were counted, else of the log, else as declared. */
 export function dtypesOfRun(
   rows: Pick<MemoryRows, 'recorded'>,
   { config }: MemoryPlan,

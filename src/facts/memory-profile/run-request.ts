@@ -35,7 +35,7 @@ interface RunFacts {
 /**
  * What the calculator is asked of a run that was measured: the same for the column next to a measurement and for
  * `validate` of its file.
- * @throws E_DTYPE for a quantisation or cache dtype that is not known
+ * @throws E_DTYPE for a quantization or cache dtype that is not known
  */
 export function requestOfRun(facts: RunFacts): MemoryRequest {
   const { engine, gpu, gpuMemoryUtilization, maxModelLen } = facts;

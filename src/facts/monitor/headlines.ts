@@ -5,7 +5,7 @@ function meanOf(metrics: readonly MonitorMetric[], metric: string): number | nul
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
 }
 
-/** One sentence per GPU: utilisation over the recording, and throttling. @param durationS null if not known */
+/** One sentence per GPU: utilization over the recording, and throttling. @param durationS null if not known */
 export function deviceHeadline(device: MonitorDevice, durationS: number | null): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
@@ -30,7 +30,7 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
     parts.push(`${formatQuantity(power, 'W')}${limit === null ? '' : ` of ${formatQuantity(limit, 'W')}`}`);
   }
   return parts.length === 0
-    ? `${device.scope}: the source has neither utilisation nor power.`
+    ? `${device.scope}: the source has neither utilization nor power.`
     : `${device.scope}: ${parts.join(', ')}.`;
 }
 

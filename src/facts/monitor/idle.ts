@@ -7,7 +7,7 @@ import { formatSetting } from '../../vocabulary/format.js';
 export const periodsKept = 200;
 
 /**
- * Idle periods of a GPU: utilisation under `percent` for at least `ms`. Utilisation is the driver's mean over 1/6 to 1 s, so it
+ * Idle periods of a GPU: utilization under `percent` for at least `ms`. Utilization is the driver's mean over 1/6 to 1 s, so it
  * does not show shorter pauses, for example between steps.
  */
 export async function idleOf(
@@ -20,7 +20,7 @@ export async function idleOf(
     [scope],
   );
   if (!all?.n || !all.total_ns) {
-    const reason = missing('no_utilization', 'The source has no utilisation of this device.');
+    const reason = missing('no_utilization', 'The source has no utilization of this device.');
     return { share: reason, count: 0, longest_ms: null, periods: [] };
   }
   const periods = await database.query<{ start_ns: number; dur_ns: number }>(

@@ -23,13 +23,13 @@ import { gpuScope, layOutSamples } from './samples.js';
 import { clockOf, throttlingOf } from './throttling.js';
 
 interface MonitorThresholds {
-  /** Utilisation below this is idle. */
+  /** Utilization below this is idle. */
   idlePercent: number;
   /** Minimum length of an idle period. */
   idleMs: number;
 }
 
-/** NVIDIA's utilisation is a whole number over 1/6 to 1 s: under 5 % is a rare small kernel, a clock, a heartbeat. */
+/** NVIDIA's utilization is a whole number over 1/6 to 1 s: under 5 % is a rare small kernel, a clock, a heartbeat. */
 const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
 const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
 

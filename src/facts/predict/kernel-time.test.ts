@@ -109,10 +109,10 @@ test('leave-one-out: none on a power law, the outlier’s where there is one', (
   const inner = crossValidation(even, roof);
   expect(inner).toHaveLength(1);
   expect(inner[0]).toMatchObject({ kernel: 'gemm', cases: 5 });
-  // The three inner cases are met; the ends are extrapolated at their neighbour's efficiency.
+  // The three inner cases are met; the ends are extrapolated at their neighbor's efficiency.
   expect(inner[0]!.median_error).toBeCloseTo(0, 9);
   const odd = even.map((one) => (one.params['m'] === 16 ? { ...one, ns: 2 * one.ns } : one));
-  // By its neighbours it takes half of what was measured; theirs, through it, are off by less.
+  // By its neighbors it takes half of what was measured; theirs, through it, are off by less.
   expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });
 

@@ -38,8 +38,8 @@ const words: Record<Cause, readonly [more: string, less: string]> = {
   gemm: tookLonger('matrix products'),
   sampling: tookLonger('sampling'),
   host: [
-    'the device waited for the program, or for its synchronisation',
-    'the device waited for the program, or for its synchronisation',
+    'the device waited for the program, or for its synchronization',
+    'the device waited for the program, or for its synchronization',
   ],
   unattributed: ['not distinguished by the recorded data', 'not distinguished by the recorded data'],
 };

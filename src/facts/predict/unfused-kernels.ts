@@ -4,7 +4,7 @@ import type { OpClass } from '../../model/classes.js';
 import { bytesPerElement } from '../../model/dtype.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 
-/** Families with Q, K, V (and gate, up) as one matrix in their modelling class. */
+/** Families with Q, K, V (and gate, up) as one matrix in their modeling class. */
 const oneMatrix = new Set(['Phi-3', 'GPT-2']);
 
 /**

@@ -199,7 +199,7 @@ function closedLoop(
   return servingPoint(facts(users), rows, null, new Map());
 }
 
-test('queueing is recognised by the waiting share: one at a time, four at a time, and as many as ask', () => {
+test('queueing is recognized by the waiting share: one at a time, four at a time, and as many as ask', () => {
   // One at a time takes 100 + 3 · 100 ms: with N users a request waits (N − 1) · 400 ms of N · 400.
   const one = [1, 2, 4, 8].map((users) => closedLoop(users, 1, [100, 100]));
   const shares = (points: typeof one) =>

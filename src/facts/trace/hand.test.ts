@@ -41,7 +41,7 @@ describe('windows', () => {
       ['sampling', 1, 'host'],
     ]);
     const [prefill, decode, sampling] = phases;
-    // 20 before the first kernel; of the gap at 60: all 30 of synchronisation, 10 of host.
+    // 20 before the first kernel; of the gap at 60: all 30 of synchronization, 10 of host.
     expect(prefill!.wall.mean_ns).toBe(100 * us);
     expect(prefill!.idle_by_cause.map(({ id, ns }) => [id, ns / us])).toEqual([
       ['synchronization', 30],
@@ -189,7 +189,7 @@ test('nodes of a CUDA graph are one launch; a session without kernels says what 
   );
 });
 
-test('what overlaps is what exclusive time leaves out; two streams in turn are serialised', async () => {
+test('what overlaps is what exclusive time leaves out; two streams in turn are serialized', async () => {
   const turns = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 10, 10, { stream: 2 })] });
   expect((await analyzeTrace(turns)).data.overlap).toMatchObject({
     serialised: true,

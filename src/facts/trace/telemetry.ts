@@ -20,7 +20,7 @@ interface Series {
 }
 
 /**
- * Power, clocks and utilisation over the attributed execution: over all and by phase, with throttling and clock drops
+ * Power, clocks and utilization over the attributed execution: over all and by phase, with throttling and clock drops
  * tied to the phases they hit. Samples of a window are those taken in it. Null without samples.
  */
 export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | null> {

@@ -131,7 +131,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
   }
 }
 
-/** The same of a timeline that is analysed already, for document `trace`; null where it has no prefill and no decode. */
+/** The same of a timeline that is analyzed already, for document `trace`; null where it has no prefill and no decode. */
 export async function utilizationOfTrace(
   session: Session,
   scope: TraceScope,

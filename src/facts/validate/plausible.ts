@@ -77,7 +77,7 @@ function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }:
   const share = utilization * gpuBytes * tensorParallelSize;
   return peakBytes < minOfShare * share
     ? [
-        `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilisation ${utilization}), but ${formatGb(peakBytes)} were measured: it was not running, or on other GPUs.`,
+        `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilization ${utilization}), but ${formatGb(peakBytes)} were measured: it was not running, or on other GPUs.`,
       ]
     : [];
 }

@@ -52,7 +52,7 @@ test('replayed graphs: their nodes, as far apart as measured', () => {
   expect(barsOf({ nodeNs: 1e6 })['launch_latency']).toBe(5);
 });
 
-test('nothing watched the device: its sampled utilisation, where the repeat is mostly decoding', () => {
+test('nothing watched the device: its sampled utilization, where the repeat is mostly decoding', () => {
   const unwatched = {
     kernelMs: null,
     busyMs: null,

@@ -125,14 +125,14 @@ function insideParts(
   return [{ id: 'host.dispatch', ms: idleMs * computing }];
 }
 
-/** By the sampled utilisation, which is the share of time in which some kernel ran. */
+/** By the sampled utilization, which is the share of time in which some kernel ran. */
 function sampledBusyMs(
   { kind, measuredMs, machine, decodeShare }: BenchTimes,
   notes: Map<string, string>,
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
   if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < mostlyDecode) return null;
-  const text = `the device's sampled utilisation, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
+  const text = `the device's sampled utilization, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
   for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
   return (measuredMs * Math.min(100, used.value)) / 100;
 }

@@ -221,7 +221,7 @@ function passesOf(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passe
   if (mode(alike.map(({ attentions }) => attentions)) < minAttentions) return null;
   const passes = alike.filter(({ attentions }) => attentions > 0).map(({ part }) => part);
   const first = counted[0]!;
-  // What ran before the first pass, such as initialisation, belongs to no step.
+  // What ran before the first pass, such as initialization, belongs to no step.
   if (anchor.last && first.products > products && passes[0]?.first === first.part.last + 1)
     passes.unshift(cutFront(sequence, roles, first.part, products));
   return rated(sequence, passes, products);

@@ -138,7 +138,7 @@ export const libraryRules: readonly KernelClassRule[] = [
     pattern:
       /marlin(?!_(?:repack|moe_permute))|awq_gemm|gemm_(?:half_q_half|forward_4bit)|gptq(?:_?gemm|.*gemm)|machete|exllama.*gemm|fpA_intB|weightOnlyBatchedGemv|weight_only_gemv|dequant_gemm|gemv_4bit|kgemm_4bit|mul_mat_(?:q|vec)|deep_?gemm|fp8_gemm|w8a8|cutlass_scaled_mm|qgemm/i,
     class: 'gemm',
-    family: 'quantised GEMM: Marlin, AWQ, GPTQ, Machete, DeepGEMM, bitsandbytes, llama.cpp',
+    family: 'quantized GEMM: Marlin, AWQ, GPTQ, Machete, DeepGEMM, bitsandbytes, llama.cpp',
     sample:
       'void marlin::Marlin<__half, 256l, 2l, 8l, 8l, 4l, false, 8l>(int4 const*, int4 const*, int4*, int, int, int)',
   },

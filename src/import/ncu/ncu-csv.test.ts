@@ -212,7 +212,7 @@ test('NVTX paths', () => {
   expect(nvtxPath(`7  ${range('<default domain>', `load ${token}`)} `, '')).not.toContain(token);
 });
 
-test('a report file is recognised, and requires ncu', async () => {
+test('a report file is recognized, and requires ncu', async () => {
   expect(ncuReportImporter.sniff('NVR\0abc', 'x')).toBe(true);
   expect(ncuReportImporter.sniff('"ID","Process ID"', 'x.csv')).toBe(false);
   await expect(ncuReportImporter.load('r.ncu-rep')).rejects.toMatchObject({ code: 'E_TOOL_MISSING' });

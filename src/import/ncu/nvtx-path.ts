@@ -3,7 +3,7 @@ import { redactText } from '../../model/redaction.js';
 /**
  * NVTX ranges around a launch as ncu writes them, outermost first:
  * `1007  "<default domain>:inferscope:decode:0:0:none:none:none:none:none:none"  "<default domain>:…" `
- * is thread, then domain:name:payload type:payload value:colour type:colour:message type:message of each range. The
+ * is thread, then domain:name:payload type:payload value:color type:color:message type:message of each range. The
  * name may hold colons; the six fields after it are counted from the end. A token in a name is redacted.
  * @returns "decode / layer 3", with the domain before the name unless it is the default one; null outside all ranges
  */

@@ -107,7 +107,7 @@ function columnMetric(name: string, unit: string): Metric | null {
   return known[name] ?? metricOf(name, unit);
 }
 
-/** Columns of nvidia-smi(1), dmon; pclk is the SM clock, sm what NVML calls GPU utilisation. */
+/** Columns of nvidia-smi(1), dmon; pclk is the SM clock, sm what NVML calls GPU utilization. */
 const known: Record<string, Metric> = {
   pwr: metric('power_w'),
   gtemp: metric('temperature_c'),

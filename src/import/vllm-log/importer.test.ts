@@ -37,7 +37,7 @@ async function load(path: string, redact?: (text: string) => string) {
   return { memory, metrics, telemetry, issues, clock };
 }
 
-test('logs of every generation are recognised by content', async () => {
+test('logs of every generation are recognized by content', async () => {
   for (const name of [
     'v0.4.2-opt-125m',
     'v0.6.4-h200',

@@ -23,7 +23,7 @@ const sizes = {
   device_total: 'memory of the GPU; of the memory node where vLLM computes on a CPU',
   device_free_at_start: 'free on the GPU when the engine started',
   device_used_at_start: 'in use on the GPU when the engine started',
-  budget: 'share of the GPU that the engine may take (utilisation × total)',
+  budget: 'share of the GPU that the engine may take (utilization × total)',
 } satisfies Partial<Record<keyof VllmRankFacts, string>>;
 
 // Facts and load read the same file in succession: it is parsed once for both.

@@ -5,16 +5,16 @@ export interface LogLine {
   number: number;
 }
 
-/** Colours and cursor movements, also in the form of log viewers: "^[[0;36m". */
+/** Colors and cursor movements, also in the form of log viewers: "^[[0;36m". */
 // eslint-disable-next-line no-control-regex
 const escapes = /(?:\u001b|\^\[)\[[0-9;?]*[A-Za-z]/g;
 
-/** The text as a terminal without colours shows it. */
+/** The text as a terminal without colors shows it. */
 export function cleaned(text: string): string {
   return text.includes('[') ? text.replace(escapes, '') : text;
 }
 
-/** Lines without colours. A progress bar's carriage returns end lines, so that the text after a bar is a line of its own. */
+/** Lines without colors. A progress bar's carriage returns end lines, so that the text after a bar is a line of its own. */
 export function logLines(text: string): LogLine[] {
   return text
     .split(/\r\n|\n|\r/)

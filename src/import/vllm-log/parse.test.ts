@@ -155,7 +155,7 @@ describe('one process', () => {
     expect(Math.abs(moved / 2 ** 30 - (14.9888 - 5.3748))).toBeLessThan(0.5);
   });
 
-  test('0.6.4: the profiling line; utilisation × total − the rest is the KV cache', () => {
+  test('0.6.4: the profiling line; utilization × total − the rest is the KV cache', () => {
     const log = parsed('v0.6.4-h200');
     const [rank] = log.ranks;
     expect(sizes(rank!)).toEqual({
@@ -222,7 +222,7 @@ describe('one process', () => {
     expect(apart).toBeLessThanOrEqual(rank!.kv_cache!.rounding_bytes + 16 * perToken);
   });
 
-  test('0.22: the estimate before and the pool after, the utilisation as typed', () => {
+  test('0.22: the estimate before and the pool after, the utilization as typed', () => {
     const log = parsed('v0.22.0-qwen2.5-7b');
     expect(log.version!.value).toBe('0.22.0');
     expect(log.model!.value).toBe('/model/Qwen2.5-7B-Instruct');
@@ -335,7 +335,7 @@ describe('several ranks', () => {
 
   const esc = String.fromCodePoint(27);
 
-  test('colours, progress bars that end in carriage returns, interleaved ranks', () => {
+  test('colors, progress bars that end in carriage returns, interleaved ranks', () => {
     const worker = (rank: number) => `${esc}[1;36m(Worker_TP${rank}_EP${rank} pid=${400 + rank})${esc}[0;0m `;
     const bar = (n: number) =>
       `Loading safetensors checkpoint shards:  ${n}0% Completed | ${n}/10 [00:0${n}<?]\r`;

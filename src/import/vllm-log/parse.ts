@@ -7,7 +7,7 @@ import { bytesOf, rankFacts } from './rank-facts.js';
 
 /**
  * Memory figures from the log of a vLLM engine: per rank, in bytes, each figure with its line. Reads logs of every version
- * from 0.4 on, V0 and V1, with colours, progress bars and interleaved ranks. If a log has several starts, the last one with
+ * from 0.4 on, V0 and V1, with colors, progress bars and interleaved ranks. If a log has several starts, the last one with
  * memory figures is used. Pure.
  */
 export function parseVllmLog(text: string): VllmLogFacts {

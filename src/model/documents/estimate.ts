@@ -46,7 +46,7 @@ const estimateSchema = z.object({
   }),
   weight_format: z
     .string()
-    .describe('dtype or quantisation scheme, as asked for or as the config declares it.'),
+    .describe('dtype or quantization scheme, as asked for or as the config declares it.'),
   activation_dtype: z.string(),
   kv_cache_dtype: z.string(),
   parameters: z.object({

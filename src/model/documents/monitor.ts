@@ -71,7 +71,7 @@ const monitorDeviceSchema = z.object({
       longest_ms: z.number().nullable(),
       periods: z.array(period).describe('The longest ones, in the order of time.'),
     })
-    .describe('Periods with utilisation under `thresholds.idle_percent` for at least `thresholds.idle_ms`.'),
+    .describe('Periods with utilization under `thresholds.idle_percent` for at least `thresholds.idle_ms`.'),
   throttling: z
     .object({
       share: figureSchema,

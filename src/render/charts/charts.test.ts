@@ -182,7 +182,7 @@ it('every chart builds in both themes at phone and desktop width, with a height;
   }
 });
 
-it('a colour of several things is in the key once, a thing that is nowhere not at all', () => {
+it('a color of several things is in the key once, a thing that is nowhere not at all', () => {
   const row = (name: string, color: 'idle' | 'ink', value: number) => ({ name, color, values: [value] });
   const series = [row('a', 'ink', 1), row('b', 'idle', 1), row('c', 'idle', 1), row('d', 'ink', 0)];
   expect(keyOf({ form: 'bars', kind: 'shares', unit: 'ms', rows: [''], series })).toEqual([
@@ -191,7 +191,7 @@ it('a colour of several things is in the key once, a thing that is nowhere not a
   ]);
 });
 
-it('text on a colour is black or white, whichever is read better', () => {
+it('text on a color is black or white, whichever is read better', () => {
   expect([textOn('#eecc00'), textOn('#0072b2')]).toEqual(['#000000', '#ffffff']);
 });
 
@@ -312,7 +312,7 @@ it('fit: the line is the polynomial of the document, the points are its means', 
   expect(intervals!.data).toHaveLength(4);
 });
 
-it('machine: utilisation ends at 100 %, missing values are not drawn', () => {
+it('machine: utilization ends at 100 %, missing values are not drawn', () => {
   const [utilization, idle] = drawnIn('machine', benchView(testBench()));
   expect(utilization!.yAxis[0]!.max).toBe(100);
   expect(pairs(idle!.series.find(({ name }) => name === 'mode=eager')!).at(-1)![1]).toBe('-');

@@ -3,7 +3,7 @@ import type { HeatChart } from '../../views/chart.js';
 import { plainText } from '../value.js';
 import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } from './chart.js';
 
-/** Light to dark blue of ColorBrewer's Blues: one hue, so that it reads in grey and to the colour-blind alike. */
+/** Light to dark blue of ColorBrewer's Blues: one hue, so that it reads in gray and to the color-blind alike. */
 const low = [222, 235, 247] as const;
 const high = [8, 69, 148] as const;
 

@@ -56,7 +56,7 @@ export const rendererOf = (chart: Chart): 'svg' | 'canvas' =>
 /** Whether the x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
 export const zooms = ({ form }: Chart): boolean => form === 'timeline';
 
-/** What its colours mean, where the chart has no labels for them; each colour once. */
+/** What its colors mean, where the chart has no labels for them; each color once. */
 export function keyOf(chart: Chart): KeyEntry[] {
   const byColor = new Map<string, KeyEntry>();
   for (const { name, color, symbol, dash } of entriesOf(chart)) {

@@ -2,8 +2,8 @@ import process from 'node:process';
 import pc from 'picocolors';
 
 /**
- * Whether a stream gets colour: NO_COLOR wins, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own
- * answer, which colours pipes and files wherever the environment has a `CI` variable, and asks stdout about stderr.
+ * Whether a stream gets color: NO_COLOR wins, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own
+ * answer, which colors pipes and files wherever the environment has a `CI` variable, and asks stdout about stderr.
  */
 function wantsColour({ isTTY }: { isTTY?: boolean }, env = process.env): boolean {
   if (env['NO_COLOR']) return false;

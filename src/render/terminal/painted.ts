@@ -3,7 +3,7 @@ import { parts, valueText } from '../value.js';
 import { colour } from './colour.js';
 import { inert } from './text.js';
 
-/** Text with its tones in colour, on one line. */
+/** Text with its tones in color, on one line. */
 export const painted = (text: Text): string =>
   parts(text)
     .map((part) => (typeof part === 'string' ? inert(part) : tone(part, inert(valueText(part)))))

@@ -48,7 +48,7 @@ interface Room {
 
 /**
  * A borderless table, columns two spaces apart, no wider than `width` as long as columns may be left out (they are named
- * below) and the flexible one can give way. Cells may carry colour codes. Without heads there is no head line.
+ * below) and the flexible one can give way. Cells may carry color codes. Without heads there is no head line.
  */
 export function textTable(
   columns: TextColumn[],

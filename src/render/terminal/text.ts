@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { nbsp, unbroken } from '../../vocabulary/format.js';
 import { safeText } from '../safe-text.js';
 
-/** Cells that `text` takes on a terminal; colour codes take none. */
+/** Cells that `text` takes on a terminal; color codes take none. */
 export function textWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }

@@ -27,7 +27,7 @@ interface TerminalOptions {
 /** Lines of a summary that an explanation leads; a line after it may name a file. */
 const summaryLines = 29;
 
-/** A view as text of at most `width` columns; nothing is lost without colour. */
+/** A view as text of at most `width` columns; nothing is lost without color. */
 export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
   const fits = (text: string) => text.split('\n').length <= summaryLines;
   const whole = viewText(view, { width, level, explain });

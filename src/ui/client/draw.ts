@@ -18,7 +18,7 @@ export interface Scene {
   range: Range;
   layout: Layout;
   tiles: Tiles;
-  /** Colours by table and class. */
+  /** Colors by table and class. */
   colours: Record<string, string[]>;
   names: readonly string[];
   /** Of the page, by the reader's theme. */
@@ -116,7 +116,7 @@ function drawRecord(
       const last = xOf(scene, tile.start + record.end[i]!);
       const start = Math.max(left, xOf(scene, own));
       const end = Math.min(right, last);
-      // Of a neighbouring tile's part.
+      // Of a neighboring tile's part.
       if (end < left || start > right) continue;
       const width = end - start;
       canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
@@ -188,7 +188,7 @@ function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, 
 
 const darkness = new Map<string, boolean>();
 
-/** Whether white is read better than black on a colour, by its relative luminance. */
+/** Whether white is read better than black on a color, by its relative luminance. */
 function isDark(colour: string): boolean {
   const known = darkness.get(colour);
   if (known !== undefined) return known;

@@ -396,7 +396,7 @@ function themeOf(): Scene['theme'] {
   };
 }
 
-/** A colour as a canvas takes it: one that follows the theme is what it is now. */
+/** A color as a canvas takes it: one that follows the theme is what it is now. */
 function resolved(colour: string): string {
   if (colour.startsWith('#')) return colour;
   const probe = element('span', { style: `color:${colour}` });

@@ -31,7 +31,7 @@ test('sampled series lose no peak when they are thinned, constant ones and singl
     const [power, host, ...others] = await countersOf(database, await startTimeline(database, 'clean'));
     expect(others).toEqual([]);
     expect([power!.label, power!.unit]).toEqual(['gpu0 · power (1 s mean)', 'W']);
-    expect(host!.label).toBe('host · utilisation');
+    expect(host!.label).toBe('host · utilization');
     expect(power!.v.length).toBeLessThanOrEqual(4002);
     expect([Math.min(...power!.v), Math.max(...power!.v)]).toEqual([100, 700]);
     expect(power!.t[power!.v.indexOf(700)]).toBe(50 * 7777);

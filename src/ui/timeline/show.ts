@@ -61,12 +61,12 @@ const apiColours: Record<string, Colour> = {
 
 const apiLabels: Record<string, string> = {
   launch: 'launch call',
-  synchronization: 'synchronisation',
+  synchronization: 'synchronization',
   copy: 'copy call',
   other: 'other call',
 };
 
-/** Name and colour of a class, as everywhere. */
+/** Name and color of a class, as everywhere. */
 function look(table: TrackTable, id: string): { label: string; colour: string } {
   if (table === 'gaps') return { label: idleCauseLabel(id), colour: idleCauses[id]?.colour ?? '' };
   if (table === 'stages')

@@ -37,7 +37,7 @@ export async function compilation(
     stage: kind,
     title: `Recompilation: ${later.length} of ${instances} ${kind} stages compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} stages after the first one. Inputs with a new shape, type or value make torch.compile specialise again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} stages after the first one. Inputs with a new shape, type or value make torch.compile specialize again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed.',
@@ -49,7 +49,7 @@ export async function compilation(
       high_ms: time,
       after_ms: wall - time,
       assumption:
-        'Nothing is compiled after the first step; code for dynamic sizes is as fast as specialised code.',
+        'Nothing is compiled after the first step; code for dynamic sizes is as fast as specialized code.',
       what_if: null,
     },
     confidence: 'high',

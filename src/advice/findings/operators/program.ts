@@ -73,7 +73,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
     noise: true,
     title: `Program between operators: ${part(time, wall)} of ${everyInstance(kind)} is spent in ${count(Math.max(n, 0.1))} gaps without a running operator`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenising, or waiting for data, another thread or the interpreter lock.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
     change: {
       kind: 'code',
       text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',

@@ -16,7 +16,7 @@ export const hostTimesSql = (kinds: readonly string[], executions: readonly stri
        THEN next_ns ELSE end_ns END - start_ns) / 1e6 AS ms FROM own WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('execution_id, capture_id, kind', 'timed')}`;
 
-/** W of the instances of a kind on the analysed timeline. */
+/** W of the instances of a kind on the analyzed timeline. */
 export const windowTimesSql = (kinds: readonly string[]): string =>
   `WITH timed AS (SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('kind', 'timed')}`;

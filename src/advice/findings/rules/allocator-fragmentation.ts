@@ -19,7 +19,7 @@ export const allocatorFragmentation: Rule = {
   },
   references: [
     {
-      title: 'PyTorch: optimising memory usage with PYTORCH_CUDA_ALLOC_CONF',
+      title: 'PyTorch: optimizing memory usage with PYTORCH_CUDA_ALLOC_CONF',
       url: 'https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf',
     },
   ],
@@ -61,7 +61,7 @@ export const allocatorFragmentation: Rule = {
         doubt({
           title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved on gpu${worst.device} is unused (${formatPercent(share)})`,
           cause:
-            'The caching allocator cannot reuse freed blocks for other sizes (growing KV caches, varying prompt lengths), so it allocates more from the driver: memory runs out before tensors fill it, and each new segment costs a synchronising cudaMalloc.',
+            'The caching allocator cannot reuse freed blocks for other sizes (growing KV caches, varying prompt lengths), so it allocates more from the driver: memory runs out before tensors fill it, and each new segment costs a synchronizing cudaMalloc.',
           change: {
             kind: 'environment',
             text: 'Let segments grow in place, and allocate the KV cache once at its full size.',

@@ -8,14 +8,14 @@ const minExcess = 0.3;
 /** % of cycles in which the data stage of L1 and shared memory is busy: below it, conflicts cost no time. */
 const minBusy = 30;
 
-/** Threads of a warp that access different words of one shared-memory bank are serialised. */
+/** Threads of a warp that access different words of one shared-memory bank are serialized. */
 export const bankConflicts = counterRule(
   {
     id: 'bank_conflicts',
     title: 'Bank conflicts in shared memory',
     docs: {
       finds:
-        'Threads of a warp access different words of one shared-memory bank, which serialises the accesses.',
+        'Threads of a warp access different words of one shared-memory bank, which serializes the accesses.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The time in which that unit is busy, in proportion to the conflicts; low end half of it.',
       change: 'Pad rows by one word, or swizzle the columns.',

@@ -7,8 +7,8 @@ import { benchOf } from '../session-analyses.js';
 /** Flags of src/facts/bench/flags.ts without their own rule: meaning and change. */
 const meanings = {
   low_utilization: {
-    name: 'Low utilisation',
-    cause: 'The device waits while the host prepares the next step: launches, sampling, tokenising, Python.',
+    name: 'Low utilization',
+    cause: 'The device waits while the host prepares the next step: launches, sampling, tokenizing, Python.',
     change: {
       kind: 'flag',
       text: 'Take the host out of the step, or give the device more work per step.',
@@ -30,7 +30,7 @@ const meanings = {
     cause: 'Weights, KV cache and activations of this point need more memory than the device has.',
     change: {
       kind: 'config',
-      text: 'Use the largest size that fits, a smaller KV dtype, quantised weights or more GPUs.',
+      text: 'Use the largest size that fits, a smaller KV dtype, quantized weights or more GPUs.',
       example: 'inferscope estimate --model <model> --gpu <gpu>',
     },
   },

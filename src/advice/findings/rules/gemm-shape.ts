@@ -53,7 +53,7 @@ export const gemmShape: Rule = {
     const said: string[] = [];
     for (const stage of stages) {
       const gemms = await gemmsOf(context, stage);
-      for (const judge of [misaligned, quantised]) {
+      for (const judge of [misaligned, quantized]) {
         const result = await judge(context, stage, gemms);
         if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
         else findings.push(result);
@@ -155,7 +155,7 @@ async function alignedMs(
   return all > 0 ? (seconds * 1e3 * time) / all : null;
 }
 
-async function quantised(
+async function quantized(
   context: FindingContext,
   stage: StageFacts,
   gemms: readonly GemmKernel[],
@@ -190,7 +190,7 @@ async function quantised(
   );
   return {
     stage: kind,
-    title: `Wave quantisation: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
+    title: `Wave quantization: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${plural(worst.blocks, 'tile')} run in ${plural(Math.ceil(worst.waves), 'wave')} on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such products take ${ms(time)} of ${instanceWord(kind)}.`,
     change: {

@@ -95,7 +95,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
 }
 
 const whyOutside =
-  'This is Python code, tokenising, sampling or building inputs on the CPU, reading files, or waiting for the interpreter lock.';
+  'This is Python code, tokenizing, sampling or building inputs on the CPU, reading files, or waiting for the interpreter lock.';
 const changeOutside: FoundDraft['change'] = {
   kind: 'code',
   text: 'Move this work out of the path between two launches: into its own process (threads share the interpreter lock), onto the GPU, or prepare the next step while the device runs this one.',

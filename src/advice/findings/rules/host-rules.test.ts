@@ -117,7 +117,7 @@ describe('stretches between two launches of a launch-bound step', () => {
   });
 });
 
-describe('synchronisation', () => {
+describe('synchronization', () => {
   const bubble: Part = { idle: { synchronization: 6, host: 10, launch_overhead: 6, launch_latency: 8 } };
   test('what 24 waits of a step cost is their share of the idle time, not their duration', async () => {
     const context = await contextOf(

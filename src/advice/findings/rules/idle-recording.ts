@@ -7,14 +7,14 @@ import { formatPercent } from '../../../vocabulary/format.js';
 /** Share of the recorded time. */
 const minShare = 0.2;
 
-/** A machine recording with a GPU that is idle for long, by the driver's utilisation. */
+/** A machine recording with a GPU that is idle for long, by the driver's utilization. */
 export const idleRecording: Rule = {
   id: 'idle_recording',
   title: 'GPU idle in a recording',
   docs: {
     finds: 'The GPU was idle for a large part of a recording.',
     needs: '`inferscope monitor --record`, or nvidia-smi recordings',
-    gain: 'None: utilisation does not show causes.',
+    gain: 'None: utilization does not show causes.',
     change: 'Record a timeline of the program while the GPU is idle.',
     withheld: 'idle for less than 20 % of the time, or the session has a timeline',
   },
@@ -27,7 +27,7 @@ export const idleRecording: Rule = {
     const monitor = await monitorOf(context);
     const devices = (monitor?.devices ?? []).filter(({ idle }) => idle.share.value !== null);
     if (!monitor || devices.length === 0)
-      return { outcome: 'not_applicable', why: 'No GPU utilisation was recorded.' };
+      return { outcome: 'not_applicable', why: 'No GPU utilization was recorded.' };
     const idle = devices.filter((device) => device.idle.share.value! >= minShare);
     if (idle.length === 0)
       return { outcome: 'not_fired', why: devices.map(({ headline }) => headline).join(' ') };

@@ -34,12 +34,12 @@ export const l2HitRate = counterRule(
       finds: 'The same data is read from DRAM more than once, because it left the L2 before its next use.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The share of DRAM reads that repeat, as far as DRAM is busy; low end half of it.',
-      change: 'Order blocks so that neighbours share operands, use larger tiles, or fuse passes.',
+      change: 'Order blocks so that neighbors share operands, use larger tiles, or fuse passes.',
       withheld: 'less than 1.25x the distinct bytes, or DRAM less than 40 % busy',
     },
     references: [
       {
-        title: 'Triton: L2 cache optimisations of a matrix product',
+        title: 'Triton: L2 cache optimizations of a matrix product',
         url: 'https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html#l2-cache-optimizations',
       },
     ],

@@ -73,7 +73,7 @@ function ofLibrary(name: string, limiter: Limiter): { text: string; example: str
     };
   if (/\bat::/.test(name))
     return {
-      text: 'Fuse the kernel with its neighbours, or give it more rows in one launch: PyTorch chose its grid by the size of the tensor.',
+      text: 'Fuse the kernel with its neighbors, or give it more rows in one launch: PyTorch chose its grid by the size of the tensor.',
       example: 'torch.compile(model)',
     };
   return null;

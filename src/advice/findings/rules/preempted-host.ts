@@ -31,7 +31,7 @@ export const preemptedHost: Rule = {
   ],
   asked: {
     phrases:
-      'does the launching thread wait for a core | CPU contention | thread preempted, run delay | wait for CPU cores | dispatch thread descheduled | too few cores in the container | noisy neighbours on the CPU',
+      'does the launching thread wait for a core | CPU contention | thread preempted, run delay | wait for CPU cores | dispatch thread descheduled | too few cores in the container | noisy neighbors on the CPU',
     needs: 'inferscope run --evaluator none,nsys -- <command>',
   },
   async find(context) {

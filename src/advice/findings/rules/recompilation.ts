@@ -93,7 +93,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     stage: kind,
     title: `Recompilation: the device waits ${part(stake, wall)} of ${everyInstance(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialize again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed; if a library plans again for each size (cuDNN attention), choose another backend.',
@@ -107,7 +107,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       high_ms: stake,
       after_ms: wall - stake,
       assumption:
-        'Nothing is compiled in the loop; kernels for dynamic sizes are as fast as specialised ones.',
+        'Nothing is compiled in the loop; kernels for dynamic sizes are as fast as specialized ones.',
       what_if: null,
     },
     confidence: 'high',

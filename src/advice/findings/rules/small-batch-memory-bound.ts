@@ -35,7 +35,7 @@ export const smallBatchMemoryBound = stageRule(
       finds: 'Decode reads all weights for few sequences; a larger batch takes little longer.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler, the model's config.json, roofs of the GPU",
       gain: 'Per token: the roofline at this batch compared with the batch at which compute becomes the limit.',
-      change: 'Decode more sequences per step, quantise weights, or use speculative decoding.',
+      change: 'Decode more sequences per step, quantize weights, or use speculative decoding.',
       withheld:
         'the stage is compute-bound, its roofline is under 40 % of its time, or the batch is within 8x of that batch',
     },

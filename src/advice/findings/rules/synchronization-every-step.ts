@@ -9,7 +9,7 @@ import { instanceWord, everyInstance, ms, part, plural, times } from '../words.j
 export const synchronizationEveryStep: Rule = stageRule(
   {
     id: 'synchronization_every_step',
-    title: 'Synchronisation inside the step',
+    title: 'Synchronization inside the step',
     docs: {
       finds: 'The host waits for the GPU inside a step, and the GPU then waits for the host.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
@@ -78,7 +78,7 @@ async function finding(
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronisation: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is then idle for ${part(stake, wall)} of it`,
+    title: `Synchronization: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is then idle for ${part(stake, wall)} of it`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.`,
     change: /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '') ? changeExplicit : changeValues,

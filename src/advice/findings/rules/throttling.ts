@@ -13,7 +13,7 @@ import { capital, withoutEnd } from '../../../vocabulary/sentence.js';
 const minShare = 0.02;
 /** Smaller clock differences are the GPU's normal stepping. */
 const minDrop = 0.03;
-/** Utilisation from which a GPU counts as busy (src/facts/monitor). */
+/** Utilization from which a GPU counts as busy (src/facts/monitor). */
 const busyPercent = 50;
 
 /** Clocks throttled by power, temperature or a manual setting, in the affected stages (samples: src/facts/monitor). */

@@ -20,10 +20,10 @@ export const uncoalescedAccess = counterRule(
     title: 'Uncoalesced access to global memory',
     docs: {
       finds:
-        'Neighbouring threads read or write addresses far apart, so most bytes of each sector are moved without use.',
+        'Neighboring threads read or write addresses far apart, so most bytes of each sector are moved without use.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The memory busy time, in proportion to the unrequested sectors; low end half of it.',
-      change: 'Let neighbouring threads take neighbouring addresses, or transpose through shared memory.',
+      change: 'Let neighboring threads take neighboring addresses, or transpose through shared memory.',
       withheld: 'less than 25 % of the sectors, a memory system less than 25 % busy, or a gather by index',
     },
     references: [
@@ -80,7 +80,7 @@ export const uncoalescedAccess = counterRule(
       `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few useful bytes${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
     change: {
       kind: 'code',
-      text: 'Let neighbouring threads access neighbouring addresses: index the contiguous dimension by the thread, make the tensor contiguous once outside the loop, or transpose through shared memory.',
+      text: 'Let neighboring threads access neighboring addresses: index the contiguous dimension by the thread, make the tensor contiguous once outside the loop, or transpose through shared memory.',
       example: 'x = x.contiguous()  # once; in Triton: tl.arange over the dimension of stride 1',
     },
     assumption:

@@ -24,7 +24,7 @@ export const weightsEachStep = engineRule(
       finds: 'A decode step of the embedded engine is limited by reading weights.',
       needs: 'a session of `inferscope profile`',
       gain: 'The same step with weight-stream rates measured on this machine: smaller weights, or more sequences per read.',
-      change: 'Quantise weights, or decode more sequences per step.',
+      change: 'Quantize weights, or decode more sequences per step.',
       withheld: 'a change saves less than 10 %, or matrix products move less than half of the bytes',
     },
     references: [],
