@@ -36,7 +36,6 @@ export function define(command: Command): void {
       'after',
       examples(
         ['inferscope ui', 'open the list of sessions; Ctrl-C ends the server'],
-        ['inferscope ui @last --no-open', 'print the URL of the newest session'],
         ['inferscope ui @last --export page.html', 'write one file of at most 5 MB to share'],
       ),
     )

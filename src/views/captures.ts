@@ -40,15 +40,7 @@ export function capturesView({
     title: session.title,
     document,
     session,
-    lead: trace
-      ? [{ t: 'issues', issues: trace.issues }, ...traceLead(trace)]
-      : [
-          {
-            t: 'text',
-            level: 3,
-            text: 'The session has no timeline, so phases and idle time are unknown.',
-          },
-        ],
+    lead: trace ? [{ t: 'issues', issues: trace.issues }, ...traceLead(trace)] : [],
     sections: [
       ...(trace ? workSections(trace) : []),
       ...documents

@@ -30,6 +30,8 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
 }
 
 function waterfallBlocks(data: ExplainResult, { allStages = false, places }: Shown): Block[] {
+  // The headline states why there is none.
+  if (data.stages.length === 0 && data.without_waterfall.length <= 1) return [];
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
     ...full.flatMap((one, index): Block[] => [

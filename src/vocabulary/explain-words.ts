@@ -1,9 +1,9 @@
 import { plural } from './format.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
 
-/** Where the session has samples only (monitor): rules about time had nothing to judge. */
+/** Where the session has no stages (samples, counters, collectives): rules about time had nothing to judge. */
 export const nothingRecorded =
-  'Nothing significant in the samples; what limits a program takes a timeline or a benchmark to show.';
+  'Nothing significant in what was recorded; only a timeline or a benchmark shows what limits a program.';
 
 /** Where no rule found anything: how many had something to judge by, and what is not claimed. */
 export function nothingFound({
