@@ -28,6 +28,13 @@ export const stageKinds = [
 ] as const;
 export type StageKind = (typeof stageKinds)[number];
 
+/** Stages that are one call of the model in inference. */
+export const stepKinds = ['prefill', 'decode', 'mixed'] as const satisfies readonly StageKind[];
+/** Kinds as the right side of SQL's IN. */
+export const kindsSql = (kinds: readonly (StageKind | 'outside')[]): string =>
+  `(${kinds.map((kind) => `'${kind}'`).join(', ')})`;
+export const stepKindsSql = kindsSql(stepKinds);
+
 const modelLineSchema = z.object({
   ...common,
   type: z.literal('model'),

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { withoutProfiler } from '../../facts/without-profiler.js';
@@ -68,7 +69,7 @@ export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
   return made;
 }
 
-const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed', 'training']);
+const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
 
 async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
   if (!scope) return [];

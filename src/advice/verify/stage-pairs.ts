@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
 import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
@@ -25,7 +26,7 @@ const steadyWall = 0.1;
 const clearOfNoise = 2;
 
 /** Kinds with times per batch. */
-const perToken: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling', 'request']);
+const perToken: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
 
 /** Stages that both sessions have, by kind and by point of a benchmark. */
 export function stagePairs(

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import { betweenCalls, classOfBar } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { explainedBars } from '../../model/headline-time.js';
@@ -34,7 +35,7 @@ export async function initialStates(
     : plannedStates(session, stages, findings);
 }
 
-const changeable = new Set(['prefill', 'decode', 'mixed', 'training', 'outside']);
+const changeable = new Set([...stepKinds, 'training', 'outside']);
 
 async function ofTrace(
   session: Session,

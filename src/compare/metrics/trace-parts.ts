@@ -1,9 +1,10 @@
+import { stepKinds } from '../../model/record.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { traceSide } from '../sessions/trace-side.js';
 import type { MetricPart } from './metric-parts.js';
 
-const phases = new Set(['prefill', 'decode', 'mixed', 'sampling']);
+const phases = new Set([...stepKinds, 'sampling']);
 
 /**
  * Phases of a GPU timeline: from the clean execution where there is one. Times under a profiler have a name of their

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
 import {
   formatCount,
@@ -28,7 +29,7 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
 
 function stageLines({ stages }: Parts, last: number): CompareResult['headlines'] {
   return stages
-    .filter(({ phase }) => ['prefill', 'decode', 'mixed', 'outside'].includes(phase))
+    .filter(({ phase }) => [...stepKinds, 'outside'].includes(phase))
     .flatMap(({ phase, values, changes }) => {
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import { headlineTime, phaseTime } from '../../model/headline-time.js';
 import { missing, type Figure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
@@ -14,7 +15,7 @@ import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
 /** Warm-up and loading differ by chance; they are compared as stages only. */
-const comparedPhases = new Set(['prefill', 'decode', 'mixed', 'sampling', 'outside']);
+const comparedPhases = new Set([...stepKinds, 'sampling', 'outside']);
 
 /** A timeline, reduced for comparing: kernels of a GPU, operators of a program that used none. */
 export async function traceSide(session: Session): Promise<Side> {
@@ -154,7 +155,7 @@ async function rowsOf(
 async function gemmSequences({ database }: TraceScope, found: readonly TracePhase[]): Promise<Side['gemms']> {
   const sequences: Side['gemms'] = [];
   for (const { kind, instances } of found) {
-    if (!['prefill', 'decode', 'mixed'].includes(kind)) continue;
+    if (!stepKinds.some((step) => step === kind)) continue;
     const middle = Math.floor((instances - 1) / 2);
     const rows = await database.query<{ tile: string }>(
       `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${middle})

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { callNamesSql } from '../trace/call-names.js';
@@ -83,7 +84,7 @@ const placesSql = (source: TraceSource): string => `WITH named AS (
      inside AS (
        SELECT p.stage_id, e.stage_id AS step_id FROM phases p
        JOIN named around ON around.stage_id = p.parent_id JOIN phases e ON e.stage_id = around.phase_id
-       WHERE e.kind IN ('warmup', 'load') OR (p.kind = 'sampling' AND e.kind IN ('prefill', 'decode', 'mixed'))),
+       WHERE e.kind IN ('warmup', 'load') OR (p.kind = 'sampling' AND e.kind IN ${stepKindsSql})),
      climbed AS (
        SELECT i.stage_id, coalesce(third.step_id, second.step_id, i.step_id) AS step_id FROM inside i
        LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)

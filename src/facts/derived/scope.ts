@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import type { DerivedTable } from '../../model/derived-tables.js';
 import type { Capture, ManifestData } from '../../model/manifest.js';
 import type { TraceSource } from '../../model/documents/trace.js';
@@ -151,7 +152,7 @@ async function chooseSource(
   const [timed] = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM stages
      WHERE list_contains(string_split($1, ','), execution_id) AND NOT coalesce(warmup, false)
-       AND kind IN ('prefill', 'decode', 'mixed') LIMIT 1`,
+       AND kind IN ${stepKindsSql} LIMIT 1`,
     [clean.map(({ execution_id }) => execution_id).join(',')],
   );
   const timing = timed && timed.execution_id !== chosen.execution_id ? timed : null;

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
 import { meanOverLaunches } from '../statistics.js';
@@ -16,7 +17,7 @@ export async function cleanTimeOf(
   batchSize: number | null = null,
 ): Promise<Figure> {
   const { timing } = scope.source;
-  const isStep = ['prefill', 'decode', 'mixed'].includes(group.kind);
+  const isStep = stepKinds.some((step) => step === group.kind);
   if (group.clock === 'device' && timing && !isStep) return runsAhead;
   switch (group.kind) {
     case 'request':

@@ -1,5 +1,6 @@
 import type { Drift } from '../../model/documents/trace-drift.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
+import { kindsSql, stepKinds } from '../../model/record.js';
 import { percentile } from '../../model/statistics.js';
 import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
@@ -36,7 +37,7 @@ export async function drift(scope: TraceScope): Promise<Drift[]> {
     `WITH step AS (
        SELECT kind, start_ns, (end_ns - start_ns)::DOUBLE AS wall_ns, step_index, coalesce(batch_size, 0) AS batch,
          count(DISTINCT iteration) OVER (PARTITION BY kind) > 0 AND step_index IS NOT NULL AS placed, batch_size IS NOT NULL AS sized
-       FROM windows LEFT JOIN known_sizes USING (stage_id) WHERE kind IN ('prefill', 'decode', 'mixed', 'training', 'other') AND end_ns > start_ns)
+       FROM windows LEFT JOIN known_sizes USING (stage_id) WHERE kind IN ${kindsSql([...stepKinds, 'training', 'other'])} AND end_ns > start_ns)
      SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'place' WHEN sized THEN 'batch' ELSE 'kind' END AS by,
        CASE WHEN placed THEN batch || ' ' || step_index ELSE batch::VARCHAR END AS alike
      FROM step ORDER BY kind, start_ns`,

@@ -1,7 +1,8 @@
+import { kindsSql, stepKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal, scopeKey, type TraceScope } from './scope.js';
 
-const kinds = "('prefill', 'decode', 'mixed', 'sampling')";
+const kinds = kindsSql([...stepKinds, 'sampling']);
 
 const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 type Sizes = Record<(typeof sizes)[number], number | null>;

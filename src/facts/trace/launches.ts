@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import type { Workload } from '../../model/manifest.js';
@@ -37,7 +38,7 @@ export async function launches(
     `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
   );
   // One pass through the layers is an instance of these only: loading makes none, warming up several.
-  const onePass = new Set<PhaseKind>(['prefill', 'decode', 'mixed']);
+  const onePass = new Set<PhaseKind>(stepKinds);
   const perLayer = (kind: PhaseKind, value: number, what: string): Figure =>
     !onePass.has(kind)
       ? missing('not_one_pass', `an instance of ${kind} is not one pass through the layers`)

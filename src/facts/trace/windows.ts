@@ -1,3 +1,4 @@
+import { kindsSql, stepKinds } from '../../model/record.js';
 import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from './scope.js';
 
@@ -8,8 +9,7 @@ export interface PhaseClock {
 }
 
 /** Phases that follow one another; `other` are numbered steps of unknown kind (ProfilerStep#3). */
-const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'training', 'other'];
-const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
+const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 
 /**
  * One row a phase instance, with its ends by the host and by the device. Where the engine recorded its repeats, the last
@@ -31,7 +31,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
      steps AS (
        SELECT stage_id, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS device_next_ns,
               lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
-       FROM own WHERE kind IN ${stepKinds} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
+       FROM own WHERE kind IN ${kindsSql(steps)} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
      SELECT own.* EXCLUDE (next_ns, device_next_ns, followed, repeat_end_ns),
             CASE WHEN followed THEN next_ns WHEN kind = 'decode' THEN coalesce(repeat_end_ns, end_ns) ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { flopOf, gemmOperators, operatorShape, operatorType } from '../gemms/shape.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
@@ -110,7 +111,7 @@ export async function executedByLog(
 ): Promise<Executed | null> {
   const stages = await database.query<{ execution_id: string; kind: string; new_tokens: number; n: number }>(
     `SELECT execution_id, kind, new_tokens, count(*) AS n FROM stages
-     WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ('prefill', 'decode', 'mixed')
+     WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ${stepKindsSql}
      GROUP BY ALL`,
   );
   const own = stages.find((one) => one.kind === kind && one.new_tokens === new_tokens);

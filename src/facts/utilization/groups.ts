@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { StageShape } from '../../llm/shape.js';
 import { bytesOf, type Work } from '../../llm/work-totals.js';
 import type { NecessaryWork, UtilizationStage, UtilizationStep } from '../../model/documents/utilization.js';
@@ -21,7 +22,7 @@ const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-ar
 /** Steps of one kind, batch size and point, in the order of their first. Of other steps a mean would be nobody's. */
 export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
   const groups = new Map<string, SizedStep[]>();
-  for (const kind of ['prefill', 'decode', 'mixed']) {
+  for (const kind of stepKinds) {
     for (const step of steps) {
       if (step.kind !== kind) continue;
       const key = [kind, step.point, step.batch_size].join(' ');

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Step } from './steps.js';
@@ -20,7 +21,7 @@ export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
     `SELECT w.stage_id, 0 AS pid, w.kind, NULL AS point, w.iteration, w.step_index, (w.end_ns - w.start_ns)::DOUBLE AS wall_ns,
             ${sizeColumns}
      FROM windows w LEFT JOIN known_sizes k USING (stage_id)
-     WHERE w.kind IN ('prefill', 'decode', 'mixed') ORDER BY w.start_ns, w.stage_id`,
+     WHERE w.kind IN ${stepKindsSql} ORDER BY w.start_ns, w.stage_id`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
@@ -34,8 +35,6 @@ export interface RecordedStep extends Step {
 }
 
 const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
-
-const stepKinds: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
 
 /**
  * Timed steps of an execution in order, by events of the device where the program's hooks recorded them, else by host ranges: a decode or mixed step runs from its start to the start of the next one

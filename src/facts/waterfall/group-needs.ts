@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import { samplingOp } from '../../llm/work.js';
 import { bytesOf } from '../../llm/work-totals.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
@@ -33,7 +34,7 @@ export function necessaryOfParts(
     tokens: null,
   };
   let computeMs = 0;
-  for (const kind of ['prefill', 'decode', 'mixed'] as const) {
+  for (const kind of stepKinds) {
     const own = steps.filter((step) => step.kind === kind);
     if (own.length === 0) continue;
     const one = meanNecessary(own, model, peaks);

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import type { Session } from '../../session/open.js';
 import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
@@ -51,7 +52,7 @@ export async function groupSteps(
         `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
                 ${sizeColumns}
          FROM focus_stages s LEFT JOIN known_sizes k USING (stage_id)
-         WHERE s.phase = 'warmup' AND s.kind IN ('prefill', 'decode', 'mixed') ORDER BY s.start_ns, s.stage_id`,
+         WHERE s.phase = 'warmup' AND s.kind IN ${stepKindsSql} ORDER BY s.start_ns, s.stage_id`,
       )
     : [];
   const warmup = warmed.map((step) => ({

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../model/record.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import { type PhaseClock, windowClocks } from '../trace/windows.js';
 
@@ -9,7 +10,7 @@ import { type PhaseClock, windowClocks } from '../trace/windows.js';
 const requestsSql = `WITH step AS (
        SELECT w.kind, w.stage_id, w.iteration, w.start_ns, w.end_ns, i.pid, i.tid, lag(w.kind) OVER thread AS before_kind,
          coalesce(w.iteration <> lag(w.iteration) OVER thread, false) AS other
-       FROM windows w JOIN instances i USING (stage_id) WHERE w.kind IN ('prefill', 'decode', 'mixed')
+       FROM windows w JOIN instances i USING (stage_id) WHERE w.kind IN ${stepKindsSql}
        WINDOW thread AS (PARTITION BY i.pid, i.tid ORDER BY w.start_ns, w.stage_id)),
      numbered AS (
        SELECT *, sum(CASE WHEN other OR (kind = 'prefill' AND before_kind IS DISTINCT FROM 'prefill') THEN 1 ELSE 0 END)

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/record.js';
 import { isTraining } from '../kernel-classes/training.js';
 import type { StageName } from '../stage-names.js';
 import {
@@ -64,8 +65,7 @@ const sampled = 20_000;
 const minMarked = 0.1;
 
 const isStep = ({ kind, step_index: step, warmup }: StageName): boolean =>
-  !warmup &&
-  (['prefill', 'decode', 'mixed', 'training'].includes(kind) || (kind === 'other' && step !== null));
+  !warmup && ([...stepKinds, 'training'].includes(kind) || (kind === 'other' && step !== null));
 const isPreparation = ({ kind, warmup }: StageName): boolean =>
   warmup || kind === 'load' || kind === 'warmup';
 

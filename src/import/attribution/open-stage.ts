@@ -1,4 +1,4 @@
-import type { StageKind } from '../../model/record.js';
+import { stepKinds, type StageKind } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
 
 /** An open range, with the information from its name and its position. */
@@ -45,11 +45,11 @@ export interface Range {
   rank: number;
 }
 
-const stepKinds: ReadonlySet<StageKind> = new Set(['prefill', 'decode', 'mixed']);
+const steps: ReadonlySet<StageKind> = new Set(stepKinds);
 
 /** Same kind, or one is a mixed batch that contains the other's work. */
 export const alike = (one: StageKind, other: StageKind): boolean =>
-  one === other || ((one === 'mixed' || other === 'mixed') && stepKinds.has(one) && stepKinds.has(other));
+  one === other || ((one === 'mixed' || other === 'mixed') && steps.has(one) && steps.has(other));
 
 /**
  * Decode steps are numbered from 0 after each prefill; a prefill starts the next iteration. A mark around marks of its own

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../../model/record.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import type { FindingContext } from '../rule.js';
 import { withHeadlineTime } from '../stage-times.js';
@@ -24,7 +25,7 @@ export function operatorStages(context: FindingContext): Promise<OperatorStage[]
   return made;
 }
 
-const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed', 'training']);
+const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
 
 /** SQL of the operators that start in a window of a kind, with `window_id`; without Python frames. */
 export const operatorsSql = (kind: PhaseKind): string =>

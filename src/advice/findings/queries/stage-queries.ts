@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../../model/record.js';
 import { literal } from '../../../facts/trace/scope.js';
 
 /**
@@ -8,7 +9,7 @@ export const hostTimesSql = (kinds: readonly string[], executions: readonly stri
   `WITH own AS (
      SELECT execution_id, capture_id, kind, start_ns, end_ns, iteration, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
        lead(iteration) OVER thread AS next_iteration
-     FROM stages WHERE execution_id IN (${executions.map((id) => literal(id)).join(', ')}) AND kind IN ('prefill', 'decode', 'mixed')
+     FROM stages WHERE execution_id IN (${executions.map((id) => literal(id)).join(', ')}) AND kind IN ${stepKindsSql}
        AND NOT coalesce(warmup, false) AND end_ns IS NOT NULL
      WINDOW thread AS (PARTITION BY execution_id, capture_id, rank, pid, tid ORDER BY start_ns)),
    timed AS (

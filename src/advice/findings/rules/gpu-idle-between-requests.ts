@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../../model/record.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
 import { ms, part } from '../words.js';
@@ -6,7 +7,6 @@ import { ms, part } from '../words.js';
 const minShare = 0.05;
 /** Normal time to prepare the next request. */
 const longNs = 500_000;
-const steps = "('prefill', 'decode', 'mixed')";
 
 /** Between two stages nothing runs on the device and nothing is launched. */
 export const gpuIdleBetweenRequests: Rule = {
@@ -45,7 +45,7 @@ export const gpuIdleBetweenRequests: Rule = {
       run_ms: number;
     }>(
       `SELECT count(*) AS n, coalesce(sum(ns), 0) / 1e6 AS ms, coalesce(max(ns), 0) / 1e6 AS longest_ms,
-              (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${steps}) AS run_ms
+              (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${stepKindsSql}) AS run_ms
        FROM (${idleSql}) WHERE ns > ${longNs}`,
     );
     if (!idle || idle.n === 0 || idle.ms < minShare * idle.run_ms) {
@@ -64,7 +64,7 @@ export const gpuIdleBetweenRequests: Rule = {
  */
 const idleSql = `WITH stage AS (
     SELECT start_ns, end_ns, kind, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns, lead(kind) OVER (ORDER BY start_ns) AS next_kind FROM windows WHERE kind <> 'sampling'),
-  pause AS (SELECT end_ns AS p_start, next_ns AS p_end FROM stage WHERE next_ns > end_ns AND kind IN ${steps} AND next_kind IN ${steps})
+  pause AS (SELECT end_ns AS p_start, next_ns AS p_end FROM stage WHERE next_ns > end_ns AND kind IN ${stepKindsSql} AND next_kind IN ${stepKindsSql})
   SELECT p_start, sum(least(p_end, g.start_ns + g.dur_ns) - greatest(p_start, g.start_ns)) AS ns
   FROM pause JOIN (SELECT start_ns, dur_ns FROM own_gaps WHERE dur_ns > ${longNs}) g ON g.start_ns < p_end AND g.start_ns + g.dur_ns > p_start GROUP BY p_start`;
 

@@ -1,3 +1,4 @@
+import { stepKindsSql } from '../../../model/record.js';
 import { isKernelBar } from '../../../model/bars.js';
 import type { MonitorDevice } from '../../../model/documents/monitor.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
@@ -192,7 +193,7 @@ async function stagesHit(
   return database.query<Hit>(
     `WITH held(start_ns, end_ns, clock_drop) AS (VALUES ${values}),
      steps AS (SELECT kind, start_ns, end_ns FROM stages
-       WHERE kind IN ('prefill', 'decode', 'mixed') AND NOT coalesce(warmup, false) AND end_ns > start_ns),
+       WHERE kind IN ${stepKindsSql} AND NOT coalesce(warmup, false) AND end_ns > start_ns),
      hit AS (
        SELECT kind, least(s.end_ns, h.end_ns) - greatest(s.start_ns, h.start_ns) AS ns, clock_drop
        FROM steps s JOIN held h ON s.start_ns < h.end_ns AND h.start_ns < s.end_ns)
