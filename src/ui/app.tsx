@@ -6,8 +6,12 @@ import { rememberedExplanation } from '../advice/explain/explain.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
+import { kernelDurations, kernelOrigins } from '../facts/trace/kernel-instances.js';
+import { analyzeTrace } from '../facts/trace/trace.js';
+import { timelineScope } from '../facts/waterfall/ranks.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
+import { hasRows } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
@@ -21,6 +25,7 @@ import { viewOf } from '../views/registry.js';
 import { whatIfView } from '../views/what-if.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { placesOf } from './places.js';
+import { kernelsPage } from './kernels-page.js';
 import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
 import { sessionPath } from './session-path.js';
 import { timelineApi } from './timeline/api.js';
@@ -98,6 +103,10 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
       });
     return page(context, timelinePage(named(session), executions, execution));
   });
+  app.get('/s/:id/kernels', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    return page(context, await kernels(one, (name) => context.req.query(name) ?? ''));
+  });
   app.get('/s/:id/sql', async (context) => {
     const { session, executions } = await opened.get(context.req.param('id'));
     return page(context, sqlPage(named(session), executions.length > 0, describedTables()));
@@ -114,7 +123,46 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
   return app;
 }
 
-const named = (session: Session) => ({ id: session.id, title: session.user.name ?? session.manifest.title });
+const named = (session: Session) => ({
+  id: session.id,
+  title: session.user.name ?? session.manifest.title,
+  hasKernels: hasRows(session.manifest, 'kernels'),
+});
+
+/** Kernels as the explanation sees them: of the same rank and device. */
+async function kernels(
+  { session, executions }: OpenSession,
+  query: (name: string) => string,
+): Promise<string> {
+  if (!hasRows(session.manifest, 'kernels'))
+    throw new InferscopeError('E_USAGE', {
+      what: 'This session has no kernels',
+      why: 'Nothing in it recorded a GPU.',
+      fix: 'Its overview shows what it has.',
+    });
+  const database = await session.connect();
+  try {
+    const { scope } = await timelineScope(session, database, {});
+    const { rank, device } = scope.source.focus;
+    const trace = await analyzeTrace(session, {
+      ...(rank === null ? {} : { rank }),
+      ...(device === null ? {} : { device }),
+    });
+    const chosen = query('kernel');
+    return kernelsPage({
+      session: named(session),
+      hasTimeline: executions.length > 0,
+      trace: trace.data,
+      origins: await kernelOrigins(scope),
+      durations: chosen === '' ? null : await kernelDurations(scope, chosen),
+      sort: query('sort'),
+      filter: query('q'),
+      chosen,
+    });
+  } finally {
+    await database.close();
+  }
+}
 
 function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {
   return context.html(html, status, { 'content-security-policy': pagePolicy });

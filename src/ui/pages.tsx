@@ -8,8 +8,15 @@ import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
 
+/** A session as pages name it. */
+export interface SessionNamed {
+  id: string;
+  title: string;
+  hasKernels: boolean;
+}
+
 export interface NavigationProps {
-  session?: { id: string; title: string };
+  session?: SessionNamed;
   /** Path of the page that is open. */
   current: string;
   hasTimeline?: boolean;
@@ -31,6 +38,7 @@ export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline 
           <strong title={session.id}>{safeText(session.title)}</strong>
           {link(sessionPath(session.id), 'Overview')}
           {hasTimeline && link(sessionPath(session.id, '/timeline'), 'Timeline')}
+          {session.hasKernels && link(sessionPath(session.id, '/kernels'), 'Kernels')}
           {link(sessionPath(session.id, '/sql'), 'SQL')}
         </>
       )}
@@ -48,7 +56,8 @@ interface ShellProps {
   wide?: boolean;
 }
 
-const Shell: FC<PropsWithChildren<ShellProps>> = ({
+/** A page with its navigation. */
+export const Shell: FC<PropsWithChildren<ShellProps>> = ({
   title,
   navigation,
   script,
@@ -75,7 +84,8 @@ const Shell: FC<PropsWithChildren<ShellProps>> = ({
   </html>
 );
 
-const html = (page: Child): string => `<!DOCTYPE html>\n${String(page)}\n`;
+/** The text of a page. */
+export const html = (page: Child): string => `<!DOCTYPE html>\n${String(page)}\n`;
 
 /** All sessions, the newest first; a script adds those that come and hides those that a filter does not match. */
 export const sessionsPage = (sessions: readonly ListedSession[]): string =>
@@ -159,11 +169,6 @@ const SessionsTable: FC<{ sessions: readonly ListedSession[] }> = ({ sessions })
       </table>
     </div>
   );
-
-interface SessionNamed {
-  id: string;
-  title: string;
-}
 
 export const timelinePage = (
   session: SessionNamed,

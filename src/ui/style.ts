@@ -23,4 +23,14 @@ textarea { width: 100%; font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, C
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
 table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 16rem; }
 .whole { max-height: none; }
+.histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
+.icicle { position: relative; height: 4.5rem; overflow: hidden; } .icicle > * { position: absolute; height: 1.5rem; padding: .125rem 0; overflow: hidden;
+  white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; }
+.icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; text-shadow: 0 0 2px #000, 0 0 2px #000; }
+.icicle .level-1 { top: 1.5rem; } .icicle .level-2 { top: 3rem; } .icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
+.ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
+#chosen h2 { font-size: 1.0625rem; overflow-wrap: anywhere; } tr[aria-current] { background: var(--raised); }
+.figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
+.figures dd { margin: 0; font-variant-numeric: tabular-nums; }
+#kernels th a { text-decoration: none; } #kernels .wraps { min-width: 12rem; overflow-wrap: anywhere; }
 `;

@@ -64,7 +64,7 @@ async function expectInert(page: Page): Promise<void> {
 
 describe('hostile names', () => {
   it('stay text in the list, the overview, the timeline, its panel, search and selection', async () => {
-    for (const path of ['/', `/s/${idOf(at, 'hostile')}`]) {
+    for (const path of ['/', `/s/${idOf(at, 'hostile')}`, `/s/${idOf(at, 'hostile')}/kernels`]) {
       const page = await open(path);
       await expectInert(page);
       await page.close();

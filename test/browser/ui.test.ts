@@ -215,6 +215,41 @@ describe('inferscope ui in Chromium', () => {
     await page.close();
   });
 
+  it('lists kernels with sums as SQL has them, sorts and filters, and leads to the longest launch', async () => {
+    const page = await open(`/s/${idOf('launch_bound_decode-fault')}`);
+    await page.click('nav.pages a:has-text("Kernels")');
+    const [[name, launches, longest]] = sql(
+      'launch_bound_decode-fault',
+      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns FROM own_kernels
+       ORDER BY sum(dur_ns) OVER (PARTITION BY name) DESC, dur_ns DESC LIMIT 1`,
+    ) as [[string, number, number]];
+    const first = page.locator('#kernels tbody tr').first();
+    expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
+    // By keyboard: a name is a link.
+    await first.locator('a').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#chosen');
+    expect(await page.textContent('#chosen h2')).toBe(name);
+    const bars = await page.locator('.histogram title').allTextContents();
+    const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
+    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);
+    await page.click('#kernels th a:has-text("Kernel")');
+    const names = await page.locator('#kernels tbody tr td:first-child').allInnerTexts();
+    expect(names).toEqual(names.toSorted((a, b) => a.localeCompare(b, 'en')));
+    await page.fill('input[name=q]', 'gemm');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=gemm/);
+    expect(await page.locator('#kernels tbody tr').count()).toBeLessThan(names.length);
+    await page.setViewportSize({ width: 390, height: 800 });
+    expect(await page.$eval('html', (html) => html.scrollWidth - html.clientWidth)).toBeLessThanOrEqual(0);
+    await page.click('#chosen a[href*="/timeline?"]');
+    await ready(page);
+    const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
+    expect(end! - start!).toBe(longest);
+    await page.waitForSelector('#details table');
+    await page.close();
+  });
+
   it('says that a session was deleted while its page was open', async () => {
     const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
     expect(inferscope(at, ['session', 'import', archive]).status).toBe(0);

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { traceScope } from '../derived/scope.js';
+import { kernelDurations, kernelOrigins } from './kernel-instances.js';
+import { kernel, type Rows, sessionOf, stage, us } from './test-hand.js';
+import { analyzeTrace } from './trace.js';
+
+const rows: Rows = {
+  stages: [stage(1, 'decode', 0, 300)],
+  kernels: [
+    kernel(1, 10, 10, { name: 'a' }),
+    kernel(1, 30, 30, { name: 'a' }),
+    kernel(1, 70, 30, { name: 'a' }),
+    kernel(null, 400, 5, { name: 'b' }),
+  ],
+};
+
+test('durations of one name, its bins, and where the longest is', async () => {
+  const session = await sessionOf(rows);
+  const scope = await traceScope(await session.connect(), session.manifest);
+  const found = (await kernelDurations(scope, 'a'))!;
+  expect(found).toMatchObject({ count: 3, total_ns: 70 * us, min_ns: 10 * us, median_ns: 30 * us });
+  expect(found.bins.reduce((sum, { count }) => sum + count, 0)).toBe(3);
+  expect([found.bins[0]!.count, found.bins.at(-1)!.count]).toEqual([1, 2]);
+  expect(found.longest.end_ns - found.longest.start_ns).toBe(30 * us);
+  const same = (await kernelDurations(scope, 'b'))!;
+  expect(same.bins.map(({ count }) => count)).toEqual([1]);
+  expect(await kernelDurations(scope, "no'such")).toBeNull();
+});
+
+test('origins sum to all kernels', async () => {
+  const session = await sessionOf(rows);
+  const { kernels_total } = (await analyzeTrace(session)).data;
+  const origins = await kernelOrigins(await traceScope(await session.connect(), session.manifest));
+  expect(origins.reduce((sum, { total_ns }) => sum + total_ns, 0)).toBe(kernels_total.total_ns);
+  expect(origins.map(({ phase, kernel: name, operator }) => [phase, name, operator])).toEqual([
+    ['decode', 'a', null],
+    ['outside', 'b', null],
+  ]);
+});
