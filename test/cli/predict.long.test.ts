@@ -92,7 +92,7 @@ test.each([
     what: 'more tokens than the model takes',
     args: ['--gpu', 'NVIDIA A10', '--context-len', '2040'],
     code: 'E_LENGTHS',
-    says: '2048',
+    says: 'exceed the context of tinyllama-1.1b',
   },
   {
     what: 'a batch of none',
