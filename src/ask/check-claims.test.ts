@@ -1,4 +1,3 @@
-import process from 'node:process';
 import { describe, expect, test } from 'vitest';
 import { checkClaims } from './check-claims.js';
 import { valuesOf } from './values.js';
@@ -176,17 +175,17 @@ describe('claims', () => {
 });
 
 // At the square of its length 100 kB took 41 s, and each of these is twice that: a far longer time than a test has.
-describe('a long text is checked in time proportional to its length', () => {
+describe('a long text is checked within the time of a test (100 kB took 41 s when that grew with the square)', () => {
   const cited = Array.from(
     { length: 30 },
     (_, i) => ({ value: i * 1.37, dimension: 'time', query: 'q1' }) as const,
   );
   test.each<[string, string, number | null]>([
-    ['numbers of one sentence', Array.from({ length: 10_000 }, (_, i) => `${i}.${i} ms`).join(' '), 10_000],
+    ['numbers of one sentence', Array.from({ length: 30_000 }, (_, i) => `${i}.${i} ms`).join(' '), 30_000],
     [
       'one with a citation',
-      `${Array.from({ length: 10_000 }, (_, i) => `${i}.${i} ms`).join(' ')} [q1]`,
-      10_000,
+      `${Array.from({ length: 30_000 }, (_, i) => `${i}.${i} ms`).join(' ')} [q1]`,
+      30_000,
     ],
     [
       'numbers of a line each',
@@ -203,25 +202,6 @@ describe('a long text is checked in time proportional to its length', () => {
   ])('%s', (_, text, count) => {
     const { claims } = checkClaims(text, cited, '', new Set(['q1']));
     if (count !== null) expect(claims.length).toBe(count);
-  });
-
-  test.each<[string, (n: number) => string]>([
-    ['numbers of one sentence', (n) => Array.from({ length: n }, (_, i) => `${i}.${i} ms`).join(' ')],
-    ['numbers of a line each', (n) => Array.from({ length: n }, (_, i) => `${i}.${i} ms [q${i}]`).join('\n')],
-    ['numbers in code', (n) => '`12 ms` '.repeat(n)],
-    ['numbers in words', (n) => `${'one '.repeat(8 * n)}two`],
-  ])('eight times the text takes less than 24 times as long: %s', (_, text) => {
-    const least = (n: number) => {
-      const took = Array.from({ length: 5 }, () => {
-        const before = process.cpuUsage();
-        checkClaims(text(n), cited, '', new Set(['q1']));
-        return process.cpuUsage(before).user;
-      });
-      return Math.min(...took);
-    };
-    least(500);
-    // 8 if linear, 64 if quadratic.
-    expect(least(8000) / least(1000)).toBeLessThan(24);
   });
 
   test('against many values', () => {
