@@ -2,19 +2,26 @@ import { stepKindsSql } from '../../../model/record.js';
 import { literal } from '../../../facts/trace/scope.js';
 
 /**
- * W of the timed stages of a kind in each execution, from host ranges: a decode or mixed step lasts until the start of the
- * next one on its thread and in its iteration (docs/concepts/stages-and-clocks.md, W).
+ * W of the timed stages of a kind in each execution, of one rank (null: of all), by events of the device where the
+ * execution has them, else from host ranges: a decode or mixed step lasts until the start of the next one on its thread and in its
+ * iteration (docs/concepts/stages-and-clocks.md, W; recordedSteps has the same).
  */
-export const hostTimesSql = (kinds: readonly string[], executions: readonly string[]): string =>
+export const stepTimesSql = (
+  kinds: readonly string[],
+  executions: readonly string[],
+  rank: number | null,
+): string =>
   `WITH own AS (
-     SELECT execution_id, capture_id, kind, start_ns, end_ns, iteration, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
-       lead(iteration) OVER thread AS next_iteration
+     SELECT *, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS next_device_ns,
+       kind IN ('decode', 'mixed') AND lead(kind) OVER thread IN ('decode', 'mixed') AND lead(iteration) OVER thread IS NOT DISTINCT FROM iteration AS followed
      FROM stages WHERE execution_id IN (${executions.map((id) => literal(id)).join(', ')}) AND kind IN ${stepKindsSql}
-       AND NOT coalesce(warmup, false) AND end_ns IS NOT NULL
+       AND ${rank === null ? 'true' : `coalesce(rank, 0) = ${rank}`} AND NOT coalesce(warmup, false) AND end_ns IS NOT NULL
      WINDOW thread AS (PARTITION BY execution_id, capture_id, rank, pid, tid ORDER BY start_ns)),
    timed AS (
-     SELECT *, (CASE WHEN kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM iteration
-       THEN next_ns ELSE end_ns END - start_ns) / 1e6 AS ms FROM own WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
+     SELECT execution_id, capture_id, kind, (CASE WHEN device_start_ns IS NOT NULL AND device_dur_ns IS NOT NULL
+       THEN CASE WHEN followed THEN coalesce(next_device_ns - device_start_ns, device_dur_ns) ELSE device_dur_ns END
+       ELSE CASE WHEN followed THEN next_ns ELSE end_ns END - start_ns END) / 1e6 AS ms
+     FROM own WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('execution_id, capture_id, kind', 'timed')}`;
 
 /** W of the instances of a kind on the analyzed timeline. */

@@ -4,7 +4,7 @@ import type { Evidence, StageWaterfall } from '../../../model/documents/explain.
 import { holds } from '../../../model/subjects.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
-import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
+import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 import { ms } from '../words.js';
@@ -112,16 +112,15 @@ const spreadWords = ({
     ? `${kind}: one stage of ${ms(median)}`
     : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
 
-/** The times behind the means: those of the clean execution if it is the one compared. */
+/** The times behind the means: those of the clean execution where it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {
   const kinds = doubtful.map(({ waterfall }) => waterfall.kind);
-  const clean = doubtful.some(({ waterfall }) => waterfall.clean_ms.value !== null);
-  if (scope && !clean) return windowTimesSql(kinds);
-  const executions = doubtful.flatMap(({ waterfall: { execution_id: id } }) => [
-    id,
-    scope?.source.timing?.execution_id ?? 'clean',
-  ]);
-  return hostTimesSql(kinds, [...new Set(executions)]);
+  const isClean = ({ clean_ms: clean }: StageWaterfall) => clean.value !== null;
+  if (scope && !doubtful.some(({ waterfall }) => isClean(waterfall))) return windowTimesSql(kinds);
+  const executions = doubtful.map(({ waterfall }) =>
+    isClean(waterfall) ? (scope?.source.timing?.execution_id ?? 'clean') : waterfall.execution_id,
+  );
+  return stepTimesSql(kinds, [...new Set(executions)], scope?.source.focus.rank ?? null);
 }
 
 function finding(title: string, evidence: Evidence): FoundDraft {

@@ -1,5 +1,5 @@
 import { doubt } from '../doubt.js';
-import { hostTimesSql } from '../queries/stage-queries.js';
+import { stepTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { ms, percent, plural } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
@@ -67,8 +67,9 @@ export const profilerOverhead: Rule = {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
       const text = `a ${kind} stage takes ${formatMs(measured)} under the profiler and ${formatMs(clean)} without`;
       const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
-      const { evidence } = await context.evidence<Times>(hostTimesSql([kind], executions), (rows) =>
-        [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),
+      const { evidence } = await context.evidence<Times>(
+        stepTimesSql([kind], executions, scope?.source.focus.rank ?? null),
+        (rows) => [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),
       );
       findings.push(
         doubt({
