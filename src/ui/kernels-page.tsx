@@ -284,7 +284,7 @@ const Icicle: FC<{ origins: readonly KernelOrigin[]; total: number; linkTo: (ker
     <>
       <p class="spread">
         Kernel time by stage, {hasOperators ? 'operator' : 'class'} and kernel. Parts below{' '}
-        {formatPercent(narrowest)} are left blank; the table lists them.
+        {formatPercent(narrowest)} are left blank.
       </p>
       <div class="icicle" role="group" aria-label="kernel time by origin">
         {levels.flatMap((parts, depth) =>

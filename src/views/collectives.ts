@@ -8,6 +8,13 @@ import type {
 import type { Block, Text } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
+/** Clocks of a duration, by NCCL Inspector's names. */
+const clockLabels: Readonly<Record<string, string>> = {
+  kernel_gpu: 'kernels, GPU clock',
+  kernel_cpu: 'kernels, host clock',
+  collective_cpu: 'call to end, host clock',
+};
+
 /** In a summary. */
 const briefGroups = 8;
 
@@ -71,7 +78,12 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
     drop: 7,
     of: ({ recorded_share: figure }) => ({ figure }),
   },
-  { id: 'timed_by', head: 'timed by', drop: 0, of: ({ timed_by }) => timed_by.join(', ') },
+  {
+    id: 'timed_by',
+    head: 'timed by',
+    drop: 0,
+    of: ({ timed_by }) => timed_by.map((by) => clockLabels[by] ?? by).join(', '),
+  },
   { id: 'time_p50_ns', head: 'p50', ...number, of: ({ time_p50_ns: figure }) => ({ figure }) },
   { id: 'time_p99_ns', head: 'p99', ...number, drop: 8, of: ({ time_p99_ns: figure }) => ({ figure }) },
   {

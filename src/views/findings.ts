@@ -65,7 +65,7 @@ export function findingBlocks(
           {
             t: 'text',
             level: 2,
-            text: '[sql n]: add --sql n to the command to print the query',
+            text: `[sql n]: inferscope explain ${session} --sql n prints the query`,
           } satisfies Block,
         ]
       : []),
