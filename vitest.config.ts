@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'src/**/*.test.tsx'],
-          exclude: ['src/**/*.score.test.ts'],
+          exclude: ['src/**/*.score.test.ts', 'src/**/*.long.test.ts'],
           // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
           // change (environment, clocks, spies), which --isolate can show where one fails only among others.
           isolate: false,
@@ -39,12 +39,12 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-      // The binary through half a minute and more of one matter: interrupts, loads, sweeps, secrets (npm run test:long).
+      // Ten seconds and more of one matter: interrupts, loads, sweeps, secrets, hostile names, whole captures (npm run test:long).
       {
         test: {
           name: 'long',
           retry,
-          include: ['test/cli/**/*.long.test.ts'],
+          include: ['{test/cli,test/browser,src}/**/*.long.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
@@ -65,6 +65,7 @@ export default defineConfig({
           name: 'browser',
           retry,
           include: ['test/browser/**/*.test.ts'],
+          exclude: ['test/browser/**/*.long.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },

@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import ts from 'typescript';
+import { parseSync, Visitor } from 'oxc-parser';
 
 const prose = '(?:why|reasons?|title|label|says|notes?|sentences?|caption|cause|evidence|hint|fix|source)';
 const reads = '(?:includes|startsWith|endsWith|indexOf|lastIndexOf|match|matchAll|search|split)';
@@ -95,16 +95,15 @@ const bare = [];
 for (const path of new Set(lines.map((one) => one.path))) {
   const text = readFileSync(join(src, path), 'utf8');
   if (!text.includes('${') || path === 'vocabulary/format.ts') continue;
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const visit = (node) => {
-    if (ts.isTemplateSpan(node)) {
-      const part = node.expression.getText();
-      if (unitNext.test(node.literal.text) || roundedPart.test(part) || pluralPart.test(part))
-        bare.push(`${path}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1} \${${part}}`);
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(file);
+  new Visitor({
+    TemplateLiteral({ expressions, quasis }) {
+      for (const [at, { start, end }] of expressions.entries()) {
+        const part = text.slice(start, end);
+        if (unitNext.test(quasis[at + 1].value.cooked) || roundedPart.test(part) || pluralPart.test(part))
+          bare.push(`${path}:${text.slice(0, start).split('\n').length} \${${part}}`);
+      }
+    },
+  }).visit(parseSync(path, text).program);
 }
 for (const one of bare) process.stderr.write(`src/${one} writes a number itself (vocabulary/format.ts)\n`);
 // The same session gives the same rows in the same order in every locale.

@@ -22,7 +22,8 @@ const returnOffset = 28;
 const valueOffset = 32;
 
 type FieldAnswer =
-  { value: number; /** Integers of 32 bits wrap. */ bits: 32 | 64 } | { value: null; code: number };
+  | { value: number; /** Integers of 32 bits wrap. */ bits: 32 | 64 }
+  | { value: null; code: number };
 
 /** Buffer for these fields in one call, with the driver's answers. */
 export class FieldValues {

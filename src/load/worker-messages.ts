@@ -4,7 +4,9 @@ import type { PointCounts, PointOutcome, PointPlan } from './run-point.js';
 export type ThreadPlan = Omit<PointPlan, 'begin_ns'>;
 
 export type LoadRequest =
-  { type: 'prepare'; plan: ThreadPlan } | { type: 'begin'; begin_ns: number } | { type: 'stop' };
+  | { type: 'prepare'; plan: ThreadPlan }
+  | { type: 'begin'; begin_ns: number }
+  | { type: 'stop' };
 
 export type LoadReply =
   | { type: 'ready' }

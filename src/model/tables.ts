@@ -404,7 +404,8 @@ type JsOf<T extends ColumnType> = T extends 'VARCHAR' ? string : T extends 'BOOL
 /** A row as importers give it: columns left out are null. */
 export type Row<T extends TableName> = {
   [C in keyof (typeof tables)[T]['columns']]?:
-    ((typeof tables)[T]['columns'][C] extends { type: infer K extends ColumnType } ? JsOf<K> : never) | null;
+    | ((typeof tables)[T]['columns'][C] extends { type: infer K extends ColumnType } ? JsOf<K> : never)
+    | null;
 };
 
 /** Where importers put rows. Implemented by src/session/; rows are kept in columns and spilled in chunks. */

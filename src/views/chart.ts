@@ -3,7 +3,13 @@ import type { Text } from './text.js';
 
 /** The closed set of chart forms: a view gives typed series with their units, a page has one renderer per form. */
 export type Chart =
-  LinesChart | BarsChart | WaterfallChart | SpreadChart | HeatChart | RooflineChart | TimelineChart;
+  | LinesChart
+  | BarsChart
+  | WaterfallChart
+  | SpreadChart
+  | HeatChart
+  | RooflineChart
+  | TimelineChart;
 
 /** `x` counts categories, or is in the axis's unit; `y` is null where nothing was measured. */
 export type Point = readonly [

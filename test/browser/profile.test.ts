@@ -70,7 +70,7 @@ describe('the report that `inferscope profile` writes', () => {
       (await page.locator(selector).first().boundingBox())!.y;
     expect(await below('.cards')).toBeLessThan(400);
     expect(await below('[data-chart=waterfall]')).toBeLessThan(600);
-    expect(await below('#findings li, #findings p')).toBeLessThan(600);
+    expect(await below('#findings li, #findings p')).toBeLessThan(700);
     await page.close();
   });
 

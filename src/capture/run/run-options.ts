@@ -74,10 +74,18 @@ export interface RunOptions {
 }
 
 export type RunProgress =
-  { type: 'start'; execution_id: string; words: string } | { type: 'end'; execution: RunExecution };
+  | { type: 'start'; execution_id: string; words: string }
+  | { type: 'end'; execution: RunExecution };
 
 export type FileKind =
-  'nsys-rep' | 'ncu-rep' | 'kineto' | 'cublas-log' | 'cublaslt-log' | 'record' | 'stdout' | 'stderr';
+  | 'nsys-rep'
+  | 'ncu-rep'
+  | 'kineto'
+  | 'cublas-log'
+  | 'cublaslt-log'
+  | 'record'
+  | 'stdout'
+  | 'stderr';
 
 export interface RunExecution {
   /** clean, nsys, ncu, torch or gemm-log */

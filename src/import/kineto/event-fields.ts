@@ -101,8 +101,7 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
     p = skipValue(b, p, end);
     if (p < 0) return p;
     if (length === 2) {
-      if (first === 0x70 && b[key + 1] === 0x68)
-        f.phase = b[from + 1]!; // ph
+      if (first === 0x70 && b[key + 1] === 0x68) f.phase = b[from + 1]!; // ph
       else if (first === 0x74 && b[key + 1] === 0x73) {
         f.tsUs = micros(b, from, p); // ts
         f.tsNs = fraction;

@@ -101,13 +101,7 @@ interface Times extends Record<string, string | number> {
   most_ms: number;
 }
 
-const spreadWords = ({
-  kind,
-  instances,
-  median_ms: median,
-  least_ms: least,
-  most_ms: most,
-}: Times): string =>
+const spreadWords = ({ kind, instances, median_ms: median, least_ms: least, most_ms: most }: Times): string =>
   instances === 1
     ? `${kind}: one stage of ${ms(median)}`
     : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
