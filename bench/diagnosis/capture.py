@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 # The planted recompilation compiles in this process, every time anew.
 os.environ.update(TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
+import generated  # noqa: E402
 import torch  # noqa: E402
 from case import Case, run, sized_marker, unmarked, wait  # noqa: E402
 from inferscope_record import Recorder  # noqa: E402
@@ -74,6 +75,9 @@ class Session:
 
 def prepare(fault: str, variant: str, device: str) -> Case:
     torch.manual_seed(0)
+    made = generated.entries().get(fault)
+    if made is not None:
+        return generated.prepare(made, variant, device)
     return importlib.import_module("faults." + fault).prepare(variant, device)
 
 
@@ -306,13 +310,14 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("mode", choices=["time", "nsys", "ncu"])
     flags.add_argument("--out", type=Path, required=True)
-    flags.add_argument("--faults", default="", help="ids, comma between (default: all)")
+    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py")
     flags.add_argument("--pairs", type=int, default=12)
     flags.add_argument("--limit-s", type=float, default=150)
     flags.add_argument("--device", default="cuda")
     args = flags.parse_args()
     session = Session(args.out, args.device, args.limit_s)
-    chosen = args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS
+    halves = {half: [one["id"] for one in generated.programs(half)] for half in generated.SEEDS}
+    chosen = halves.get(args.faults) or (args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS)
     modes: Dict[str, Callable[[], None]] = {
         "time": lambda: times(session, chosen, args.pairs),
         "nsys": lambda: nsys(session, chosen),

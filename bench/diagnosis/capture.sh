@@ -1,6 +1,6 @@
 #!/bin/bash
 # Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS] [STEPS], where FAULTS
-# are ids and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
+# are ids, or a half of generated.py, and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
 # on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
 out=$1
 faults=${2:-}
@@ -32,15 +32,15 @@ mkdir -p "$reports"
 export out
 if [[ $steps == *nsys* ]]; then
   # One report for every pair of cudaProfilerStart and cudaProfilerStop.
-  step nsys 230 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
-    --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
-    "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 160 "${choose[@]}"
+  step nsys $(( ${NSYS_LIMIT:-160} + 70 )) nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+    --capture-range=cudaProfilerApi --capture-range-end=repeat:200 --output="$reports/r" --force-overwrite=true \
+    "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s "${NSYS_LIMIT:-160}" "${choose[@]}"
   export_one() {
     timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
       echo "no export of $1" >>"$out/log.txt"
   }
   export -f export_one
-  step export 50 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
+  step export 90 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
   ls -l "$reports" >>"$out/log.txt"
 fi
 

@@ -157,9 +157,13 @@ class Decoder:
         k, v = (self.cached(index, kv) if decode else kv).chunk(2, 1)
         a = self.attention(q, k, v, not decode).transpose(1, 2).reshape(batch, tokens, -1)
         x = x + self.linear(a, own.out)
-        x = x + self.linear(self.activation(self.linear(self.norm(x, own.norm2), own.gate_up)), own.down)
+        x = x + self.mlp(index, self.norm(x, own.norm2))
         self.after_layer(x)
         return x
+
+    def mlp(self, index: int, x: torch.Tensor) -> torch.Tensor:
+        own = self.layers[index]
+        return self.linear(self.activation(self.linear(x, own.gate_up)), own.down)
 
     def cached(self, index: int, kv: torch.Tensor) -> torch.Tensor:
         """Keys and values of the context and of the new token."""
