@@ -1,7 +1,7 @@
 #!/bin/bash
 # Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS] [STEPS], where FAULTS
 # are ids, or a half of generated.py, and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
-# on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
+# on PATH; TIME_LIMIT, NSYS_LIMIT (s) and PAIRS change the limits. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
 out=$1
 faults=${2:-}
 steps=${3:-time,nsys,ncu}
@@ -25,7 +25,7 @@ if [ -n "$faults" ]; then
   counters=(--faults "$some")
 fi
 
-[[ $steps == *time* ]] && step time $(( ${TIME_LIMIT:-95} + 35 )) "$python" -B "$here/capture.py" time --out "$out/time" --limit-s "${TIME_LIMIT:-95}" "${choose[@]}"
+[[ $steps == *time* ]] && step time $(( ${TIME_LIMIT:-95} + 35 )) "$python" -B "$here/capture.py" time --out "$out/time" --limit-s "${TIME_LIMIT:-95}" --pairs "${PAIRS:-12}" "${choose[@]}"
 
 reports=/tmp/diagnosis-reports.$$
 mkdir -p "$reports"
