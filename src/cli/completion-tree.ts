@@ -6,7 +6,7 @@ export type Values =
   | { kind: 'words'; words: string[]; /** Several, separated by commas. */ list: boolean }
   | { kind: 'sessions' | 'files' | 'program' | 'free' };
 
-export interface CompletionOption {
+interface CompletionOption {
   /** `-o`, `--output` */
   flags: string[];
   description: string;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import process from 'node:process';
@@ -71,14 +72,10 @@ export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Pro
   abortable(work, () => talk('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));
 
 /** Ctrl-C is the normal way to stop a server, not a failure. */
-export function stopped(): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = () => {
-      process.off('SIGINT', stop);
-      process.off('SIGTERM', stop);
-      resolve();
-    };
-    process.on('SIGINT', stop);
-    process.on('SIGTERM', stop);
-  });
+export async function stopped(): Promise<void> {
+  const stop = new AbortController();
+  await whileStopping(
+    () => stop.abort(),
+    () => once(stop.signal, 'abort'),
+  );
 }

@@ -3,8 +3,8 @@ import { safeJson, safeText } from '../render/safe-text.js';
 import { colour, talkColour } from '../render/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
-import { redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
+import { privacyOfCommand } from '../record/privacy.js';
 
 /** stdout has data: one JSON document or the requested text. */
 export function printDocument(document: Document<unknown>): void {
@@ -51,8 +51,8 @@ export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): numb
 export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(process.argv)];
-  const clean = (text: string) => safeText(redactText(text, secrets));
+  const { redact } = privacyOfCommand();
+  const clean = (text: string) => safeText(redact(text));
   const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,
     why: 'This is a bug in inferscope, not a problem with your input.',

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import process from 'node:process';
 import type { Command } from 'commander';
 import { fitsInMemory } from '../capture/onnx/memory-need.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
@@ -10,7 +9,7 @@ import { parseDType } from '../model/dtype.js';
 import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
-import { stopped } from './interrupt.js';
+import { leaveAtOnce, stopped, whileStopping } from './interrupt.js';
 import { listeningPort, threadCount, wholeNumber } from './numbers.js';
 import { print, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
@@ -105,8 +104,5 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     const count = pending === 1 ? 'one request' : `${pending} requests`;
     talk(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to exit at once)`);
   }
-  const leave = () => process.exit(130);
-  process.once('SIGINT', leave);
-  await server.drain();
-  process.off('SIGINT', leave);
+  await whileStopping(leaveAtOnce, () => server.drain());
 }

@@ -14,7 +14,7 @@ import { pendingRun, runKey, variedOf } from '../capture/sweep/plan.js';
 import type { SweepRun } from '../model/documents/sweep.js';
 import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
-import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { privacyOfCommand } from '../record/privacy.js';
 import { warn } from './output.js';
 import type { AskedSweep, SweepTyped } from './sweep-plan.js';
 
@@ -46,8 +46,6 @@ const shown = (folder: string): string => relative(process.cwd(), folder) || '.'
 /** A new sweep. */
 export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string): Journal {
   const stamp = freeStamp(folder);
-  const words = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
   const runs = asked.plan.runs.map((run, index) =>
     pendingRun(run, { number: index + 1, stamp, folder: shown(folder) }),
   );
@@ -61,7 +59,7 @@ export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string)
       status: 'running',
       started_at: new Date().toISOString(),
       ended_at: null,
-      command: redactCommand(['inferscope', ...words], secrets),
+      command: privacyOfCommand().command,
       working_directory: process.cwd(),
       varied: asked.plan.varied,
       config: asked.config,

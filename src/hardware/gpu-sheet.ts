@@ -22,7 +22,6 @@ export interface GpuSheet {
   smCount: number;
   /** Last-level cache, bytes; null where the sheet and the devices seen disagree or the sheet is silent. */
   l2Bytes: number | null;
-  tdpW: number;
   /** Of the host's ×16 slot; missing where the sheet is silent. */
   pcieGeneration?: 3 | 4 | 5 | 6;
   /** NVLink or Infinity Fabric to the other GPUs, all links, one direction, 10^9 bytes a second. */

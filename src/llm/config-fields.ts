@@ -16,7 +16,7 @@ export function configError(field: string, value: unknown, why: string): Infersc
   });
 }
 
-export interface IntegerRule {
+interface IntegerRule {
   /** Smallest value allowed; 1 when left out. */
   min?: number;
   max?: number;

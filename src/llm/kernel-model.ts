@@ -11,7 +11,7 @@ import { bytesOf } from './work-totals.js';
 import { formatCount } from '../vocabulary/format.js';
 
 /** An operation of a step and the case that measures it, or why none does. */
-export interface StepOp {
+interface StepOp {
   /** As stageWork calls it: qkv_proj, attention, lm_head, … */
   name: string;
   /** How often it runs in a step. */

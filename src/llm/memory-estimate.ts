@@ -10,7 +10,7 @@ import { poolCapacity, vllmPlace, type PoolCapacity } from './memory-vllm.js';
 import { weightParts } from './memory-weights.js';
 
 /** One component: bytes of each GPU, in order, and of all together. */
-export interface MemoryLine {
+interface MemoryLine {
   component: EstimatedComponent;
   gpuBytes: number[];
   bytes: number;
@@ -18,7 +18,7 @@ export interface MemoryLine {
   confidence: Confidence;
 }
 
-export interface GpuEstimate {
+interface GpuEstimate {
   gpu: number;
   pipelineRank: number;
   /** What it takes at its peak; with vLLM and a known GPU its whole KV pool is in it. */

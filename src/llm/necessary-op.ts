@@ -15,7 +15,7 @@ export interface OpBytes {
 }
 
 /** out[m, n] = in[m, k] · W[k, n], `batch` times (experts: expected distinct ones, m the expected tokens of each). */
-export interface GemmShape {
+interface GemmShape {
   m: number;
   n: number;
   k: number;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 
 /** Takes the bytes of one stream in the order in which they came; the bytes are valid during the call only. */
-export type Take = (bytes: Buffer, from: number, to: number, atNs: number) => void;
+type Take = (bytes: Buffer, from: number, to: number, atNs: number) => void;
 
 export interface ArrivalQueue {
   /** Copies bytes[from, to) and gives them to `take` later. */

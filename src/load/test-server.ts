@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../model/installation.js';
 import type { LoadTarget } from './target.js';
 
-export interface LoggedRequest {
+interface LoggedRequest {
   id: string | null;
   prompt: string;
   read_ns: number;

@@ -142,6 +142,17 @@ export function systemErrorCode(error: unknown): string | null {
   return null;
 }
 
+/** No space or no quota is left. */
+export function isDiskFull(error: unknown): boolean {
+  const code = systemErrorCode(error);
+  // DuckDB passes strerror's text on, without the code.
+  return (
+    code === 'ENOSPC' ||
+    code === 'EDQUOT' ||
+    /No space left on device|Disk quota exceeded/i.test(messageOf(error))
+  );
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,9 +1,7 @@
-import process from 'node:process';
 import { describeEnvironment, type Fact } from '../hardware/environment.js';
 import { type ClockPair, clockPair } from '../model/clock.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution, Workload } from '../model/manifest.js';
-import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import type { Row } from '../model/tables.js';
 import { retold } from '../model/said.js';
 import { addCapture, type CaptureSummary } from '../session/capture.js';
@@ -12,6 +10,7 @@ import { type Home, homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { type Privacy, privacyOfCommand } from './privacy.js';
 
 interface RecordingPlan extends NewSession {
   /** What a full disk prevents, for its message: "keep the benchmark". */
@@ -19,7 +18,7 @@ interface RecordingPlan extends NewSession {
 }
 
 /** A session while it is recorded. Nothing of it is visible before the work is done. */
-export interface Recording {
+export interface Recording extends Privacy {
   files: SessionFiles;
   /** A folder for tools to write into, removed at the end. */
   scratch: string;
@@ -28,18 +27,13 @@ export interface Recording {
   zero: ClockPair;
   /** The same, CLOCK_MONOTONIC in ns. */
   originNs: number;
-  /** Values that must not be written: of the environment's variables and of this command's options. */
-  secrets: readonly string[];
-  /** This command as it was typed, without its secrets. */
-  command: string[];
-  redact(text: string): string;
   /** Samples with times of CLOCK_MONOTONIC. */
   append(rows: SampleRows): void;
   /** Keeps a value of the session as a whole as `<kind>.json`, or under `name`. */
   keepJson(kind: string, value: unknown, name?: string): Promise<void>;
 }
 
-export interface SampleRows {
+interface SampleRows {
   telemetry: readonly Row<'telemetry'>[];
   memory: readonly Row<'memory'>[];
 }
@@ -199,15 +193,4 @@ export async function writesHome<T>(
   } catch (error) {
     throw asStorageFailure(error, { path: (home ?? homeFolders()).root, doing, home: true });
   }
-}
-
-/** This command and what must not be written of it. */
-function privacyOfCommand(): Pick<Recording, 'secrets' | 'command' | 'redact'> {
-  const words = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
-  return {
-    secrets,
-    command: redactCommand(['inferscope', ...words], secrets),
-    redact: (text) => redactText(text, secrets),
-  };
 }

@@ -8,7 +8,7 @@ import { copyWithDigest, digestFile, flushToDisk, writeDurably } from './kept-fi
 import { createStaging } from './staging.js';
 import { asStorageFailure } from './storage-failure.js';
 
-export interface ArtifactPlace {
+interface ArtifactPlace {
   /** What it is: record, ort-trace, log, config, stdout, … */
   kind: string;
   /** The capture it belongs to; null for the session as a whole. */

@@ -1,6 +1,6 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { InferscopeError, isDiskFull, messageOf, systemErrorCode } from '../model/errors.js';
 import { formatBytes } from '../vocabulary/format.js';
 
 interface StorageContext {
@@ -25,16 +25,6 @@ const unwritable = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ]);
-
-function isDiskFull(error: unknown): boolean {
-  const code = systemErrorCode(error);
-  // DuckDB passes strerror's text on, without the code.
-  return (
-    code === 'ENOSPC' ||
-    code === 'EDQUOT' ||
-    /No space left on device|Disk quota exceeded/i.test(messageOf(error))
-  );
-}
 
 /** A file that we read, not the place we write to: its failure is another one. */
 function isAboutAnotherFile(error: unknown, path: string): boolean {

@@ -51,9 +51,6 @@ export interface IdleCauses {
   host: number;
   compile: number;
   firstUse: number;
-  /** Queued work that waited for other streams or devices; activities with unknown launch. */
-  dependency: number;
-  unattributed: number;
 }
 
 /**
@@ -81,8 +78,6 @@ export function idleCauses(facts: StageFacts): IdleCauses {
     host,
     compile,
     firstUse,
-    dependency: facts.device_dependency_ms - Math.max(0, byWaits - restartable),
-    unattributed: facts.unattributed_ms,
   };
 }
 

@@ -9,8 +9,8 @@ export interface Found {
 }
 
 /** Shares of a stage's time, as far as it is certain, from which severity is high and medium. */
-export const highShare = 0.2;
-export const mediumShare = 0.05;
+const highShare = 0.2;
+const mediumShare = 0.05;
 /** Share of a finding's gain that must remain in its bars; below it, a larger finding hides it. */
 const ownShare = 0.5;
 /** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */

@@ -81,7 +81,7 @@ export type RuleOutcome =
   | { outcome: 'not_applicable'; why: string };
 
 /** Texts of docs/reference/rules, one or two sentences each. */
-export interface RuleDocs {
+interface RuleDocs {
   finds: string;
   /** Data that the rule needs. */
   needs: string;

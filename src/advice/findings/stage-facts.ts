@@ -7,7 +7,7 @@ import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './stage-times.js';
 
 /** Host waits on the launching threads, per instance; every wait has one cause. */
-export interface Waits {
+interface Waits {
   ms: number;
   calls: number;
 }

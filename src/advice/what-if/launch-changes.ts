@@ -40,8 +40,6 @@ function causesOf(state: StageState): IdleCauses | null {
     host: 0,
     compile: 0,
     firstUse: 0,
-    dependency: 0,
-    unattributed: 0,
   };
 }
 

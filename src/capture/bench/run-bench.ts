@@ -52,7 +52,7 @@ export interface BenchEvent {
   leftS: number | null;
 }
 
-export interface BenchLaunch {
+interface BenchLaunch {
   launch: number;
   failure: unknown;
   log: string | null;

@@ -22,7 +22,7 @@ export interface KernelOptions {
 }
 
 /** One process that ran cases. */
-export interface KernelLaunch {
+interface KernelLaunch {
   launch: number;
   cases: string[];
   failure: unknown;

@@ -10,7 +10,7 @@ import type { KernelRunner } from '../../model/kernels.js';
 import { launchProbe } from './launch.js';
 import { plural } from '../../vocabulary/format.js';
 
-export type { KernelControl, KernelDevice, KernelRunner } from '../../model/kernels.js';
+export type { KernelRunner } from '../../model/kernels.js';
 
 const probe = join(packageRoot(), 'python', 'inferscope_probe');
 

@@ -40,7 +40,7 @@ interface MemoryRunOptions {
 }
 
 /** Facts that only the run knows; the rest of the plan comes from the request. */
-export type MemoryRunFacts = Pick<
+type MemoryRunFacts = Pick<
   MemoryPlan,
   | 'timed_out'
   | 'launch_ns'

@@ -4,7 +4,7 @@ import type { Row } from '../../model/tables.js';
 
 /** Where the engine of `inferscope memory` runs. */
 const memoryPlaces = ['host', 'container', 'url'] as const;
-export type MemoryPlace = (typeof memoryPlaces)[number];
+type MemoryPlace = (typeof memoryPlaces)[number];
 
 export interface TargetRequest {
   /** Null uses the engine that is there: in a container the installed one. */

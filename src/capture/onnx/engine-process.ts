@@ -2,13 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import process from 'node:process';
 import { execaNode } from 'execa';
 import { endWithUs } from '../../model/end-with-us.js';
-import {
-  exitCodeOf,
-  InferscopeError,
-  messageOf,
-  systemErrorCode,
-  type ErrorCode,
-} from '../../model/errors.js';
+import { exitCodeOf, InferscopeError, messageOf, isDiskFull, type ErrorCode } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
 import { type FailedStart, notStarted } from '../../model/process-start.js';
 
@@ -123,8 +117,7 @@ export function serveEngineProcess<Plan, Progress, Result>(
 
 function failureOf(error: unknown): Failure {
   if (error instanceof InferscopeError) return { code: error.code, ...error.parts };
-  const system = systemErrorCode(error);
-  if (system === 'ENOSPC' || system === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return {
       code: 'E_DISK_FULL',
       what: 'the disk filled up while the engine recorded',

@@ -3,7 +3,7 @@ import type { Decoder } from '../../engines/onnx/decoder.js';
 import type { StageKind } from '../../model/record.js';
 import { monotonicNs } from '../../model/clock.js';
 
-export interface RecordedStage {
+interface RecordedStage {
   kind: StageKind;
   step: number | null;
   start_ns: number;

@@ -41,7 +41,7 @@ interface GpuRooflineOptions {
 }
 
 /** The part of a measurement that a session stores. */
-export interface RooflineRecording {
+interface RooflineRecording {
   captures: KernelCapture[];
   telemetry: Row<'telemetry'>[];
   memory: Row<'memory'>[];

@@ -14,7 +14,7 @@ import { nsysArguments, nsysEnvironment, traceForks } from './nsys-arguments.js'
 import type { FileKind, RunExecution, RunOptions } from './run-options.js';
 
 /** How one execution is started. */
-export interface PreparedExecution {
+interface PreparedExecution {
   /** The profiler's command line, in front of the program's. */
   prefix: string[];
   environment: Record<string, string>;

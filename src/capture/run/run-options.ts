@@ -37,7 +37,7 @@ export interface NcuOptions {
   args: string[];
 }
 
-export interface TorchOptions {
+interface TorchOptions {
   shapes: boolean;
   memory: boolean;
   stack: boolean;

@@ -6,7 +6,7 @@ import { runProgram, type ProgramEnd } from '../run/run-program.js';
 /** Time for a run to save its results after Ctrl-C or its timeout, before it is killed. */
 const graceMs = 20_000;
 
-export interface RunRequest {
+interface RunRequest {
   /** Arguments after `inferscope`. */
   arguments: readonly string[];
   /** Folder and file name prefix of its stdout and stderr. */

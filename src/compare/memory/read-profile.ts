@@ -14,7 +14,7 @@ const number = z.number().nullish();
 const text = z.string().nullish();
 
 /** A profile of schema 2.0 as a comparison reads it: files of other tools may lack all but the peak. */
-export const comparedProfileSchema = profileFieldsSchema.extend({
+const comparedProfileSchema = profileFieldsSchema.extend({
   metadata: fields.metadata.unwrap().unwrap().extend({ timestamp: text }).nullish(),
   model_info: fields.model_info.extend({
     dtypes: z.looseObject({ weights: text, activations: text, kv_cache: text }).nullish(),

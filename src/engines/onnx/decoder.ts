@@ -20,7 +20,7 @@ interface DecoderOptions {
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
-export interface StepResult {
+interface StepResult {
   /** [batch, vocab], logits of the last position; valid until the next call. */
   logits: Float32Array;
   /** [batch, sequence, vocab] when the model computed every position of this call, else null. */

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { InferscopeError, messageOf, isDiskFull, systemErrorCode } from '../../model/errors.js';
 import { tensorBytes, writeOnnx, type OnnxGraph } from './onnx-file.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 import { isAlive } from '../../model/alive.js';
@@ -167,8 +167,7 @@ function gigabytes(bytes: number): string {
 
 /** Turns the system's "no space" and "not permitted" into known failures; everything else passes unchanged. */
 export function diskError(error: unknown, cacheDir: string): unknown {
-  const code = systemErrorCode(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new InferscopeError(
       'E_DISK_FULL',
       {
@@ -179,6 +178,7 @@ export function diskError(error: unknown, cacheDir: string): unknown {
       { cause: error },
     );
   }
+  const code = systemErrorCode(error);
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM' || code === 'ENOTDIR') {
     return new InferscopeError(
       'E_HOME_UNWRITABLE',

@@ -19,7 +19,7 @@ export interface PythonEnvironment {
   model: { config: Record<string, unknown> } | { code: string; text: string } | null;
 }
 
-export interface TorchFacts {
+interface TorchFacts {
   /** Versions it was built for. */
   cuda: string | null;
   hip: string | null;

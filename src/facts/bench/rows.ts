@@ -42,7 +42,7 @@ export interface DeviceWorkRow {
 }
 
 /** Device time of the prefill of one timed repeat. */
-export interface PrefillRow {
+interface PrefillRow {
   point: string;
   launch: number;
   device_ms: number;

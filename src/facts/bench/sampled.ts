@@ -15,7 +15,7 @@ export interface MetricRow {
 }
 
 /** Share of samples with a throttle reason in a point's timed repeats. */
-export interface ThrottleRow {
+interface ThrottleRow {
   point: string;
   scope: string;
   text: string;

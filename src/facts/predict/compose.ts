@@ -3,7 +3,7 @@ import type { LaunchCosts } from './assumptions.js';
 import type { KernelTime } from './kernel-time.js';
 import type { StageKernel } from './fused-kernel.js';
 
-export interface TimedKernel {
+interface TimedKernel {
   kernel: StageKernel;
   time: KernelTime;
   /** All of its runs in the stage, ns; at least a node each in a graph. */

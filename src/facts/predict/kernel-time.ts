@@ -1,7 +1,7 @@
 import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js';
 import { affineFit, affineThrough, logLog, type Line } from './interpolate.js';
 
-export type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
+type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
 
 export interface KernelTime {
   ns: number;

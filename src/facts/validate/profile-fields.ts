@@ -109,7 +109,6 @@ export interface MeasuredMemory {
   /** Of one GPU. */
   gpuBytes: number | null;
   gpuName: string | null;
-  gpuCount: number;
 }
 
 /** The figures of a profile, in bytes. */
@@ -156,6 +155,5 @@ export function measuredOf({
     residualBytes: parts.residual_bytes ?? components.get('residual') ?? null,
     gpuBytes: gpus[0] ? bytesOf(gpus[0].total_bytes, gpus[0].total_gb) : null,
     gpuName: gpus[0]?.name ?? null,
-    gpuCount: gpus.length,
   };
 }

@@ -28,8 +28,6 @@ export function necessaryOfParts(
   const whole: Necessary = {
     rooflineMs: 0,
     byClass: new Map(),
-    flopsByClass: new Map(),
-    bytesByClass: new Map(),
     bound: 'memory',
     tokens: null,
   };
@@ -42,11 +40,9 @@ export function necessaryOfParts(
     const times = own.length / instances;
     whole.rooflineMs += one.rooflineMs * times;
     if (one.bound === 'compute') computeMs += one.rooflineMs * times;
-    for (const key of ['byClass', 'flopsByClass', 'bytesByClass'] as const) {
-      for (const [of, value] of one[key]) {
-        // Sampling is no part of a pass; where it ran on the device it is needed once a step all the same.
-        whole[key].set(of, (whole[key].get(of) ?? 0) + value * times);
-      }
+    for (const [of, value] of one.byClass) {
+      // Sampling is no part of a pass; where it ran on the device it is needed once a step all the same.
+      whole.byClass.set(of, (whole.byClass.get(of) ?? 0) + value * times);
     }
   }
   return { ...whole, bound: computeMs > whole.rooflineMs / 2 ? 'compute' : 'memory' };
@@ -77,8 +73,6 @@ export function necessaryOfSampling(
   return {
     rooflineMs: ms,
     byClass: new Map([[own, ms]]),
-    flopsByClass: new Map([[own, 0]]),
-    bytesByClass: new Map([[own, bytes]]),
     bound: 'memory',
     tokens: null,
   };

@@ -1,7 +1,5 @@
-import type { NecessaryOp } from '../../llm/necessary-op.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
 import type { StageShape } from '../../llm/shape.js';
-import { bytesOf } from '../../llm/work-totals.js';
 import { samplingOp, stageWork } from '../../llm/work.js';
 import type { OpClass } from '../../model/classes.js';
 import type { DType } from '../../model/dtype.js';
@@ -19,8 +17,6 @@ export interface Necessary {
   rooflineMs: number;
   /** Σ max(F/P, B/BW) of the operations of each class. */
   byClass: Map<OpClass, number>;
-  flopsByClass: Map<OpClass, number>;
-  bytesByClass: Map<OpClass, number>;
   bound: 'compute' | 'memory';
   /** New tokens of all its sequences; null where an instance is not a pass of the model. */
   tokens: number | null;
@@ -62,17 +58,9 @@ export function necessaryOf(
   return {
     rooflineMs: whole.roofline_s * 1e3,
     byClass: new Map(all.by_class.map((one) => [one.class, one.seconds * 1e3])),
-    flopsByClass: sums(withSampling, ({ flops: own }) => own),
-    bytesByClass: sums(withSampling, bytesOf),
     bound: whole.bound,
     tokens: shape.batchSize * shape.newTokens,
   };
-}
-
-function sums(ops: readonly NecessaryOp[], of: (op: NecessaryOp) => number): Map<OpClass, number> {
-  const found = new Map<OpClass, number>();
-  for (const op of ops) found.set(op.class, (found.get(op.class) ?? 0) + of(op));
-  return found;
 }
 
 /**
@@ -105,8 +93,6 @@ export function meanNecessary(
   const mean: Necessary = {
     rooflineMs: 0,
     byClass: new Map(),
-    flopsByClass: new Map(),
-    bytesByClass: new Map(),
     bound: 'memory',
     tokens: 0,
   };
@@ -117,9 +103,7 @@ export function meanNecessary(
     const share = count / steps.length;
     mean.rooflineMs += one.rooflineMs * share;
     mean.tokens = (mean.tokens ?? 0) + (one.tokens ?? 0) * share;
-    for (const key of ['byClass', 'flopsByClass', 'bytesByClass'] as const) {
-      for (const [of, value] of one[key]) mean[key].set(of, (mean[key].get(of) ?? 0) + value * share);
-    }
+    for (const [of, value] of one.byClass) mean.byClass.set(of, (mean.byClass.get(of) ?? 0) + value * share);
     if (one.bound === 'compute') computeBound += share;
   }
   return { ...mean, bound: computeBound > 0.5 ? 'compute' : 'memory' };

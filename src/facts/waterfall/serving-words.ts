@@ -1,7 +1,7 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 
 /** Where the queue time of a server comes from; `text` is the same in words. */
-export interface QueueSource {
+interface QueueSource {
   code: 'histogram' | 'littles_law';
   text: string;
 }

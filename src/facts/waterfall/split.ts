@@ -13,7 +13,7 @@ export interface Measured {
   idle: Idle;
 }
 
-export interface Idle {
+interface Idle {
   synchronization: number;
   host: Map<string, number>;
   launch_overhead: number;

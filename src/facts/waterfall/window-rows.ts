@@ -11,7 +11,7 @@ import type { StageGroup } from './stage-group.js';
 /** Instances that are shown one by one. */
 const rowsShown = 64;
 
-export interface WindowRow {
+interface WindowRow {
   stage_id: number;
   label: string;
   measured: Measured;

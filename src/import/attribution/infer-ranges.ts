@@ -19,7 +19,7 @@ export interface ProcessKernels {
 }
 
 /** Calls by row asked for. */
-export type LaunchCalls = Record<'start_ns' | 'end_ns' | 'tid', Float64Array>;
+type LaunchCalls = Record<'start_ns' | 'end_ns' | 'tid', Float64Array>;
 
 /** A marked range, with what its name says. */
 export interface MarkedRange {

@@ -5,7 +5,7 @@ import type { Waiting } from './waiting.js';
  * over launches on an idle device, capped at twice their median so that launches that wait for another stream's event do
  * not count. Idle time beyond it is a dependency.
  */
-export interface LatencyEstimate {
+interface LatencyEstimate {
   latencyNs: number;
   /** 0: no launches were seen and the value is assumed. */
   launches: number;

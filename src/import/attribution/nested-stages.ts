@@ -5,7 +5,7 @@ import { alike, type OpenStage } from './open-stage.js';
 export type NestedStages = Map<OpenStage, OpenStage[]>;
 
 /** What the outer stage takes from the inner ones; null: unknown. */
-export interface TakenFields {
+interface TakenFields {
   kind: StageKind;
   step_index: number | null;
   iteration: number | null;

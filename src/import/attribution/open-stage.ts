@@ -21,7 +21,7 @@ export interface OpenStage {
 }
 
 /** Progress of a thread in the workload, for marks without numbers. */
-export interface Position {
+interface Position {
   iteration: number;
   /** Number of the next decode step. */
   step: number;

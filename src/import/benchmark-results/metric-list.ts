@@ -4,7 +4,7 @@ import type { ResultMetric } from './result-file.js';
  * Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only if its source has the same
  * definition.
  */
-export const ourDefinitions = {
+const ourDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
   tpot: [
     'ms',

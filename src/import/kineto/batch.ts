@@ -33,7 +33,7 @@ export type BatchTable = keyof typeof batchColumns;
 export const batchTables = Object.keys(batchColumns) as BatchTable[];
 
 /** Rows of one table in one column-major buffer, which moves between threads without a copy. */
-export interface PackedRows {
+interface PackedRows {
   rows: number;
   values: Float64Array<ArrayBuffer>;
 }

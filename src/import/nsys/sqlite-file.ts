@@ -23,7 +23,7 @@ export interface SqliteFile {
   close(): void;
 }
 
-export interface SqliteTable extends TableColumns {
+interface SqliteTable extends TableColumns {
   name: string;
   rootPage: number;
 }

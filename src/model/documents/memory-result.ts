@@ -32,7 +32,7 @@ const allocatorMomentSchema = z.object({
   rest_bytes: bytes.describe('max_allocated (else allocated) − weights − KV cache.'),
 });
 
-export const memoryResultSchema = z.object({
+const memoryResultSchema = z.object({
   session: sessionIdentitySchema.omit({ kind: true }),
   profile: memoryProfileSchema,
   timeline: z.object({

@@ -130,7 +130,7 @@ const stageResultSchema = z.object({
   breakdown: breakdownSchema.nullable(),
 });
 
-export const memoryResultSchema = z.object({
+const memoryResultSchema = z.object({
   baseline_bytes: figureSchema,
   post_warmup_bytes: figureSchema,
   peak_bytes: figureSchema,

@@ -4,7 +4,7 @@ import { figureSchema, missingFigureSchema } from '../figure.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 /** A distribution over requests (or tokens). Percentiles are linear (type 7), sd is over n − 1. */
-export const spreadSchema = z.object({
+const spreadSchema = z.object({
   unit: z.string(),
   n: z.number().int(),
   mean: z.number(),

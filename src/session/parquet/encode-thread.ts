@@ -6,7 +6,7 @@ import type { EncodedGroup } from './group.js';
 import { groupsOf, heldGroups } from './held-group.js';
 
 /** A part of a held table, as sent to a thread. */
-export interface EncodeOrder {
+interface EncodeOrder {
   /** What replies name it by. */
   number: number;
   /** Of HeldPart. */

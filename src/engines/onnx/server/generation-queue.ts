@@ -17,7 +17,7 @@ export interface GenerationRequest {
   signal: AbortSignal;
 }
 
-export type FinishReason = 'stop' | 'length' | 'abort';
+type FinishReason = 'stop' | 'length' | 'abort';
 
 export interface Generated {
   text: string;
