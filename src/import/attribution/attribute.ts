@@ -1,5 +1,5 @@
+import { interrupted } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
-import { InferscopeError } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 import { readStageNames } from '../stage-names.js';
@@ -172,12 +172,4 @@ async function dropScratch(workbench: Workbench): Promise<void> {
     );
     for (const { name } of names) await workbench.run(`DROP ${kind} IF EXISTS ${name}`);
   }
-}
-
-function interrupted(): InferscopeError {
-  return new InferscopeError('E_INTERRUPTED', {
-    what: 'the import was stopped',
-    why: 'It was interrupted (Ctrl-C) or cancelled by the caller.',
-    fix: 'Import the file again.',
-  });
 }

@@ -1,6 +1,6 @@
+import { fileLines } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { type JsonObject, objectOf } from './metric-list.js';
@@ -104,15 +104,8 @@ export async function* textLines(
   const bytes = createReadStream(path);
   const input = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
   let line = 0;
-  for await (const text of createInterface({ input, crlfDelay: Infinity })) {
+  for await (const text of fileLines(path, signal, input)) {
     line++;
-    if (signal?.aborted) {
-      throw new InferscopeError('E_INTERRUPTED', {
-        what: `the import of ${path} was interrupted`,
-        why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was imported.',
-      });
-    }
     if (text.trim() !== '') yield { text, line };
   }
 }

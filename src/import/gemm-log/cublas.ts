@@ -1,7 +1,8 @@
+import { fileLines } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import { badLog, blasType, GemmShapes, logLines } from './shapes.js';
+import { badLog, blasType, GemmShapes } from './shapes.js';
 
 /**
  * cuBLAS's own log (CUBLAS_LOGINFO_DBG=1). A call is a block of lines:
@@ -18,7 +19,7 @@ export const cublasLogImporter = {
   sniff: (firstBytes) => /^[Ii]! cuBLAS \(v[\d.]+\) function /m.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     let version: string | null = null;
-    for await (const line of logLines(path)) {
+    for await (const line of fileLines(path)) {
       version = callLine.exec(line)?.[1] ?? null;
       if (version) break;
     }
@@ -35,7 +36,7 @@ export const cublasLogImporter = {
     const shapes = new GemmShapes();
     const left = { unreadable: 0, grouped: 0, cutOff: 0 };
     let call: Call | null = null;
-    for await (const line of logLines(path, context.signal)) {
+    for await (const line of fileLines(path, context.signal)) {
       const begins = callLine.exec(line);
       if (begins) {
         if (call) left.cutOff++;

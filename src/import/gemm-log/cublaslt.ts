@@ -1,7 +1,8 @@
+import { fileLines } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import { badLog, blasType, type ColumnMajorGemm, GemmShapes, logLines } from './shapes.js';
+import { badLog, blasType, type ColumnMajorGemm, GemmShapes } from './shapes.js';
 
 /**
  * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, in the same form. A multiplication is one
@@ -20,7 +21,7 @@ export const cublasLtLogImporter = {
     const hardware: Record<string, Fact> = {};
     let library = 'cublaslt';
     let read = 0;
-    for await (const line of logLines(path)) {
+    for await (const line of fileLines(path)) {
       const found = traceLine.exec(line);
       if (found) {
         library = found[1]!.toLowerCase();
@@ -43,7 +44,7 @@ export const cublasLtLogImporter = {
     let traces = 0;
     let unreadable = 0;
     let library = 'cuBLASLt';
-    for await (const line of logLines(path, context.signal)) {
+    for await (const line of fileLines(path, context.signal)) {
       const found = traceLine.exec(line);
       if (!found) continue;
       traces++;

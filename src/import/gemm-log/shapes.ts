@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { InferscopeError } from '../../model/errors.js';
 import type { Row, TableSink } from '../../model/tables.js';
 import type { ImportContext } from '../importer.js';
@@ -83,20 +81,6 @@ const types: Record<string, string> = {
   C_32F: 'complex64',
   C_64F: 'complex128',
 };
-
-/** Lines with their numbers. @throws E_INTERRUPTED on Ctrl-C */
-export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<string> {
-  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
-    if (signal?.aborted) {
-      throw new InferscopeError('E_INTERRUPTED', {
-        what: `the import of ${path} was interrupted`,
-        why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was imported.',
-      });
-    }
-    yield line;
-  }
-}
 
 export function badLog(path: string, library: string, why: string): InferscopeError {
   return new InferscopeError('E_TRACE_FILE', {

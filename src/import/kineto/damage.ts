@@ -32,11 +32,3 @@ export function readFailure(path: string, error: unknown): unknown {
     return damagedTrace(path, `Its gzip data is damaged: ${messageOf(error)}.`, error);
   return code ? damagedTrace(path, `${messageOf(error)}.`, error) : error;
 }
-
-export function interrupted(): InferscopeError {
-  return new InferscopeError('E_INTERRUPTED', {
-    what: 'the import was stopped',
-    why: 'It was interrupted (Ctrl-C) or cancelled by the caller.',
-    fix: 'Import the file again.',
-  });
-}

@@ -1,6 +1,7 @@
+import { interrupted } from '../interrupted.js';
 import type { Batch } from './batch.js';
 import { createChunkParser, type TraceClock } from './chunk-parser.js';
-import { cutOff, damagedTrace, interrupted } from './damage.js';
+import { cutOff, damagedTrace } from './damage.js';
 import { sentinelBytes, skipSpace } from './json-bytes.js';
 import type { Lanes, ParsedChunk } from './lanes.js';
 import type { Source } from './source.js';

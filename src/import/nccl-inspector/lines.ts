@@ -1,3 +1,4 @@
+import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
@@ -22,7 +23,7 @@ export async function* logLines(path: string, signal?: AbortSignal): AsyncGenera
   const decoder = new StringDecoder('utf8');
   let rest: string | null = '';
   for await (const bytes of await chunks(path)) {
-    if (signal?.aborted) throw interrupted(path);
+    if (signal?.aborted) throw interrupted(`the import of ${path}`);
     const [first, ...more] = decoder.write(bytes).split('\n');
     rest = joined(rest, first!);
     for (const next of more) {
@@ -62,10 +63,3 @@ async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGen
     );
   }
 }
-
-const interrupted = (path: string): InferscopeError =>
-  new InferscopeError('E_INTERRUPTED', {
-    what: `the import of ${path} was interrupted`,
-    why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; nothing was imported.',
-  });

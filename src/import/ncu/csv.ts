@@ -83,11 +83,3 @@ export function badPage(path: string, why: string): InferscopeError {
     fix: 'Write it again: ncu -i REPORT.ncu-rep --csv --page raw > page.csv',
   });
 }
-
-export function interrupted(path: string): InferscopeError {
-  return new InferscopeError('E_INTERRUPTED', {
-    what: `the import of ${path} was interrupted`,
-    why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; nothing was imported.',
-  });
-}

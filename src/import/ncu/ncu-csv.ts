@@ -1,8 +1,9 @@
+import { interrupted } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import { badPage, csvRecords, interrupted } from './csv.js';
+import { badPage, csvRecords } from './csv.js';
 import { detailsMetric } from './details-metrics.js';
 import { nvtxPath, nvtxThread } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
@@ -49,7 +50,7 @@ export const ncuCsvImporter = {
     const left = { texts: 0, foreign: 0 };
     let rules = 0;
     for await (const { page, fields, line } of kernelRecords(path, () => left.foreign++)) {
-      if (context.signal?.aborted) throw interrupted(path);
+      if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
       const launch = launches.of(page, fields);
       if (launch === null) continue;
       const keys = rowKeys(page, fields, launch, context);

@@ -2,7 +2,7 @@ import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
 import { longestName } from '../trace-tables.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
-import { interrupted } from './unless-aborted.js';
+import { interrupted } from '../interrupted.js';
 import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';

@@ -1,4 +1,4 @@
-import { InferscopeError } from '../../model/errors.js';
+import { interrupted } from '../interrupted.js';
 
 /** Result of the work. @throws E_INTERRUPTED as soon as the signal aborts; the work may continue in the background */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -14,12 +14,4 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
   } finally {
     signal.removeEventListener('abort', stop);
   }
-}
-
-export function interrupted(): InferscopeError {
-  return new InferscopeError('E_INTERRUPTED', {
-    what: 'the import was interrupted',
-    why: 'Ctrl-C or a signal stopped it.',
-    fix: 'Run it again; nothing was imported.',
-  });
 }

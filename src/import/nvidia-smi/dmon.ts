@@ -1,3 +1,4 @@
+import { fileLines } from '../interrupted.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
@@ -10,7 +11,6 @@ import {
   metricOf,
   noSamples,
   type SampleTime,
-  smiLines,
 } from './samples.js';
 
 /**
@@ -51,7 +51,7 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
   let round = -1;
   let seen = new Set<number>();
   const clock = dayClock();
-  for await (const line of smiLines(path, signal)) {
+  for await (const line of fileLines(path, signal)) {
     const fields = line
       .replace(/^#/, '')
       .trim()

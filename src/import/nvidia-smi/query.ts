@@ -1,3 +1,4 @@
+import { fileLines } from '../interrupted.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
@@ -9,7 +10,6 @@ import {
   metric,
   metricOf,
   noSamples,
-  smiLines,
 } from './samples.js';
 
 /**
@@ -69,7 +69,7 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
   let round = -1;
   let seen = new Set<string>();
   const devices = new Map<string, number>();
-  for await (const line of smiLines(path, signal)) {
+  for await (const line of fileLines(path, signal)) {
     const fields = line.trim().split(/,\s*/);
     if (fields[0] === '') continue;
     const headings = fields.map((field) => /^([a-z][\w.]*)(?:\s*\[(.*)\])?$/.exec(field));

@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { TableSink } from '../../model/tables.js';
@@ -196,20 +194,6 @@ class Samples {
       });
     }
     return { clock, issues };
-  }
-}
-
-/** @throws E_INTERRUPTED on Ctrl-C */
-export async function* smiLines(path: string, signal?: AbortSignal): AsyncGenerator<string> {
-  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
-    if (signal?.aborted) {
-      throw new InferscopeError('E_INTERRUPTED', {
-        what: `the import of ${path} was interrupted`,
-        why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was imported.',
-      });
-    }
-    yield line;
   }
 }
 

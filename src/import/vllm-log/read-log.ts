@@ -1,3 +1,4 @@
+import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { cleaned, type LogLine } from './lines.js';
@@ -42,13 +43,7 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
       for (const part of parts) take(part);
     }
   } catch (error) {
-    if (signal?.aborted) {
-      throw new InferscopeError('E_INTERRUPTED', {
-        what: `the import of ${path} was interrupted`,
-        why: 'Ctrl-C was pressed.',
-        fix: 'Run it again; nothing was imported.',
-      });
-    }
+    if (signal?.aborted) throw interrupted(`the import of ${path}`);
     throw new InferscopeError(
       'E_TRACE_FILE',
       { what: `cannot read ${path}`, why: messageOf(error), fix: 'Check the path and its permissions.' },
