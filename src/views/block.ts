@@ -24,6 +24,8 @@ export interface Column {
   wraps?: boolean;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
+  /** On a page only with all columns, which a box above the table shows. */
+  detail?: boolean;
 }
 
 export interface Row {

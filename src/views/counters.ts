@@ -56,9 +56,22 @@ const number = { numeric: true } as const;
 const columns: readonly ColumnOf<KernelCounters>[] = [
   { id: 'kernel', head: 'kernel', wraps: true, of: named },
   { id: 'grid', head: 'grid', drop: 6, of: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
-  { id: 'stage', head: 'phase', drop: 8, of: ({ stage }) => stage ?? { missing: 'no range has it' } },
+  {
+    id: 'stage',
+    head: 'phase',
+    detail: true,
+    drop: 8,
+    of: ({ stage }) => stage ?? { missing: 'no range has it' },
+  },
   { id: 'bound', head: 'bound by', of: boundOf },
-  { id: 'launches', head: 'launches', ...number, drop: 7, of: ({ launches }) => ({ count: launches }) },
+  {
+    id: 'launches',
+    head: 'launches',
+    detail: true,
+    ...number,
+    drop: 7,
+    of: ({ launches }) => ({ count: launches }),
+  },
   { id: 'duration_ns', head: 'time', ...number, of: ({ duration_ns: figure }) => ({ figure }) },
   { id: 'sm_percent', head: 'SM', ...number, of: ({ sm_throughput: figure }) => ({ figure }) },
   { id: 'memory_percent', head: 'memory', ...number, of: ({ memory_throughput: figure }) => ({ figure }) },
@@ -66,6 +79,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
   {
     id: 'l2_hit_percent',
     head: 'L2 hits',
+    detail: true,
     ...number,
     drop: 2,
     of: ({ l2_hit_rate: figure }) => ({ figure }),
@@ -80,6 +94,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
   {
     id: 'theoretical_occupancy_percent',
     head: 'possible',
+    detail: true,
     ...number,
     drop: 2,
     of: ({ occupancy }) => ({ figure: occupancy.theoretical }),
@@ -87,6 +102,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
   {
     id: 'limited_by',
     head: 'limited by',
+    detail: true,
     drop: 1,
     of: ({ occupancy: { limited_by: by } }) =>
       by.length === 0 ? { missing: 'no limiter, or not collected' } : by.join(', '),
@@ -98,10 +114,11 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
     drop: 4,
     of: ({ tensor_pipe: figure }) => ({ figure }),
   },
-  { id: 'waves', head: 'waves', ...number, drop: 5, of: ({ waves }) => wavesOf(waves) },
+  { id: 'waves', head: 'waves', detail: true, ...number, drop: 5, of: ({ waves }) => wavesOf(waves) },
   {
     id: 'flop_per_byte',
     head: 'FLOP/byte',
+    detail: true,
     ...number,
     drop: 1,
     of: ({ roofline }) => bare(roofline.arithmetic_intensity),
@@ -113,7 +130,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
     drop: 5,
     of: ({ roofline }) => ({ figure: roofline.roof_share, utilization: true }),
   },
-  { id: 'stalls', head: 'stalls', drop: 0, of: (kernel) => stallsOf(kernel, 2) },
+  { id: 'stalls', head: 'stalls', detail: true, drop: 0, of: (kernel) => stallsOf(kernel, 2) },
 ];
 
 function named({ name, grid, block }: KernelCounters): Value {

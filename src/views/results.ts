@@ -8,13 +8,15 @@ type Capture = BenchmarkResults['captures'][number];
 type Statistic = BenchmarkMetric['file'][number];
 
 /** In the order of reading, and which a narrow terminal leaves out first. A tool's single value counts as its mean. */
-const statistics: readonly { id: string; head: string; names: readonly string[]; drop?: number }[] = [
+const statistics: readonly (Pick<Column, 'id' | 'head' | 'drop' | 'detail'> & {
+  names: readonly string[];
+})[] = [
   { id: 'mean', head: 'mean', names: ['mean', 'value'] },
   { id: 'sd', head: 'sd', names: ['sd', 'sd_population'], drop: 5 },
-  { id: 'min', head: 'min', names: ['min'], drop: 4 },
+  { id: 'min', head: 'min', names: ['min'], drop: 4, detail: true },
   { id: 'p50', head: 'median', names: ['median', 'p50', 'median_step'] },
-  { id: 'p90', head: 'p90', names: ['p90', 'p90_step'], drop: 6 },
-  { id: 'p95', head: 'p95', names: ['p95', 'p95_step'], drop: 7 },
+  { id: 'p90', head: 'p90', names: ['p90', 'p90_step'], drop: 6, detail: true },
+  { id: 'p95', head: 'p95', names: ['p95', 'p95_step'], drop: 7, detail: true },
   { id: 'p99', head: 'p99', names: ['p99', 'p99_step'] },
   { id: 'max', head: 'max', names: ['max'], drop: 8 },
 ];
@@ -133,11 +135,15 @@ function loadTable(captures: readonly Capture[]): Block {
 const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
 
 /** Recomputed from the file's requests where it has them, else as the tool wrote it. */
-function loadCell({ metrics }: BenchmarkPoint, column: { metric: string; statistic: string }): Text {
+function loadCell(
+  { metrics }: BenchmarkPoint,
+  column: { metric: string; statistic: string; head: string },
+): Text {
   const metric = metrics.find(({ name, defined_as_ours }) => defined_as_ours && name === column.metric);
   const names = statistics.find(({ id }) => id === column.statistic)!.names;
   const cells = [metric?.recomputed ?? [], metric?.file ?? []].map((list) =>
-    cell(list, names, metric?.unit ?? ''),
+    // The head of a rate is its unit.
+    cell(list, names, metric === undefined || metric.unit === column.head ? '' : metric.unit),
   );
   return cells.find((one) => !isMissing(one)) ?? { missing: 'not in the file' };
 }
@@ -224,11 +230,12 @@ function pointTable({ metrics }: BenchmarkPoint): Block {
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       { id: 'defined', head: 'defined', drop: 2 },
-      ...columns.map(({ id, head, drop }): Column => ({
+      ...columns.map(({ id, head, drop, detail }): Column => ({
         id,
         head,
         numeric: true,
         ...(drop === undefined ? {} : { drop }),
+        ...(detail ? { detail } : {}),
       })),
       { id: 'n', head: 'n', numeric: true, drop: 3 },
     ],

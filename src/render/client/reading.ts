@@ -1,5 +1,5 @@
 import { followSections } from './contents.js';
-import { sortTables } from './tables.js';
+import { labelCells, sortTables } from './tables.js';
 
 // What every page has: sorted and filtered tables, contents that follow, findings that open for paper. Charts are in main.ts.
 
@@ -16,4 +16,5 @@ matchMedia('print').addEventListener('change', ({ matches }) => openFindings(mat
 addEventListener('beforeprint', () => openFindings(true));
 addEventListener('afterprint', () => openFindings(false));
 sortTables(document);
+labelCells(document);
 followSections(document);

@@ -45,7 +45,10 @@ function addFilter(table: HTMLTableElement): void {
     }
     shown.textContent = words.length === 0 ? '' : `${count} of ${rows.length}`;
   });
-  table.parentElement?.before(label);
+  const box = table.parentElement;
+  const all = box?.previousElementSibling;
+  // The box that shows all columns stays next to the table.
+  (all?.classList.contains('all-columns') ? all : box)?.before(label);
 }
 
 /** Tables marked `data-sortable` get buttons in their heads, those marked `data-filter` a field above them. */
@@ -59,5 +62,19 @@ export function sortTables(document: Document): void {
       head.append(button);
     }
     if (table.hasAttribute('data-filter')) addFilter(table);
+  }
+}
+
+/** From this many columns on a table does not fit a phone. */
+const wide = 4;
+
+/** Cells of wide tables get their column's name, which a narrow page shows next to the value. */
+export function labelCells(document: Document): void {
+  for (const table of document.querySelectorAll<HTMLTableElement>('.scroll > table')) {
+    const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map(({ textContent }) => textContent ?? '');
+    if (heads.length < wide) continue;
+    table.classList.add('stacks');
+    for (const row of table.tBodies[0]?.rows ?? [])
+      for (const [column, cell] of [...row.cells].entries()) cell.dataset['head'] = heads[column] ?? '';
   }
 }

@@ -39,6 +39,8 @@ interface Column {
   numeric?: boolean;
   /** May wrap; everything else keeps to one line. */
   wraps?: boolean;
+  /** Hidden until the box above the table shows all columns. */
+  detail?: boolean;
 }
 
 interface TableProps {
@@ -52,7 +54,9 @@ interface TableProps {
   filter?: boolean;
 }
 
-/** A table that scrolls inside its own box, reachable by keyboard. */
+/**
+ * A table that scrolls inside its own box, reachable by keyboard. On a phone the page's script makes each row of a wide one a list.
+ */
 export const DataTable: FC<TableProps> = ({
   caption,
   columns,
@@ -61,44 +65,53 @@ export const DataTable: FC<TableProps> = ({
   sortKeys,
   filter = false,
 }) => (
-  <div class="scroll" role="region" aria-label={caption} tabindex={0}>
-    <table
-      class={extra}
-      {...(sortKeys ? { 'data-sortable': '' } : {})}
-      {...(filter ? { 'data-filter': '' } : {})}
-    >
-      <caption>{caption}</caption>
-      {columns.some(({ head }) => head !== '') && (
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th scope="col" class={cellClass(column)}>
-                {column.head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-      )}
-      <tbody>
-        {rows.map((cells, row) => (
-          <tr>
-            {cells.map((cell, index) => (
-              <td
-                class={cellClass(columns[index])}
-                {...(sortKeys ? { 'data-sort': sortKeys[row]?.[index] ?? '' } : {})}
-              >
-                {cell}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <>
+    {columns.some(({ detail }) => detail) && (
+      <label class="all-columns">
+        <input type="checkbox" /> All columns
+      </label>
+    )}
+    <div class="scroll" role="region" aria-label={caption} tabindex={0}>
+      <table
+        class={extra}
+        {...(sortKeys ? { 'data-sortable': '' } : {})}
+        {...(filter ? { 'data-filter': '' } : {})}
+      >
+        <caption>{caption}</caption>
+        {columns.some(({ head }) => head !== '') && (
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th scope="col" class={cellClass(column)}>
+                  {column.head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {rows.map((cells, row) => (
+            <tr>
+              {cells.map((cell, index) => (
+                <td
+                  class={cellClass(columns[index])}
+                  {...(sortKeys ? { 'data-sort': sortKeys[row]?.[index] ?? '' } : {})}
+                >
+                  {cell}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </>
 );
 
 function cellClass(column: Column | undefined): string {
-  return [column?.numeric ? 'number' : '', column?.wraps ? 'wraps' : ''].filter(Boolean).join(' ');
+  return [column?.numeric ? 'number' : '', column?.wraps ? 'wraps' : '', column?.detail ? 'detail' : '']
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** A chart's key, its box, and the data that the page's script draws it from. */

@@ -122,7 +122,19 @@ th.number, td.number { text-align: right; padding-right: 1rem; }
 table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline :is(th, td) { padding-right: 1.25rem; vertical-align: baseline; } .headline td:nth-child(2) { white-space: normal; }
 @media (max-width: 600px) { .headline :is(tbody, tr) { display: block; }
   .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } }
-td.wraps { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
+td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
+.all-columns { display: block; width: fit-content; font-size: .875rem; color: var(--muted); margin: .25rem 0; cursor: pointer; }
+.all-columns:not(:has(:checked)) + .scroll .detail { display: none; }
+/* On a phone a row of a wide table is a list: its first cell, then each value next to its column's name. */
+@media screen and (max-width: 600px) {
+  .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }
+  .scroll:has(> table.stacks) { max-height: 48rem; } table.stacks { width: 100%; } table.stacks thead { display: none; } table.stacks :is(caption, tbody, tr) { display: block; }
+  table.stacks tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
+  table.stacks td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
+  table.stacks td:first-child { font-weight: 600; text-align: left; }
+  table.stacks td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
+  table.stacks td.wraps { min-width: 0; } table.stacks td.number { padding-right: .25rem; } table.stacks td code { white-space: normal; }
+}
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }

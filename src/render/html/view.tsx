@@ -327,10 +327,11 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
       {(rows.length > 0 || reasons.length === 0) && (
         <DataTable
           caption={plainText(table.title)}
-          columns={columns.map(({ head, numeric, wraps }) => ({
+          columns={columns.map(({ head, numeric, wraps, detail }) => ({
             head,
             ...(numeric ? { numeric } : {}),
             ...(wraps ? { wraps } : {}),
+            ...(detail ? { detail } : {}),
           }))}
           rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
           {...(rows.length > 2 && columns.some(({ numeric }) => numeric)

@@ -1,0 +1,61 @@
+import type { TraceKernel } from '../model/documents/trace.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Text } from './block.js';
+import { tableOf } from './table-of.js';
+import { bare, kernelNamed, ns, number, ratio } from './trace-values.js';
+
+/** A row per kernel; on a page statistics and types are among all columns. */
+export const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
+  tableOf(
+    title,
+    [
+      {
+        id: 'kernel',
+        head: 'kernel',
+        wraps: true,
+        of: ({ name, short_name: short, tile }) => kernelNamed(name, short, tile),
+      },
+      { id: 'class', head: 'class', of: (kernel) => classLabels[kernel.class] },
+      { id: 'count', head: 'count', ...number, of: ({ count }) => ({ count }) },
+      { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
+      { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
+      { id: 'median_ns', head: 'median', ...number, of: ({ median_ns: n }) => ns(n) },
+      { id: 'mean_ns', head: 'mean', detail: true, ...number, drop: 4, of: ({ mean_ns: n }) => ns(n) },
+      { id: 'min_ns', head: 'min', detail: true, ...number, drop: 3, of: ({ min_ns: n }) => ns(n) },
+      { id: 'max_ns', head: 'max', detail: true, ...number, drop: 3, of: ({ max_ns: n }) => ns(n) },
+      {
+        id: 'sd_ns',
+        head: 'sd',
+        detail: true,
+        ...number,
+        drop: 2,
+        of: ({ sd_ns: n }) => (n === null ? { missing: 'one call has no spread' } : ns(n)),
+      },
+      { id: 'per_phase', head: 'per phase', drop: 1, of: perPhase },
+      {
+        id: 'tile',
+        head: 'tile',
+        detail: true,
+        drop: 0,
+        of: ({ tile }) => tile ?? { missing: 'the name has no tile' },
+      },
+      {
+        id: 'dtype',
+        head: 'type',
+        detail: true,
+        drop: 0,
+        of: ({ dtype }) => dtype ?? { missing: 'the name has no type' },
+      },
+    ],
+    kernels,
+    { filter: true, reasons: false },
+  );
+
+const perPhase = ({ phases }: TraceKernel): Text =>
+  phases
+    .filter(({ per_instance: n }) => n > 0)
+    .flatMap(({ kind, per_instance: n }, index) => [
+      `${index === 0 ? '' : ', '}${phaseLabel(kind)} `,
+      bare(n),
+    ]);
