@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import process from 'node:process';
+import { aiperfFiles } from '../import/benchmark-results/aiperf-folder.js';
 import { InferscopeError } from '../model/errors.js';
 import { startOwn } from '../model/process-start.js';
 import { homeFolders } from '../session/home.js';
@@ -13,14 +14,22 @@ import { leaveAtOnce, whileStopping } from './interrupt.js';
 /** Set in the reading process. */
 const variable = 'INFERSCOPE_IMPORT_APART';
 
-/** `export/*.parquet` as expanded by a shell: files of one nsys folder are replaced by the folder. */
-export function wholeFolders(paths: readonly string[]): string[] {
-  const folders = paths.map((path) => {
+/**
+ * `export/*.parquet` as expanded by a shell: files of one nsys folder are replaced by the folder. An artifact folder of AIPerf is replaced by
+ * its files.
+ */
+export function wholeCaptures(paths: readonly string[]): string[] {
+  const whole = paths.flatMap((path) => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory()) {
+      const files = aiperfFiles(path);
+      return files.length > 0 ? files : [path];
+    }
     const folder = dirname(path);
     const part = extname(path) === '.parquet' && existsSync(join(folder, 'StringIds.parquet'));
-    return part && statSync(path, { throwIfNoEntry: false })?.isFile() ? folder : path;
+    return part && found?.isFile() ? [folder] : [path];
   });
-  return [...new Set(folders)];
+  return [...new Set(whole)];
 }
 
 /**

@@ -86,7 +86,7 @@ async function intoNew(
 }
 
 function stemOf(path: string): string {
-  return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|json|gz|csv|log|txt))+$/, '');
+  return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|jsonl|json|gz|csv|log|txt))+$/, '');
 }
 
 function recordedBy(imported: ImportedCaptures, files: CaptureFile[], model: NamedModel | null): Recorded {

@@ -59,8 +59,8 @@ export function define(command: Command): void {
           fix: `To rename it, type: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
         });
       }
-      const { importApart, wholeFolders } = await import('./import-apart.js');
-      const paths = wholeFolders(files.map((file) => resolve(file)));
+      const { importApart, wholeCaptures } = await import('./import-apart.js');
+      const paths = wholeCaptures(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
       // Model and roofline are part of a new session; what else is stated of it goes next to it.
       const { model: _, roofline: _roofs, ...stated } = options;

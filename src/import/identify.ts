@@ -47,7 +47,7 @@ function plainFolder(path: string, names: readonly string[]): InferscopeError {
     why:
       some === ''
         ? 'It is empty.'
-        : `It contains ${some}${names.length > 4 ? ', …' : ''}. Supported folders: nsys export --type parquetdir, and NCCL Inspector logs (HOST-pidN.log).`,
+        : `It contains ${some}${names.length > 4 ? ', …' : ''}. Supported folders: nsys export --type parquetdir, NCCL Inspector logs (HOST-pidN.log), and AIPerf artifacts (profile_export.jsonl).`,
     fix: session
       ? 'It is a session: move it into sessions/ of INFERSCOPE_HOME, or import its export with inferscope session import.'
       : `Name the files of one run: inferscope import ${path}/…`,

@@ -31,13 +31,24 @@ async function rows(query: string, selector = '@last'): Promise<unknown[][]> {
 }
 const shown = async (selector = '@last') => (await openSession(selector)).manifest;
 
-test('the two files that AIPerf writes of one run are one load point and one waterfall', () => {
-  const file = (name: string) =>
-    resolve(`test/fixtures/benchmark-results-recorded/aiperf-conc-profile_export${name}`);
-  const ran = inferscope(at, ['import', file('_aiperf.json'), file('.jsonl'), '--name', 'aiperf']);
+test('an artifact folder of AIPerf is one load point and one waterfall, and one run to compare', () => {
+  const folder = (run: string) => {
+    const path = join(at.scratch, `artifacts-${run}`);
+    mkdirSync(join(path, 'logs'), { recursive: true });
+    for (const name of ['profile_export.jsonl', 'profile_export_aiperf.json'])
+      cpSync(resolve(`test/fixtures/benchmark-results-recorded/aiperf-${run}-${name}`), join(path, name));
+    writeFileSync(join(path, 'profile_export_aiperf.csv'), 'Metric,avg\n');
+    return path;
+  };
+  const ran = inferscope(at, ['import', folder('conc'), '--name', 'aiperf']);
   expect(ran.status, ran.stderr).toBe(0);
   expect(ran.stdout.match(/request at profile/gi)).toHaveLength(2); // the row of the stage and its waterfall
-  expect(ran.stdout).toMatch(/^ {2}profile +10 +17\.9 req\/s/m);
+  expect(ran.stdout).toMatch(/^ {2}profile +10 +17\.9 +215 /m);
+  expect(inferscope(at, ['import', folder('chunks'), '--name', 'chunks']).status).toBe(0);
+  const compared = inferscope(at, ['bench', 'compare', 'aiperf', 'chunks', '--json']);
+  const { comparisons } = (JSON.parse(compared.stdout) as { data: { comparisons: { id: string }[] } }).data;
+  // Its own figures: two files are not two launches with an interval of no width.
+  expect(comparisons.find(({ id }) => id === 'e2e')).toMatchObject({ n: [10, 6], verdict: 'within_process' });
 });
 
 describe('each format becomes a session', () => {

@@ -1,7 +1,8 @@
 import { isRecomputedSql } from '../../model/metric-source.js';
 import { interval95, mean } from '../../model/statistics.js';
+import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { rank } from '../../facts/benchmark-results/results.js';
+import { rank, summariesOf } from '../../facts/benchmark-results/results.js';
 import type { MetricPart } from './metric-parts.js';
 
 interface MetricRow {
@@ -34,13 +35,22 @@ const compared = ['value', 'mean', 'median', 'p99', 'max'];
 
 /**
  * Figures of result files. A name stands for one definition, so that only equal definitions meet. What was recomputed
- * from requests comes before what the file says; files or lines with the same label are repeated runs.
+ * from requests comes before what the file says; files or lines with the same label are repeated runs, but a summary and the requests of one
+ * run are one.
  */
-export async function resultParts(database: SessionDatabase): Promise<MetricPart[]> {
-  const rows = await database.query<MetricRow>(
+export async function resultParts(
+  captures: Session['manifest']['captures'],
+  database: SessionDatabase,
+): Promise<MetricPart[]> {
+  const found = await database.query<MetricRow>(
     `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
-     ORDER BY capture_id, point, recomputed DESC, name, statistic`,
+     ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
+  const summaries = await summariesOf(captures, database);
+  const rows = found.map((row) => ({
+    ...row,
+    capture_id: summaries.get(row.capture_id) ?? row.capture_id,
+  }));
   const labels = new Set(rows.map(({ label }) => label));
   const keys = new Map<string, MetricRow[]>();
   for (const row of rows) {

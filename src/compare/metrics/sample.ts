@@ -73,7 +73,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
     const rows = [
       ...(await iterationParts(database, unprofiled)),
       ...(await requestParts(database, unprofiled)),
-      ...(await resultParts(database)),
+      ...(await resultParts(session.manifest.captures, database)),
       ...(await memoryParts(database, unprofiled)),
     ];
     return hasRows(session.manifest, 'kernels') ? [...rows, ...(await traceParts(session, database))] : rows;

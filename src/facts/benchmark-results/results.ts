@@ -36,17 +36,7 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
   requireSubject(session, 'results');
   const database = await session.connect();
   try {
-    const rows = await database.query<MetricRow>(
-      `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
-       ORDER BY capture_id, point, name, ${isRecomputedSql}, statistic, source`,
-    );
-    const requests = await requestCounts(database);
-    const captures = manifest.captures
-      .map(({ capture_id, tool }) => {
-        const own = rows.filter((row) => row.capture_id === capture_id);
-        return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
-      })
-      .filter(({ points }) => points.length > 0);
+    const captures = await capturesOf(manifest.captures, database);
     mergeRuns(captures);
     const identity = {
       id: session.id,
@@ -62,12 +52,53 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
 
 type Capture = BenchmarkResults['captures'][number];
 
+/** Captures with metrics, in the order given. */
+async function capturesOf(
+  known: readonly Pick<Capture, 'capture_id' | 'tool'>[],
+  database: SessionDatabase,
+): Promise<Capture[]> {
+  const rows = await database.query<MetricRow>(
+    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
+     ORDER BY capture_id, point, name, ${isRecomputedSql}, statistic, source`,
+  );
+  const requests = await requestCounts(database);
+  return known
+    .map(({ capture_id, tool }) => {
+      const own = rows.filter((row) => row.capture_id === capture_id);
+      return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
+    })
+    .filter(({ points }) => points.length > 0);
+}
+
+/** Captures that summarize the requests of another capture: the id of each, and of the capture with its requests. */
+export async function summariesOf(
+  known: readonly Pick<Capture, 'capture_id' | 'tool'>[],
+  database: SessionDatabase,
+): Promise<Map<string, string>> {
+  return new Map(
+    summaries(await capturesOf(known, database)).map(([summary, detailed]) => [
+      summary.capture_id,
+      detailed.capture_id,
+    ]),
+  );
+}
+
+function summaries(captures: readonly Capture[]): [summary: Capture, detailed: Capture][] {
+  const found: [Capture, Capture][] = [];
+  for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
+    const summary = captures.find(
+      (one) => one !== detailed && !found.some(([taken]) => taken === one) && isSummaryOf(one, detailed),
+    );
+    if (summary) found.push([summary, detailed]);
+  }
+  return found;
+}
+
 /** A summary and the requests of one run, which a tool writes to two files, are one capture: the file's figures with the recomputed ones. */
 function mergeRuns(captures: Capture[]): void {
-  for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
-    const at = captures.findIndex((one) => one !== detailed && isSummaryOf(one, detailed));
-    if (at < 0) continue;
-    const [{ tool, points }] = captures.splice(at, 1) as [Capture];
+  for (const [summary, detailed] of summaries(captures)) {
+    captures.splice(captures.indexOf(summary), 1);
+    const { tool, points } = summary;
     const [point] = detailed.points as [BenchmarkPoint];
     const own = points[0]!.metrics.map((metric) => ({
       ...metric,
