@@ -114,7 +114,7 @@ export const kernelsPage = (shown: KernelsShown): string => {
           </output>
         </form>
         <div class="scroll whole">
-          <table class="whole" id="kernels">
+          <table class="whole stacks" id="kernels">
             <thead>
               <tr>
                 {Object.entries(columns).map(([id, { label }]) => (
@@ -137,14 +137,18 @@ export const kernelsPage = (shown: KernelsShown): string => {
                       {safeText(row.short_name) || 'without a name'}
                     </a>
                   </td>
-                  <td>
-                    <span class={`swatch c-${row.class}`} />
-                    {classLabel(row.class)}
+                  <td data-head={columns.class.label}>
+                    <span>
+                      <span class={`swatch c-${row.class}`} />
+                      {classLabel(row.class)}
+                    </span>
                   </td>
                   {Object.entries(columns)
                     .filter(([id]) => isNumber(id))
-                    .map(([, { text }]) => (
-                      <td class="number">{text(row)}</td>
+                    .map(([, { label, text }]) => (
+                      <td class="number" data-head={label}>
+                        {text(row)}
+                      </td>
                     ))}
                 </tr>
               ))}

@@ -120,7 +120,7 @@ const SessionsTable: FC<{ sessions: readonly ListedSession[] }> = ({ sessions })
     </p>
   ) : (
     <div class="scroll whole">
-      <table class="sessions">
+      <table class="sessions stacks">
         <thead>
           <tr>
             <th scope="col">
@@ -159,10 +159,14 @@ const SessionsTable: FC<{ sessions: readonly ListedSession[] }> = ({ sessions })
                   {safeText([one.title ?? '', ...one.tags.map((tag) => `#${tag}`)].join(' '))}
                 </span>
               </td>
-              <td>{one.broken === null ? safeText(one.headline ?? '') : safeText(one.broken.text)}</td>
-              <td>{one.kind}</td>
-              <td>{one.started_at?.slice(0, 16).replace('T', ' ')}</td>
-              <td class="number">{one.bytes === null ? '' : formatBytes(one.bytes)}</td>
+              <td data-head="Headline">
+                {one.broken === null ? safeText(one.headline ?? '') : safeText(one.broken.text)}
+              </td>
+              <td data-head="Kind">{one.kind}</td>
+              <td data-head="Started (UTC)">{one.started_at?.slice(0, 16).replace('T', ' ')}</td>
+              <td class="number" data-head="Size">
+                {one.bytes === null ? '' : formatBytes(one.bytes)}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -32,5 +32,11 @@ table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width:
 #chosen h2 { font-size: 1.0625rem; overflow-wrap: anywhere; } tr[aria-current] { background: var(--raised); }
 .figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }
+@media screen and (max-width: 600px) {
+  /* Heads still sort; a session's name is the head of its list. */
+  #kernels thead { display: block; } #kernels thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #kernels th { border: 0; padding: 0; position: static; }
+  .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
+  .sessions td:empty { display: none; }
+}
 #kernels th a { text-decoration: none; } #kernels .wraps { min-width: 12rem; overflow-wrap: anywhere; }
 `;

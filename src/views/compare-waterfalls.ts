@@ -13,20 +13,16 @@ interface SharedBar {
 
 /** The waterfall of each stage on every side, and from the first to the second what changed. */
 export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[] {
-  const longest = Math.max(
-    0,
-    ...waterfalls.flatMap(({ times_ms: times }) => times.map((time) => time?.value ?? 0)),
-  );
   return inOrder(waterfalls).map((one, index): Block => ({
     level: index === 0 ? 1 : 2,
-    ...barsOf(one, sessions, longest),
+    ...barsOf(one, sessions),
   }));
 }
 
 const inOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));
 
-function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'], longest: number): Bars {
+function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions']): Bars {
   const { phase, profiled, times_ms: times } = waterfall;
   const bars = sharedBars(waterfall);
   const sides = times.flatMap((time, index): BarSide[] => {
@@ -39,7 +35,7 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
         totals: [{ name: 'measured', ms: time.value ?? 0 }],
         drawn: {
           label: `${letter(index)} · ${name ?? id}`,
-          chart: sideChart(waterfall, index, longest),
+          chart: sideChart(waterfall, index),
         },
       },
     ];
@@ -112,8 +108,9 @@ function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): 
   };
 }
 
-/** All sides of all stages to one scale. */
-function sideChart(waterfall: ComparedWaterfall, index: number, longest: number): WaterfallChart {
+/** All sides of a stage to one scale; a request of seconds would leave nothing of a step of milliseconds. */
+function sideChart(waterfall: ComparedWaterfall, index: number): WaterfallChart {
+  const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {
     form: 'waterfall',
     unit: 'ms',

@@ -196,7 +196,7 @@ function profileSection({ profiles }: Validation): Section {
         })),
         brief: 3,
       },
-      { t: 'heading', level: 2, text: 'Above tolerance' },
+      ...(beyond.length > 0 ? [{ t: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
       ...listed(beyond),
       {
         t: 'fold',
@@ -263,7 +263,7 @@ const otherSection = ({ profiles, counts }: Validation): Section => ({
 function recommendationSection({ recommendations }: Validation): Section {
   const section = { id: 'recommendations', title: 'Recommendations' };
   if (recommendations.length === 0) {
-    const text = 'none: no constant of the calculator is error more than these profiles scatter';
+    const text = 'None: no constant of the calculator deviates by more than these profiles scatter.';
     return { ...section, level: 2, blocks: [{ t: 'text', text }] };
   }
   return {

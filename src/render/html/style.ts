@@ -128,7 +128,7 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 /* On a phone a row of a wide table is a list: its first cell, then each value next to its column's name. */
 @media screen and (max-width: 600px) {
   .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }
-  .scroll:has(> table.stacks) { max-height: 48rem; } table.stacks { width: 100%; } table.stacks thead { display: none; } table.stacks :is(caption, tbody, tr) { display: block; }
+  .scroll:not(.whole):has(> table.stacks) { max-height: 48rem; } table.stacks { width: 100%; } table.stacks thead { display: none; } table.stacks :is(caption, tbody, tr) { display: block; }
   table.stacks tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
   table.stacks td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
   table.stacks td:first-child { font-weight: 600; text-align: left; }
