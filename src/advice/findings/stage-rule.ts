@@ -1,7 +1,7 @@
 import { isAmong } from '../../model/bars.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { type OperatorStage, operatorStages } from './operators/operator-stages.js';
-import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleAbout, RuleOutcome } from './rule.js';
 import { type StageFacts, stageFacts } from './stage-facts.js';
 
 /** Share of a stage's time: less is within the run-to-run difference. */
@@ -9,6 +9,21 @@ export const minShare = 0.05;
 
 export const checkAgain =
   'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain @last~1 --verify @last';
+
+export const noTimeline = 'The session has no GPU timeline.';
+
+/** A stage with its finding, or the reason for none. */
+export type Judged = readonly [kind: string, result: FoundDraft | string];
+
+/** @param nothing why the rule does not apply where no stage was judged */
+export function outcomeOf(judged: readonly Judged[], nothing: string): RuleOutcome {
+  if (judged.length === 0) return { outcome: 'not_applicable', why: nothing };
+  const findings = judged.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
+  const said = judged.flatMap(([kind, result]) => (typeof result === 'string' ? [`${kind}: ${result}`] : []));
+  return findings.length > 0
+    ? { outcome: 'fired', findings }
+    : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+}
 
 /**
  * A rule that judges every kind of stage of a timeline separately.
@@ -23,19 +38,12 @@ export function stageRule(
   return {
     ...about,
     async find(context) {
-      const found: [kind: string, result: FoundDraft | string][] = [];
+      const found: Judged[] = [];
       for (const stage of await stageFacts(context)) found.push([stage.kind, await judge(context, stage)]);
       if (onCpu)
         for (const stage of await operatorStages(context))
           found.push([stage.kind, await onCpu(context, stage)]);
-      if (found.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-      const findings = found.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
-      const said = found.flatMap(([kind, result]) =>
-        typeof result === 'string' ? [`${kind}: ${result}`] : [],
-      );
-      return findings.length > 0
-        ? { outcome: 'fired', findings }
-        : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+      return outcomeOf(found, noTimeline);
     },
   };
 }
@@ -48,17 +56,10 @@ export function operatorRule(
   return {
     ...about,
     async find(context) {
-      const findings: FoundDraft[] = [];
-      const said: string[] = [];
-      for (const stage of await operatorStages(context)) {
-        const result = await judge(context, stage);
-        if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
-        else findings.push(result);
-      }
-      if (findings.length > 0) return { outcome: 'fired', findings };
-      return said.length > 0
-        ? { outcome: 'not_fired', why: `${said.join('; ')}.` }
-        : { outcome: 'not_applicable', why: 'The session has no operators of a program without a GPU.' };
+      const found: Judged[] = [];
+      for (const stage of await operatorStages(context))
+        found.push([stage.kind, await judge(context, stage)]);
+      return outcomeOf(found, 'The session has no operators of a program without a GPU.');
     },
   };
 }

@@ -4,7 +4,15 @@ import { wavesOf } from '../launch-waves.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
-import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
+import {
+  barsOf,
+  checkAgain,
+  classBars,
+  type Judged,
+  minShare,
+  noTimeline,
+  outcomeOf,
+} from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatNumber, plural, formatPercent } from '../../../vocabulary/format.js';
 
@@ -47,21 +55,13 @@ export const gemmShape: Rule = {
     },
   ],
   async find(context) {
-    const stages = await stageFacts(context);
-    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-    const findings: FoundDraft[] = [];
-    const said: string[] = [];
-    for (const stage of stages) {
+    const found: Judged[] = [];
+    for (const stage of await stageFacts(context)) {
       const gemms = await gemmsOf(context, stage);
-      for (const judge of [misaligned, quantized]) {
-        const result = await judge(context, stage, gemms);
-        if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
-        else findings.push(result);
-      }
+      for (const judge of [misaligned, quantized])
+        found.push([stage.kind, await judge(context, stage, gemms)]);
     }
-    return findings.length > 0
-      ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+    return outcomeOf(found, noTimeline);
   },
 };
 

@@ -1,7 +1,7 @@
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, minShare } from '../stage-rule.js';
+import { barsOf, checkAgain, type Judged, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part } from '../words.js';
 
 /** Share of a stage in which the device waits for the host: below it, queued work covers most host delays. */
@@ -36,21 +36,16 @@ export const preemptedHost: Rule = {
   },
   async find(context) {
     const stages = await stageFacts(context);
-    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-    const findings: FoundDraft[] = [];
-    const said: string[] = [];
+    if (stages.length === 0) return { outcome: 'not_applicable', why: noTimeline };
+    const found: Judged[] = [];
     for (const stage of stages) {
-      const found = await preempted(context, stage);
-      if (typeof found === 'string') said.push(`${stage.kind}: ${found}`);
-      else if (found) findings.push(found);
+      const result = await preempted(context, stage);
+      if (result !== null) found.push([stage.kind, result]);
     }
-    if (findings.length > 0) return { outcome: 'fired', findings };
-    return said.length > 0
-      ? { outcome: 'not_fired', why: `${said.join('; ')}.` }
-      : {
-          outcome: 'not_applicable',
-          why: 'The run delay of the launching thread was not sampled during the timeline (inferscope run samples it on Linux).',
-        };
+    return outcomeOf(
+      found,
+      'The run delay of the launching thread was not sampled during the timeline (inferscope run samples it on Linux).',
+    );
   },
 };
 
