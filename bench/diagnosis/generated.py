@@ -54,6 +54,8 @@ class Kind:
     """Called before the work is captured in a graph, where it is."""
     after: bool = False
     """Whether `plant` is called after that: its fault is outside the model's own kernels."""
+    host: bool = False
+    """Whether the time it costs is on the host: its gain shows in no kernel."""
     eager: bool = False
     """Whether its step cannot be, or must not be, a CUDA graph."""
     repair: Callable[[Parts], None] = lambda parts: None
@@ -314,22 +316,22 @@ github = "https://github.com/"
 KINDS = [
     Kind("kv_cat", "decode", "keys and values are concatenated anew in every step; repaired: written into a preallocated cache", ["kv_cache_concat"], cat_cache),
     Kind("weight_casts", "decode", "weights are stored in float32 and cast at every use; repaired: stored as they are used", ["casts_and_layout_copies"], cast_weights),
-    Kind("scheduler", "decode", "block tables are built in Python between two steps; repaired: not", ["host_bound"], scheduler, after=True),
-    Kind("host_logits", "decode", "logits are copied to the host, which samples; repaired: the GPU does", ["logits_to_host"], host_logits, after=True),
-    Kind("launches", "decode", "every operation is launched by itself; repaired: one CUDA graph", ["launch_bound"], lambda parts: None, eager=True, shape={"layers": 12, "hidden": 1024, "inner": 2816}),
-    Kind("sync_layers", "decode", "a value of every layer is read by the host; repaired: none, and a CUDA graph", ["synchronization_every_step", "launch_bound"], synchronized, eager=True, shape={"layers": 8}),
+    Kind("scheduler", "decode", "block tables are built in Python between two steps; repaired: not", ["host_bound"], scheduler, after=True, host=True),
+    Kind("host_logits", "decode", "logits are copied to the host, which samples; repaired: the GPU does", ["logits_to_host"], host_logits, after=True, host=True),
+    Kind("launches", "decode", "every operation is launched by itself; repaired: one CUDA graph", ["launch_bound"], lambda parts: None, eager=True, shape={"layers": 12, "hidden": 1024, "inner": 2816}, host=True),
+    Kind("sync_layers", "decode", "a value of every layer is read by the host; repaired: none, and a CUDA graph", ["synchronization_every_step", "launch_bound"], synchronized, eager=True, shape={"layers": 8}, host=True),
     Kind("float32", "prefill", "everything is computed in float32; repaired: in bfloat16", ["half_precision"], float32_all),
     Kind("written_attention", "prefill", "attention is written out; repaired: scaled_dot_product_attention", ["eager_attention"], written_attention),
     Kind("chained", "prefill", "norms and activation are chains of elementwise kernels; repaired: one kernel each", ["elementwise_norm_overhead"], chained),
-    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every product; repaired: without", ["allocator_churn"], emptied),
-    Kind("pageable", "prefill", "embeddings come from pageable memory; repaired: they are on the GPU", ["host_copies"], pageable, after=True, repair=on_device, shape={"layers": 1}),
+    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every product; repaired: without", ["allocator_churn"], emptied, host=True),
+    Kind("pageable", "prefill", "embeddings come from pageable memory; repaired: they are on the GPU", ["host_copies"], pageable, after=True, repair=on_device, shape={"layers": 1}, host=True),
     Kind("misaligned", "prefill", "odd sizes, so that no matrix is aligned; repaired: padded by one", ["gemm_shape"], lambda parts: None),
-    Kind("expert_loop", "decode", "which tokens an expert gets is read by the host, expert by expert; repaired: it is known before", ["synchronization_every_step"], looped, eager=True, issue=github + "jingyaogong/minimind/issues/835"),
+    Kind("expert_loop", "decode", "which tokens an expert gets is read by the host, expert by expert; repaired: it is known before", ["synchronization_every_step"], looped, eager=True, issue=github + "jingyaogong/minimind/issues/835", host=True),
     Kind("adapters", "decode", "LoRA adapters are applied next to every product; repaired: merged", ["unmerged_adapters", "casts_and_layout_copies", "elementwise_norm_overhead"], adapters, issue=github + "huggingface/peft/issues/217"),
     Kind("all_logits", "prefill", "logits of every prompt token in float32; repaired: of the last one", ["prompt_logits"], logits_of_all, shape={"vocab": 128256, "layers": 2}, issue=github + "huggingface/transformers/issues/30860"),
     Kind("repeated_heads", "decode", "keys and values are repeated for every query head; repaired: grouped attention", ["casts_and_layout_copies", "kv_cache_concat"], repeated_heads, shape={"kv_heads": 4}, issue=github + "huggingface/transformers/pull/36218"),
-    Kind("collected", "decode", "a full garbage collection between two steps; repaired: none", ["host_bound"], collected, after=True, issue=github + "sgl-project/sglang/pull/28067"),
-    Kind("stop_check", "decode", "the host asks after every step whether all sequences ended; repaired: it does not", ["synchronization_every_step"], stop_check, after=True, shape={"layers": 2, "hidden": 1024, "inner": 2816}, issue=github + "huggingface/transformers/issues/43089"),
+    Kind("collected", "decode", "a full garbage collection between two steps; repaired: none", ["host_bound"], collected, after=True, issue=github + "sgl-project/sglang/pull/28067", host=True),
+    Kind("stop_check", "decode", "the host asks after every step whether all sequences ended; repaired: it does not", ["synchronization_every_step"], stop_check, after=True, shape={"layers": 2, "hidden": 1024, "inner": 2816}, issue=github + "huggingface/transformers/issues/43089", host=True),
     Kind("mask", "decode", "a mask over all positions is made in every layer; repaired: none", ["rebuilt_tensors", "elementwise_norm_overhead"], mask_each_step, issue=github + "huggingface/transformers/issues/29206"),
     Kind("dequantized", "decode", "int8 weights are converted at every use; repaired: bfloat16 weights", ["casts_and_layout_copies"], dequantized_weights, issue=github + "lm-sys/FastChat/issues/1698"),
     Kind("uncached", "decode", "every step computes all tokens again; repaired: with a cache of keys and values", ["no_kv_cache"], uncached, eager=True, issue=github + "huggingface/transformers/issues/1390"),
@@ -451,16 +453,19 @@ def entries() -> Dict[str, Dict[str, Any]]:
 
 def main() -> None:
     """Writes what the score reads of every program: id, half, what is planted, the rules that name it, the issue it was taken from."""
-    lines = []
+    made = []
     for one in entries().values():
         kinds = [BY_ID[kind] for kind in one["kinds"]]
-        line: Dict[str, Any] = {"id": one["id"], "half": one["half"], "planted": "; ".join(kind.planted for kind in kinds), "causes": [kind.rules for kind in kinds]}
+        line: Dict[str, Any] = {"id": one["id"], "half": one["half"], "stage": kinds[0].stage}
+        line.update(planted="; ".join(kind.planted for kind in kinds), causes=[kind.rules for kind in kinds])
+        if any(kind.host for kind in kinds):
+            line["host"] = True
         issues = [kind.issue for kind in kinds if kind.issue]
         if issues:
             line["issues"] = issues
-        lines.append(json.dumps(line))
-    path = Path(__file__).resolve().parent / "generated.json"
-    path.write_text('{\n"programs": [\n' + ",\n".join(lines) + "\n]}\n")
+        made.append(line)
+    # `npm run format` puts it into the form of the repository.
+    Path(__file__).resolve().with_name("generated.json").write_text(json.dumps({"programs": made}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

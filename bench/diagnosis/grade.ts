@@ -13,7 +13,37 @@ export interface PlantedFault {
   true_of_twin?: Record<string, string>;
   /** Why the gain is not graded; absent where it is. */
   no_gain?: string;
+  /** Whether the time it costs is on the host, so that the time of kernels and copies says nothing of the gain. */
+  host?: boolean;
 }
+
+/** An entry of generated.json. */
+export interface GeneratedProgram {
+  id: string;
+  half: 'development' | 'validation';
+  stage: 'prefill' | 'decode';
+  planted: string;
+  /** For each planted cause, the rules that name it. */
+  causes: string[][];
+  host?: boolean;
+  /** Threads in which others met the fault. */
+  issues?: string[];
+}
+
+/** What is true of every generated twin, whatever was repaired in it. */
+const trueOfTwins = {
+  decode: { small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate' },
+  prefill: { synchronization_every_step: 'the program waits for the device after every prefill' },
+};
+
+export const plantedIn = ({ id, stage, planted, causes, host }: GeneratedProgram): PlantedFault => ({
+  id,
+  planted,
+  rules: causes[0]!,
+  also: causes.slice(1).flat(),
+  true_of_twin: trueOfTwins[stage],
+  ...(host ? { host } : {}),
+});
 
 /** A file that capture.py's mode `time` wrote. */
 export interface Timing {
@@ -83,18 +113,22 @@ export function grade(
   timing: Timing | null,
 ): Row {
   const findings = explained.fault.findings.filter(({ severity }) => severity !== 'info');
-  const at = findings.findIndex(({ rule }) => fault.rules.includes(rule));
-  const named = findings[at] ?? null;
   const also = fault.also ?? [];
+  const causes = [fault.rules, ...also.map((rule) => [rule])];
+  const places = causes.map((rules) => findings.findIndex(({ rule }) => rules.includes(rule)));
+  const found = places.filter((place) => place >= 0);
+  const at = found.length === 0 ? -1 : Math.min(...found);
+  const named = findings[at] ?? null;
   const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
   const planted = new Set([...fault.rules, ...also]);
   const still = twin.filter((one) => planted.has(one.rule) && one.severity !== 'low');
   const excused = fault.true_of_twin ?? {};
-  const { wall, gain, graded_on } = achievedBy(timing);
+  const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
   // What a fault hides shows once that one is repaired, as the twin has it: their gains add up.
-  const gains = [named, ...also.map((rule) => findings.find((one) => one.rule === rule))].map((one) =>
-    one?.gain?.per === 'token' ? one.gain.expected_ms * (timing?.per.fault ?? 1) : one?.gain?.expected_ms,
-  );
+  const gains = places.map((place) => {
+    const gain = findings[place]?.gain;
+    return gain?.per === 'token' ? gain.expected_ms * (timing?.per.fault ?? 1) : gain?.expected_ms;
+  });
   const expected = gains.every((one) => one !== undefined) ? gains.reduce((sum, one) => sum + one, 0) : null;
   const graded = fault.no_gain === undefined && gain !== null && expected !== null;
   return {
@@ -104,7 +138,7 @@ export function grade(
     named,
     hidden: {
       planted: also.length,
-      named: also.filter((rule) => findings.some((one) => one.rule === rule)).length,
+      named: Math.max(0, found.length - 1),
     },
     still_in_twin: still.map(({ rule }) => rule),
     false_alarms: twin
@@ -118,7 +152,10 @@ export function grade(
   };
 }
 
-function achievedBy(timing: Timing | null): {
+function achievedBy(
+  timing: Timing | null,
+  host: boolean,
+): {
   wall: Record<Variant, Median>;
   gain: number | null;
   graded_on: Row['graded_on'];
@@ -133,7 +170,7 @@ function achievedBy(timing: Timing | null): {
   if (width(wall.fault) < steady && width(wall.fixed) < steady) {
     return { wall, gain: wall.fault.median - wall.fixed.median, graded_on: 'wall' };
   }
-  if (!timing.device) return { wall, gain: null, graded_on: null };
+  if (!timing.device || host) return { wall, gain: null, graded_on: null };
   const device = (variant: Variant) =>
     (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) * scale(variant);
   return { wall, gain: device('fault') - device('fixed'), graded_on: 'gpu' };
