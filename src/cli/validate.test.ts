@@ -406,6 +406,6 @@ describe('inferscope validate', () => {
     const text = textOf(found);
     expect(text).toContain('Largest difference in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
     // One profile is not enough to change a constant.
-    expect(text).toContain('Recommendations none');
+    expect(text).toContain('Recommendations None: no constant');
   });
 });
