@@ -43,7 +43,7 @@ export default defineConfig([
   ...[
     { 'report-reading': 'src/render/client/reading.ts' },
     { 'report-client': 'src/render/client/main.ts' },
-    // Of the pages of `ui`.
+    // Scripts of the pages of `ui`.
     { 'ui-sessions': 'src/ui/client/sessions.ts' },
     { 'ui-timeline': 'src/ui/client/served.ts' },
     { 'ui-exported': 'src/ui/client/exported.ts' },

@@ -9,9 +9,12 @@ import process from 'node:process';
 const words = [
   'told|tells|are told|gravest|beside|reckon(?:s|ed|ing)?|mend(?:s|ed|ing)?',
   'whose|thereof|likewise|meanwhile',
+  '(?:tokens|bytes|ms|µs|kernels|launches) an? (?:second|token|step|sequence|row|layer|launch|call|request)',
   'held down|nothing hides|beyond their need|times less|stands in(?! for)|stand in(?! for)|is no (?:way|share|reason)',
 ].join('|');
 const pattern = new RegExp(`(?<![a-z])(?:${words})(?![a-z])`, 'gi');
+/** A comment that starts with "Of": a fragment without a noun. */
+const opener = /^\s*(?:\/\*\*|\*|\/\/|#|""") ?Of\b/g;
 
 /** Text of other programs, and this list. */
 const allowed = [['test/words.mjs', /[^]*/g]];
@@ -46,7 +49,7 @@ const found = paths.flatMap((path) =>
   textOf(path)
     .split('\n')
     .flatMap((line, index) =>
-      [...spaced(line).matchAll(pattern)].map(([word]) => ({
+      [...spaced(line).matchAll(pattern), ...line.matchAll(opener)].map(([word]) => ({
         folder: folderOf(path),
         text: `${path}:${index + 1} ${word}: ${line.trim().slice(0, 160)}`,
       })),

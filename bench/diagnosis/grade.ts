@@ -65,7 +65,7 @@ export interface Median {
 
 export interface Row {
   id: string;
-  /** Of the planted fault among the findings of its session, from 1; null where it is not named. */
+  /** Rank of the planted fault among the findings of its session, from 1; null if it is not named. */
   place: number | null;
   first: string | null;
   named: Finding | null;

@@ -35,7 +35,7 @@ console.log(
     threads: Number(threads),
     load_s: (loaded - began) / 1000,
     attribute_s: also ? (ended - loaded) / 1000 : null,
-    // Of all threads: what a busy machine does not change.
+    // CPU time of all threads, which a busy machine does not change.
     cpu_s: (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
     peak_rss_mb: Math.round(process.resourceUsage().maxRSS / 1024),
     ...rows,

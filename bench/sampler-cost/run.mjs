@@ -54,7 +54,7 @@ async function until(condition, what) {
   process.exit(3);
 }
 
-/** Tokens a second between the first and the last report inside the block. */
+/** Tokens per second between the first and the last report inside the block. */
 function rateOf({ from, to }) {
   const inside = reports.filter(({ t_ns }) => t_ns >= from + settleNs && t_ns <= to);
   const [first, last] = [inside[0], inside.at(-1)];

@@ -24,7 +24,7 @@ interface Measured {
   frames: number;
   heap: number;
   resident: number;
-  /** Of the process that answers the page; 0 where there is none. */
+  /** Memory of the process that serves the page; 0 if there is none. */
   server: number;
   /** The largest answer for a part of the timeline. */
   largest: number | null;

@@ -164,7 +164,7 @@ def load_model(
         dtype=dtype,
         device=device,
         weights=weights,
-        # Of the whole model: a rank has its part only.
+        # Counts the whole model: a rank holds only its part.
         weight_bytes=None if ranks > 1 else sum(p.numel() * p.element_size() for p in model.parameters()),
         quantization=(config.get("quantization_config") or {}).get("quant_method"),
         engine_version=transformers.__version__,

@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 from inferscope_decoder import ATTENTIONS, MODES, ModelError
 
-# Of every engine argument: its values, the default first; None: a number from 1 up.
+# Values of every engine argument, the default first; None: a number from 1 up.
 ENGINE_ARGS: Dict[str, Any] = {
     "mode": MODES,
     "attn": ATTENTIONS,

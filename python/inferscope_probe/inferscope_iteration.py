@@ -61,7 +61,7 @@ class Runner:
     def __init__(self, model: Any, device: str, args: Dict[str, Any], seed: int) -> None:
         self.model, self.device, self.args, self.seed = model, device, args, seed
         self.gpu = device != "cpu"
-        # Of `inferscope memory` (inferscope_memory.py); repeats of the warm-up are watched, timed ones are not.
+        # Set by `inferscope memory` (inferscope_memory.py); it watches warm-up repeats, not timed ones.
         self.watch_memory: Any = None
         # Ranks that share the model (inferscope_tensor_parallel.py); None: this process has all of it.
         self.group: Any = None
@@ -238,7 +238,7 @@ Activity = Tuple[int, int, bool]
 
 
 def device_activities(events: List[Any]) -> List[Activity]:
-    """Of a profile's events those that ran on the device. -> (start, end, whether it is a copy or memset), by start"""
+    """The events of a profile that ran on the device. -> (start, end, whether it is a copy or memset), by start"""
     from torch.autograd import DeviceType
 
     found = []

@@ -26,7 +26,7 @@ GRAPH_NODES = 4096
 # The driver takes about a thousand launches before it makes the host wait.
 QUEUE = 500
 BATCH_NS = 250e6
-# Clocks and power are sampled 20 times a second: on a device a case lasts two samples, where `max_runs` allows.
+# Clocks and power are sampled 20 times per second: on a device a case lasts two samples, where `max_runs` allows.
 LEAST_NS = 100e6
 
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from inferscope_record import recorder
 from inferscope_resident import resident
 
-# Of a snapshot, largest first; what is left is one line.
+# Groups of a snapshot, largest first; the rest is one line.
 KEPT_PLACES = 30
 # Entries of the allocator's history, each with a stack: a prefill of 100 layers has some thousand.
 HISTORY = 200_000
@@ -72,7 +72,7 @@ class MemoryWatch:
             self._resident("baseline", "baseline")
 
     def alone(self, device: str, dtype: str) -> None:
-        """Of a rank, before it meets the others: its context with the first kernels, so that what collectives add shows."""
+        """Memory of a rank before it joins the others: its context with the first kernels, so that the part of collectives is separate."""
         if not self.gpu:
             return
         import torch

@@ -135,7 +135,7 @@ class Recorder:
         launch: int = 0,
         point: Optional[str] = None,
     ) -> None:
-        """One batch from its start to its last token; lengths are tokens a sequence. `point` is a benchmark's."""
+        """One batch from its start to its last token; lengths are tokens per sequence. `point` is a benchmark's."""
         self._add(
             "request",
             t_ns,
@@ -289,7 +289,7 @@ def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
 def hook_name(
     kind: str, iteration: int, step: int, how: str, batch: int, new: Optional[int], context: Optional[int]
 ) -> str:
-    """Of a step that inferscope_hooks.py marks, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
+    """A step that inferscope_hooks.py marks, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
     (replay of a CUDA graph) or hook."""
     sizes = "".join(":%s%d" % one for one in (("b", batch), ("t", new), ("c", context)) if one[1] is not None)
     return "inferscope:%s:%d:%d:%s%s" % (kind, iteration, step, how, sizes)

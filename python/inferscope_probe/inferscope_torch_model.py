@@ -163,7 +163,7 @@ def weights(model: Any) -> List[Dict[str, Any]]:
 
 
 def _bytes(tensor: Any) -> int:
-    """Of subclasses the tensors that they hold."""
+    """The tensors that a tensor subclass wraps."""
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is None:
         return int(tensor.numel() * tensor.element_size())

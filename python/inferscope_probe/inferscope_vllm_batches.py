@@ -16,7 +16,7 @@ from inferscope_ranges import Close
 
 
 def batch_name(scheduled: Any) -> Optional[str]:
-    """Of a SchedulerOutput; None where nothing is scheduled. Without what was computed before, in vLLM's short form."""
+    """The batch of a SchedulerOutput; None if nothing is scheduled. Without what was computed before, in vLLM's short form."""
     if not scheduled.num_scheduled_tokens:
         return None
     computed = _computed(scheduled)
@@ -85,7 +85,7 @@ class RecordedBatches:
         return self._opened(kind, None, None, None, None)
 
     def open_batch(self, scheduled: Any, device: Any) -> Optional[Close]:
-        """Of a SchedulerOutput; None where nothing is scheduled. Writes what is complete about once a second."""
+        """The batch of a SchedulerOutput; None if nothing is scheduled. Writes what is complete about once per second."""
         if not scheduled.num_scheduled_tokens:
             return None
         self._times.flush_now_and_then()

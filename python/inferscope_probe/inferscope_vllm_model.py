@@ -28,7 +28,7 @@ def model_line(
 
 
 def tell_model(worker: Any) -> None:
-    """Of a worker that has loaded its model, by the first rank. Our own engine records this itself."""
+    """Recorded by the first rank once its worker has loaded the model. Our own engine records this itself."""
     if os.environ.get("INFERSCOPE_EXECUTION_ID") or rank() != 0:
         return
     whole = worker.vllm_config

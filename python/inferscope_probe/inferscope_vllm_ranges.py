@@ -35,7 +35,7 @@ _GRACE_S = 120
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.inside: Tuple[str, ...] = ()
-        # Of a range over all batches of a warm-up, one after the other.
+        # Closes the range over all batches of a warm-up.
         self.warmup: Optional[Close] = None
 
 

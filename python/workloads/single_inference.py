@@ -1,4 +1,4 @@
-"""Single inference: 64 new tokens a sequence, warmed up."""
+"""Single inference: 64 new tokens per sequence, warmed up."""
 
 import sys
 

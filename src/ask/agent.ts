@@ -33,7 +33,7 @@ export interface AskOptions {
 }
 
 type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
-  /** Of this answer only. */
+  /** Queries of this answer only. */
   queries: RecordedQuery[];
   /** Question, calls, results and answer, to continue with. */
   messages: ModelMessage[];
@@ -153,7 +153,7 @@ async function replies(
 const tokensOf = (steps: readonly { usage: LanguageModelUsage }[]): number =>
   steps.reduce((sum, { usage }) => sum + (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0), 0);
 
-/** Of the tokens that the provider counted, at the configured prices. */
+/** Cost of the tokens that the provider counted, at the configured prices. */
 function costOf(settings: ModelSettings, input: number | undefined, output: number | undefined): Figure {
   const { inputUsdPerMillion: priceIn, outputUsdPerMillion: priceOut } = settings;
   if (priceIn === null || priceOut === null)

@@ -4,9 +4,9 @@ export interface AskLimits {
   /** Maximum tool calls per reply. */
   callsPerReply: number;
   callsAtOnce: number;
-  /** Of one reply, decompressed. 128k tokens of text are about 0.5 MB. */
+  /** Size limit of one reply, decompressed. 128k tokens of text are about 0.5 MB. */
   replyBytes: number;
-  /** Of the answer. */
+  /** Length limit of the answer. */
   answerCharacters: number;
   /** Once one of these is used up, the next reply must be the answer. */
   seconds: number;
@@ -37,9 +37,9 @@ export class AskBudget {
 
   /** The used-up budget in words; null while all have some left. */
   usedUp(tokens: number): string | null {
-    const { seconds, tokens: mostTokens, bytes } = this.limits;
+    const { seconds, tokens: maxTokens, bytes } = this.limits;
     if (performance.now() - this.#started >= seconds * 1000) return formatSetting(seconds, 's');
-    if (tokens >= mostTokens) return plural(mostTokens, 'token');
+    if (tokens >= maxTokens) return plural(maxTokens, 'token');
     return this.bytes >= bytes ? formatSetting(bytes / 2 ** 20, 'MiB') : null;
   }
 }

@@ -7,7 +7,7 @@ import { numbersIn, type WrittenNumber } from './written-numbers.js';
 /** Small whole numbers (ordinals, pairs) are not checked. */
 const trivial = new Set([0, 1, 2]);
 /** With more values in the cited queries, any number equals the ratio of some pair. */
-const mostForPairs = 40;
+const maxForPairs = 40;
 /** Markers of rounded numbers: "about 3 ms". */
 const slack = 1.02;
 /** A number is accepted only if a random one with the same size and digits would match less often than this. */
@@ -213,7 +213,7 @@ interface WorkedValues {
 /** Ratios, differences, sums and relative changes of two values of one dimension, by dimension and magnitude. */
 function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
   const all = new Map<Dimension, Worked[]>();
-  if (values.length > mostForPairs) return new Map();
+  if (values.length > maxForPairs) return new Map();
   for (const a of values) {
     for (const b of values) {
       if (a === b || a.dimension !== b.dimension) continue;

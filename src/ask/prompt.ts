@@ -75,7 +75,7 @@ function withoutConfig(workload: NonNullable<ManifestData['workload']>) {
   return { ...rest, model: { ...known, model_type: config['model_type'] ?? null } };
 }
 
-/** Of a benchmark with many points, and of a comparison of very different programs, the rest is for the tools. */
+/** Limits of what the prompt holds of a large benchmark or comparison; the model's tools read the rest. */
 const most = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10, environment: 40 };
 
 /** What the model is given with the question: [q0]. */

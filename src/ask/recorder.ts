@@ -7,7 +7,7 @@ import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
 /** Characters of one result; a model that needs more asks for less at a time. */
-const mostCharacters = 24_000;
+const maxCharacters = 24_000;
 
 /** A query with the redacted result that the model received; only these numbers may be stated. */
 export interface RecordedQuery extends AskedQuery {
@@ -73,11 +73,11 @@ const whyOf = (error: unknown): string =>
 /** Whole entries of the longest list go first, so that what is left is still JSON. */
 function cut(data: unknown): unknown {
   let left = data;
-  for (let size = sizeOf(left); size > mostCharacters; size = sizeOf(left)) {
+  for (let size = sizeOf(left); size > maxCharacters; size = sizeOf(left)) {
     const [key, list] = longestList(left) ?? [];
     if (key === undefined || list === undefined || list.length === 0)
       return { note: `the result is too long (${size} characters): request less` };
-    const kept = list.slice(0, Math.min(list.length - 1, Math.floor((list.length * mostCharacters) / size)));
+    const kept = list.slice(0, Math.min(list.length - 1, Math.floor((list.length * maxCharacters) / size)));
     left = { ...(left as object), [key]: kept, cut: `${key} is cut to its first entries` };
   }
   return left;

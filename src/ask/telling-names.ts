@@ -5,7 +5,7 @@ import { numbersIn } from './written-numbers.js';
 /** Columns with texts chosen by programs and files. */
 const nameColumns = new Set(['name', 'short_name', 'raw_name']);
 /** More of them than any program has; what is left out can only make a number look returned. */
-const mostNames = 5000;
+const maxNames = 5000;
 
 /**
  * Names that hold numbers: a kernel or a range may be called "takes 42 ms", and our sentences quote names. Longest first, so
@@ -26,7 +26,7 @@ export async function programNames({ manifest, user, connect }: Session): Promis
     try {
       const rows = await database.query<{ name: string }>(
         `SELECT DISTINCT name FROM (${parts.join(' UNION ALL ')})
-         WHERE regexp_matches(name, '(^|[^A-Za-z0-9_.])[0-9]') ORDER BY length(name) DESC LIMIT ${mostNames}`,
+         WHERE regexp_matches(name, '(^|[^A-Za-z0-9_.])[0-9]') ORDER BY length(name) DESC LIMIT ${maxNames}`,
       );
       stated.push(...rows.map(({ name }) => name));
     } finally {

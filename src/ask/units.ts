@@ -17,7 +17,7 @@ export type Dimension =
 
 export interface Unit {
   dimension: Exclude<Dimension, 'unknown'>;
-  /** Of the base unit: ns, 1, bytes, bytes/s, FLOP, FLOP/s, 1/s, Hz, W, J, °C, USD. */
+  /** Multiple of the base unit: ns, 1, bytes, bytes/s, FLOP, FLOP/s, 1/s, Hz, W, J, °C, USD. */
   scale: number;
 }
 

@@ -40,7 +40,7 @@ export interface HostReader {
 /** Interval of the search for new children; a shorter-lived one appears only in its parent's waited-for time. */
 const treeScanNs = 250e6;
 /** Limit for large trees (data loader workers): the first processes are the ones that launch kernels. */
-const mostThreads = 64;
+const maxThreads = 64;
 /**
  * How often /proc/cpuinfo is read for clocks, where there is no cpufreq: at 10 Hz (a little sooner, so that a timer's
  * jitter does not skip a sample). Where the CPU has APERF/MPERF counters, kernels of 4.14 to 5.17 sleep 10 ms in that
@@ -78,7 +78,7 @@ export function openLinuxHost(pid: number): HostReader {
       if (!files.stat || !files.status) continue;
       // The main thread: in Python and in engine workers this thread launches kernels.
       const schedstat =
-        processes.size < mostThreads ? openText(`/proc/${one}/task/${one}/schedstat`, 128) : null;
+        processes.size < maxThreads ? openText(`/proc/${one}/task/${one}/schedstat`, 128) : null;
       processes.set(one, { stat: files.stat, status: files.status, schedstat });
     }
   }
@@ -146,7 +146,7 @@ function addMemory(a: ProcessMemory, b: ProcessMemory): ProcessMemory {
 interface ProcessFiles {
   stat: OpenText;
   status: OpenText;
-  /** Of its main thread; null if the kernel has none. */
+  /** schedstat of its main thread; null if the kernel has none. */
   schedstat: OpenText | null;
 }
 

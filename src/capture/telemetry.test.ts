@@ -142,7 +142,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const startedNs = Number(process.hrtime.bigint());
     const sampler = startHostSampler({ pid: child.pid!, hz: 20, keys: { execution_id: 'x' } });
     child.stdin!.write('go');
-    // Of the kernel's ticks (10 ms each) enough to compare shares of a core by, however busy the machine is.
+    // Enough kernel ticks (10 ms each) to compare shares of a core, however busy the machine is.
     await vi.waitFor(() => expect(kernelTicks() - ticksBefore).toBeGreaterThan(60), { timeout: 60_000 });
     await wait(1000);
     const recording = sampler.stop();
@@ -274,7 +274,7 @@ test.runIf(existsSync('/proc/self/schedstat'))(
     expect(sampledNs).toBeLessThanOrEqual(schedstatLimit(after.delayNs));
   },
 );
-/** Of the whole life of the thread until shortly after the second reading. */
+/** Limit over the life of the thread until shortly after the second reading. */
 const schedstatLimit = (delayNs: number): number => delayNs + 0.5e9;
 
 describe('values from Node on every system', () => {

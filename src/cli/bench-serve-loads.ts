@@ -32,13 +32,13 @@ export interface PlannedLoad {
 
 const openSeconds = 30;
 /** Prompts are generated before the load; maximum number for a closed loop bounded only by time. */
-const mostRequests = 20_000;
+const maxRequests = 20_000;
 
 function closed(users: number, options: LoadOptions): PlannedLoad {
   const timed = options.duration !== undefined && options.requests === undefined;
   return {
     shape: { kind: 'closed', concurrency: users, ramp_s: options.ramp },
-    requests: options.requests ?? (timed ? Math.min(mostRequests, users * 500) : Math.max(32, 8 * users)),
+    requests: options.requests ?? (timed ? Math.min(maxRequests, users * 500) : Math.max(32, 8 * users)),
     seconds: options.duration ?? Number.POSITIVE_INFINITY,
     warmup: options.warmupRequests ?? users,
     concurrency: users,

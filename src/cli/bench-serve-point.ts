@@ -130,6 +130,6 @@ export async function runServingPoint(
 }
 
 /** More threads would compete for cores with each other and with a server on this machine. */
-export function mostThreads(): number {
+export function maxThreads(): number {
   return Math.max(1, availableParallelism() - 1);
 }

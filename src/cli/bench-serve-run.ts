@@ -20,7 +20,7 @@ import {
   type LoadSequence,
   type PlannedLoad,
 } from './bench-serve-loads.js';
-import { mostThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
+import { maxThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
 import { freshSeed, usedBefore } from './bench-serve-seed.js';
 import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import { startProgress, type Progress } from './progress.js';
@@ -156,7 +156,7 @@ async function measure(
     const rate = `${formatQuantity(run.seen.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
     progress.done(words(), rate);
     // One thread was not enough: repeat the load with more, unless --threads was given.
-    const more = Math.min(mostThreads(), 2 * client.threads);
+    const more = Math.min(maxThreads(), 2 * client.threads);
     if (
       client.bound &&
       client.event_loop_utilization > 0.9 &&

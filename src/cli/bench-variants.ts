@@ -9,7 +9,7 @@ interface Variant {
 }
 
 /** Upper limit on variants; more is probably a typing mistake. */
-const mostVariants = 64;
+const maxVariants = 64;
 
 /**
  * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: one variant per combination of values, labeled by
@@ -38,11 +38,7 @@ export function expandVariants(typed: readonly string[]): Variant[] {
     }
     keys.set(key, [...new Set(values)]);
   }
-  checkGrid(
-    Object.fromEntries([...keys].map(([key, { length }]) => [key, length])),
-    'variants',
-    mostVariants,
-  );
+  checkGrid(Object.fromEntries([...keys].map(([key, { length }]) => [key, length])), 'variants', maxVariants);
   let grid: Record<string, string>[] = [{}];
   for (const [key, values] of keys)
     grid = grid.flatMap((args) => values.map((value) => ({ ...args, [key]: value })));

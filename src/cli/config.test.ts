@@ -28,7 +28,7 @@ async function applied(text: string, path: string[], typed: string[] = []): Prom
   defineBench(program.command('bench'));
   defineMonitor(program.command('monitor'));
   defineProfile(program.command('profile'));
-  // Of the same name as the verb of another command.
+  // A subcommand with the same name as another command.
   program.command('session').command('profile').option('--model <name>');
   let found: Command = program;
   for (const name of path) found = found.commands.find((one) => one.name() === name)!;

@@ -1,4 +1,4 @@
-import { mostThreads } from '../hardware/threads.js';
+import { maxThreads } from '../hardware/threads.js';
 import { InferscopeError } from '../model/errors.js';
 
 /** Parses a count: whole numbers from `least`. Unlike commander's errors it states a valid value. */
@@ -17,7 +17,7 @@ export function wholeNumber(flag: string, least: number, example: number): (text
 /** Parses --threads for compute threads. */
 export function threadCount(text: string): number {
   const threads = wholeNumber('--threads', 1, 2)(text);
-  const most = mostThreads();
+  const most = maxThreads();
   if (threads <= most) return threads;
   throw new InferscopeError('E_USAGE', {
     what: `--threads ${text} is too high for this machine`,

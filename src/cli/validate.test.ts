@@ -124,7 +124,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
     for (const component of ['framework_overhead', 'cuda_context']) {
       expect(Math.abs(error(component)), component).toBeLessThan(64 * 2 ** 20);
     }
-    // Of two runs of the Llama one reserved 114 MiB more on each GPU than the other: how segments fall is not always alike.
+    // One of two Llama runs reserved 114 MiB more per GPU than the other: the allocator's segments vary between runs.
     expect(Math.abs(error('allocator_reserve')) / 2).toBeLessThan(128 * 2 ** 20);
   },
 );

@@ -96,7 +96,7 @@ const notArguments = new Set([
 ]);
 
 /**
- * An arrow a launch: from its API call to the first activity it started (the first node, for a graph), as an arrow of
+ * An arrow per launch: from its API call to the first activity it started (the first node, for a graph), as an arrow of
  * this format ends once. Its id is a row number, because correlation ids are unique only in a capture and process.
  */
 const flows = 'export_flows';

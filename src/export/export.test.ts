@@ -228,7 +228,7 @@ test('openmetrics: sums and quantiles by hand, in seconds and bytes', async () =
   // Type 7 at 0.9: index 2.7 of the four.
   expect(value('inferscope_ttft_seconds{execution="clean",quantile="0.9"}')).toBeCloseTo(0.0214, 12);
   expect(value('inferscope_stage_seconds_sum{execution="clean",stage="decode"}')).toBeCloseTo(0.056, 12);
-  // Of the profiled decode steps outside the warm-up: 6 + 8 ms.
+  // GEMM time of the profiled decode steps outside the warm-up: 6 + 8 ms.
   expect(
     value('inferscope_operator_seconds_sum{execution="profiled",stage="decode",class="gemm"}'),
   ).toBeCloseTo(0.014, 12);

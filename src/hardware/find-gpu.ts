@@ -10,7 +10,7 @@ interface FoundGpu {
   others: string[];
 }
 
-/** Of a name that several products bear, the form that most servers have. */
+/** Where several products share a name, the form that most servers have. */
 const commonForms: ReadonlySet<string> = new Set(['NVIDIA H100 80GB HBM3', 'NVIDIA A100-SXM4-80GB']);
 
 const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'rtx', 'generation']);

@@ -73,7 +73,7 @@ export function gpuPeakBandwidth(name: string, pciId: string | null = null): Fig
   return sheet ? figure(sheet.bandwidthGbps * 1e9, 'B/s', sheetCitation(sheet)) : unknownGpu(name);
 }
 
-/** 10^9 bytes a second of 16 lanes, one direction, after line coding (PCIe base specifications). */
+/** 10^9 bytes per second of 16 lanes, one direction, after line coding (PCIe base specifications). */
 const pcieGbps = { 3: 15.75, 4: 31.5, 5: 63, 6: 121 } as const;
 
 /** The link to the host, B/s in one direction. */

@@ -14,7 +14,7 @@ export interface GpuSheet {
   architecture: string;
   /** Dense peaks, 10^12 operations a second. Tensor or matrix cores where they take the dtype, else vector units. */
   denseTflops: Readonly<Partial<Record<PeakDType | 'float6', number>>>;
-  /** 10^9 bytes a second. */
+  /** 10^9 bytes per second. */
   bandwidthGbps: number;
   /** 10^9 bytes as the sheet names it (what the driver reports differs by ECC and reservation). */
   memoryGb: number;
@@ -22,9 +22,9 @@ export interface GpuSheet {
   smCount: number;
   /** Last-level cache, bytes; null where the sheet and the devices seen disagree or the sheet is silent. */
   l2Bytes: number | null;
-  /** Of the host's ×16 slot; missing where the sheet is silent. */
+  /** PCIe generation of the ×16 slot; missing where the sheet does not state it. */
   pcieGeneration?: 3 | 4 | 5 | 6;
-  /** NVLink or Infinity Fabric to the other GPUs, all links, one direction, 10^9 bytes a second. */
+  /** NVLink or Infinity Fabric to the other GPUs, all links, one direction, 10^9 bytes per second. */
   peerGbps?: number;
   source: { document: string; year: number };
   note?: string;

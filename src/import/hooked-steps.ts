@@ -56,7 +56,7 @@ function firstOfContext<Step extends HookedStep>(steps: readonly Step[]): Step[]
 const sizesKey = ({ kind, batch_size, new_tokens }: HookedStep): string =>
   [kind, batch_size, new_tokens].join(' ');
 
-/** Of each size the first replay of a CUDA graph: calls of these sizes before it were to warm up its capture. */
+/** The first CUDA graph replay per size: earlier calls of that size were warm-ups for its capture. */
 function firstReplays<Step extends HookedStep>(steps: readonly Step[]): Map<string, Step> {
   const first = new Map<string, Step>();
   for (const step of steps.filter(({ hook }) => hook === 'graph')) {

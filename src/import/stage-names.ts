@@ -11,9 +11,9 @@ export interface StageName {
   new_tokens: number | null;
   context_tokens_sum: number | null;
   warmup: boolean;
-  /** Of the hooks of `inferscope run`: a first call of its sizes, the replay of a CUDA graph, any other; null: somebody else's mark. */
+  /** Marked by the hooks of `inferscope run`: the first call of its sizes, a CUDA graph replay, any other call; null: not marked by them. */
   hook: 'first' | 'hook' | 'graph' | null;
-  /** Of a step inferred from the sequence of kernels (0 to 1); null: a marked range. */
+  /** Confidence in a step inferred from the sequence of kernels, 0 to 1; null for a marked range. */
   confidence: number | null;
 }
 

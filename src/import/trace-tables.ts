@@ -88,7 +88,7 @@ export const noName = '(no name)';
 export const longestName = 2 ** 14;
 
 /** Upper limit of a copy's size: 256 TiB. */
-export const mostCopyBytes = 2 ** 48;
+export const maxCopyBytes = 2 ** 48;
 
 export type TraceTable = keyof typeof traceTables;
 

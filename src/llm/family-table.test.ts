@@ -169,7 +169,7 @@ describe('states of recurrent layers', () => {
     ['jamba-mini', 28 * (8192 * 16 + 8192 * 3) * 2],
     ['granite-4.0-h-tiny', 36 * (48 * 64 * 128 + (3072 + 2 * 128) * 3) * 2],
     ['llama-3.1-8b', 0],
-  ])('%s keeps %d bytes a sequence', (id, bytes) => {
+  ])('%s keeps %d bytes per sequence', (id, bytes) => {
     const a = presetArchitecture(id);
     expect(stateBytesPerSequence(a, 'bfloat16')).toBe(bytes);
     const at = (contextTokens: number) =>

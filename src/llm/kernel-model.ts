@@ -18,7 +18,7 @@ interface StepOp {
   count: number;
   case: string | null;
   reason: string | null;
-  /** Of one run, by stageWork: matrix products only, and the bytes of the fused form. */
+  /** FLOP and bytes of one run, from stageWork: matrix products only, and the bytes of the fused form. */
   flops: number;
   bytes: number;
 }

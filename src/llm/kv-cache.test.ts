@@ -33,7 +33,7 @@ describe('kvBytesPerToken', () => {
 });
 
 describe('kvCacheBytes', () => {
-  it('is tokens × bytes a token with full attention', () => {
+  it('is tokens × bytes per token with full attention', () => {
     const a = presetArchitecture('qwen2.5-7b');
     // 2·28·4·128·2 = 57,344 a token; use_sliding_window is false, so all of 100,000 tokens are kept.
     const shape = { kvCache: 'bfloat16', batchSize: 3, contextTokens: 100_000, windows: 'window' } as const;

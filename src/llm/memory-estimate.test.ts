@@ -46,7 +46,7 @@ describe('one GPU', () => {
     );
     // total_size of its safetensors index.
     expect(bytesOf(made, 'model_weights')).toEqual([16_060_522_496]);
-    // At prefill: 128 KiB a token; 4·D + 3·I of 2 bytes a token, cosines and sines of 128 for each position.
+    // At prefill: 128 KiB per token; 4·D + 3·I of 2 bytes per token, cosines and sines of 128 for each position.
     expect(made.peak).toBe('prefill');
     expect(bytesOf(made, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
     expect(bytesOf(made, 'activations')).toEqual([
@@ -199,7 +199,7 @@ describe('vLLM', () => {
       (sum, component) => sum + bytesOf(made, component)[0]!,
       0,
     );
-    // Of cudaMemGetInfo's total, not of NVML's.
+    // A share of cudaMemGetInfo's total, not of NVML's.
     expect(inside).toBeCloseTo(139.8 * gib * 0.9, -1);
     expect(made.kvPool!.tokens).toBe(Math.floor(bytesOf(made, 'kv_cache')[0]! / 131_072 / 16) * 16);
     expect(made.fits).toBe(true);

@@ -32,9 +32,9 @@ export interface MemoryEstimate {
   /** Components that take anything, each once. */
   lines: MemoryLine[];
   gpus: GpuEstimate[];
-  /** Of all GPUs. */
+  /** Sum over all GPUs. */
   totalBytes: number;
-  /** Of the fullest GPU. */
+  /** On the fullest GPU. */
   largestGpuBytes: number;
   neededGpuBytes: number;
   /** What a GPU has for it; null when its size is not known. */

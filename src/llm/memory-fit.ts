@@ -13,9 +13,9 @@ interface LargestFit {
 }
 
 /** Searching stops here: no GPU holds more sequences of one token. */
-const mostSequences = 2 ** 20;
+const maxSequences = 2 ** 20;
 /** For models that do not say how many positions they have. */
-const mostTokens = 2 ** 24;
+const maxTokens = 2 ** 24;
 
 /**
  * What would fit: growing context or batch only ever takes more, so bisection finds the largest.
@@ -23,7 +23,7 @@ const mostTokens = 2 ** 24;
 export function largestFit(a: Architecture, request: MemoryRequest): LargestFit {
   if (!request.gpu?.totalBytes) return { contextTokens: null, batchSize: null, concurrency: null };
   const at = memoryEstimator(a, request);
-  const batchSize = largest(1, mostSequences, (batch) => at({ batchSize: batch }).fits === true);
+  const batchSize = largest(1, maxSequences, (batch) => at({ batchSize: batch }).fits === true);
   const { engine, kvPool } = at({});
   return {
     contextTokens: largestContext(a, request),
@@ -36,7 +36,7 @@ export function largestFit(a: Architecture, request: MemoryRequest): LargestFit 
 export function largestContext(a: Architecture, request: MemoryRequest): number {
   const at = memoryEstimator(a, request);
   const { outputLen } = request;
-  const positions = request.maxModelLen ?? a.maxPositions ?? mostTokens;
+  const positions = request.maxModelLen ?? a.maxPositions ?? maxTokens;
   return largest(outputLen + 1, positions, (tokens) => at({ inputLen: tokens - outputLen }).fits === true);
 }
 

@@ -54,7 +54,7 @@ export interface MemoryRequest {
   /** vLLM: what its defaults are for (UsageContext): its class LLM, or a server, which is the default. */
   usage?: 'library' | 'server';
   blockSize?: number;
-  /** Of the engine; null takes the one that its arithmetic was last held to. */
+  /** Version of the engine; null takes the one that the estimate was last checked with. */
   engineVersion?: string | null;
   /** vLLM: tokens of the KV pool are counted from this, where a log has it. */
   kvPoolBytes?: number | null;
@@ -69,7 +69,7 @@ export interface MemoryRequest {
   reserve?: 'simulated' | 'share';
   /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
   loading?: 'checkpoint' | 'random';
-  /** Of transformers: in main memory there is no context, workspace or reserve, and Python with torch is in the sum. */
+  /** transformers only. cpu: no context, workspace or reserve; Python with torch is part of the sum. */
   device?: 'gpu' | 'cpu';
   /** growing: transformers' own cache, which is copied at each step; static: one of full length. */
   cache?: 'growing' | 'static';
@@ -87,7 +87,7 @@ function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen' | 'ou
 
 /**
  * The request with its defaults. vLLM's are those of 0.26 (get_batch_defaults, vllm/engine/arg_utils.py): at most 256
- * sequences and 2048 tokens a batch, for its class LLM 8192; on GPUs of 70 GiB and more but A100s 1024 and 8192, for its
+ * sequences and 2048 tokens per batch, for its class LLM 8192; on GPUs of 70 GiB and more but A100s 1024 and 8192, for its
  * class LLM 16384; 0.9 of the GPU, blocks of 16 tokens, graphs on.
  */
 export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedRequest {

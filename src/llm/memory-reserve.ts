@@ -17,7 +17,7 @@ interface ReservedBytes {
 }
 
 /** Decode steps that are gone through; a longer output takes larger strides. */
-const mostSteps = 24;
+const maxSteps = 24;
 /** More repeats change nothing: the second finds the blocks that the first left. */
 const repeats = 2;
 
@@ -79,7 +79,7 @@ function decodeAll(
 ): Block {
   if (cache === 'static') return first;
   const steps = Math.max(0, outputLen - 1);
-  const stride = Math.max(1, Math.ceil(steps / mostSteps));
+  const stride = Math.max(1, Math.ceil(steps / maxSteps));
   let logits = first;
   for (let step = 1; step <= steps; step = step === steps ? steps + 1 : Math.min(steps, step + stride)) {
     const next = forwardTensors({ ...run, newTokens: 1, cachedTokens: inputLen + step - 1 }, layers);

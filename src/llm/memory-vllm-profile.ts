@@ -13,9 +13,9 @@ interface VllmProfileShape {
   compiled: boolean;
   /** cuBLAS's workspace, which torch allocates with the first product. */
   workspaceBytes: number;
-  /** Of `onCublas`: where layers are not, lm_head is the first product, after the MLP. */
+  /** From `onCublas`: if false, lm_head is the first GEMM on cuBLAS, after the MLP. */
   cublasLayers: boolean;
-  /** Of `onSecondRunner`. */
+  /** From `onSecondRunner`. */
   secondRunner: boolean;
   /** The GPU's L2: Inductor empties it between two timings of a kernel, with a tensor of its size. */
   l2Bytes: number;
@@ -44,7 +44,7 @@ const expertsOnSecondRunner = new Set(['deepseek_v2', 'qwen2_moe']);
 
 /**
  * Whether vLLM runs it with its second model runner: all dense models in 0.26 (`use_v2_model_runner`, vllm/config/vllm.py).
- * Of the versions between 0.9 (which has none) and 0.26 it is not known: taken from 0.22 on.
+ * 0.9 has none, 0.26 has it; unknown for the versions between, and assumed from 0.22 on.
  */
 export function onSecondRunner(
   a: Pick<Architecture, 'layers' | 'modelType'>,

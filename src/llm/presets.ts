@@ -11,7 +11,7 @@ export interface Preset {
   sameShape: readonly string[];
   /** The hub wants a login and an agreement before it gives the files (as last seen; publishers change it). */
   gated: boolean;
-  /** Of its safetensors files where they hold more than the weights in the config's dtype; null: as much. */
+  /** Size of its safetensors files if they hold more than the weights in the config's dtype; null: the same size. */
   download_bytes: number | null;
   config: Record<string, unknown>;
 }

@@ -9,7 +9,7 @@ import { allTensors, lmHead, type Component, type Tensor } from './tensors.js';
 export interface BlockFormat {
   bytesPerWeight: number;
   scale: { rows: number; columns: number; bytes: number } | null;
-  /** Of a scale for the whole matrix (NVFP4). */
+  /** Bytes of a scale for the whole matrix (NVFP4). */
   matrixBytes?: number;
 }
 

@@ -31,7 +31,7 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
   /** Free blocks, by size. */
   const pools = { small: [] as Block[], large: [] as Block[] };
 
-  /** Of equal size the lowest address goes first. */
+  /** Among blocks of equal size the lowest address goes first. */
   function firstAtLeast(pool: readonly Block[], size: number, address = -Infinity): number {
     let low = 0;
     let high = pool.length;

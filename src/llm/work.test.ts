@@ -200,7 +200,7 @@ describe('bytes', () => {
       const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 1000 };
       const { bytes } = totalWork(stageWork(a, shape, floatStorage('float16')));
       const { total, embedding, by_component } = countParameters(a);
-      // Of the experts, k of E; of the embedding table, one row.
+      // k of E experts are read, and one row of the embedding table.
       const moe = a.layers.find(({ mlp }) => mlp.kind === 'moe')?.mlp;
       const idle =
         moe?.kind === 'moe' ? by_component.experts * (1 - moe.expertsPerToken / moe.expertCount) : 0;
@@ -235,7 +235,7 @@ describe('bytes', () => {
 
 describe('experts', () => {
   it('expected to be met agree with every possible routing counted', () => {
-    // 4 experts, 2 a token, 3 tokens: all 6³ equally likely choices.
+    // 4 experts, 2 per token, 3 tokens: all 6³ equally likely choices.
     const pairs = [0, 1, 2, 3].flatMap((i) => [0, 1, 2, 3].filter((j) => j > i).map((j) => [i, j]));
     let met = 0;
     for (const x of pairs)

@@ -9,7 +9,7 @@ export interface ClientVerdict {
   send_lag_p99_ms: number | null;
   event_loop_delay_p99_ms: number;
   event_loop_delay_max_ms: number;
-  /** Of the busiest thread. */
+  /** Utilization of the busiest thread, 0 to 1. */
   event_loop_utilization: number;
   process_cores: number;
   bound: boolean;

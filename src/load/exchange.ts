@@ -112,7 +112,7 @@ export function exchange(
     }
   }
 
-  const mostBytes = mostAnswerBytes(request.output_tokens);
+  const maxBytes = maxAnswerBytes(request.output_tokens);
   let received = 0;
   function giveUp(at: number): void {
     drop();
@@ -130,11 +130,11 @@ export function exchange(
     },
     onBody(bytes, from, to, at) {
       received += to - from;
-      if (received > mostBytes) {
-        fail('too_large', `The answer is longer than ${formatBytes(mostBytes)}.`);
+      if (received > maxBytes) {
+        fail('too_large', `The answer is longer than ${formatBytes(maxBytes)}.`);
         giveUp(at);
       } else if (streamed) arrivals.put(parse, bytes, from, to, at);
-      else if (body.length < mostBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));
+      else if (body.length < maxBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));
     },
     onEnd: (at) => close(at, judgeAnswer),
     onFailure: (error, at) =>
@@ -166,12 +166,12 @@ function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null
 }
 
 /** An event of a token has some hundred bytes, with many logprobs some thousand. */
-function mostAnswerBytes(outputTokens: number): number {
+function maxAnswerBytes(outputTokens: number): number {
   return 8 * 2 ** 20 + outputTokens * 16_384;
 }
 
 /** Error pages are shown in part; a server that sends more than that is not asked for it. */
-const mostBodyPieces = 16;
+const maxBodyPieces = 16;
 
 function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: number): Exchange {
   return {

@@ -12,7 +12,7 @@ interface ResponseListener {
 /** What is no HTTP/1.1. */
 export class MalformedResponse extends Error {}
 
-const mostHeadBytes = 65_536;
+const maxHeadBytes = 65_536;
 const [lf, cr, semicolon] = [10, 13, 59];
 
 type State = 'head' | 'length' | 'close' | 'size' | 'extension' | 'chunk' | 'chunk_end' | 'trailer';
@@ -43,7 +43,7 @@ export function responseReader(listener: ResponseListener) {
     const begin = head.subarray(0, 7).toString('latin1');
     if (!'HTTP/1.'.startsWith(begin)) throw new MalformedResponse(`it begins with ${JSON.stringify(begin)}`);
     if (at < 0) {
-      if (head.length > mostHeadBytes) throw new MalformedResponse('its head has no end');
+      if (head.length > maxHeadBytes) throw new MalformedResponse('its head has no end');
       return to;
     }
     const lines = head.toString('latin1', 0, at).split('\r\n');

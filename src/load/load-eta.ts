@@ -2,7 +2,7 @@
 export interface LoadSize {
   requests: number;
   seconds: number;
-  /** Of a closed loop; null for an open load: its requests come when they are due. */
+  /** Users of a closed loop; null for an open load (requests come when they are due). */
   users: number | null;
 }
 
@@ -21,7 +21,7 @@ export function startLoadEta(nowMs: () => number = () => performance.now()): Loa
   let current: LoadSize | null = null;
   let beganMs = 0;
   let done = 0;
-  /** Of one user. */
+  /** Seconds per request of one user. */
   let requestS = Number.POSITIVE_INFINITY;
 
   const needed = ({ users }: LoadSize, requests: number) =>

@@ -18,7 +18,7 @@ export function sendLags(
     .sort((x, y) => x - y);
 }
 
-/** Of all answered requests; null where none was. */
+/** Median TTFT of all answered requests, ms; null if none was answered. */
 export function medianTtftMs(rows: readonly Row<'requests'>[]): number | null {
   const known = rows.flatMap(({ ttft_ns: ns }) => (ns === null || ns === undefined ? [] : [ns / 1e6]));
   return known.length === 0 ? null : median(known);

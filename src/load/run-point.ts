@@ -43,7 +43,7 @@ export interface PointCounts {
 
 export interface PointControl {
   signal: AbortSignal;
-  /** Called a few times a second. */
+  /** Called a few times per second. */
   onProgress?: (counts: PointCounts) => void;
 }
 

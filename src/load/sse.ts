@@ -20,9 +20,9 @@ export interface StreamUsage {
 }
 
 /** An event longer than this is not a token: a server that never ends one would fill the memory. */
-const mostEventChars = 4 * 2 ** 20;
+const maxEventChars = 4 * 2 ** 20;
 /** The longest context and the longest answer that a model is known to have, rounded up: usage beyond is not a count. */
-const mostTokens = { prompt: 2 ** 24, completion: 2 ** 20 };
+const maxTokens = { prompt: 2 ** 24, completion: 2 ** 20 };
 
 /** Feeds the bytes of an event stream, split anywhere, and calls back once an event. */
 export function eventReader(onEvent: (event: StreamEvent) => void): {
@@ -33,13 +33,13 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
   let split = false;
   let ended = false;
   const parser = createParser({
-    maxBufferSize: mostEventChars,
+    maxBufferSize: maxEventChars,
     onEvent: ({ data, event }) => onEvent(readEvent(data, event)),
     onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') {
         ended = true;
         onEvent(
-          failed('too_large', `an event is longer than ${formatSetting(mostEventChars / 2 ** 20, 'MiB')}`),
+          failed('too_large', `an event is longer than ${formatSetting(maxEventChars / 2 ** 20, 'MiB')}`),
         );
         return;
       }
@@ -101,9 +101,9 @@ export function readEvent(data: string, event?: string): StreamEvent {
 /** What of a usage object cannot be a number of tokens; null when all can, or are absent. */
 function wrongCount(usage: Record<string, unknown>): string | null {
   const counts: [name: string, value: unknown, most: number][] = [
-    ['prompt_tokens', usage['prompt_tokens'], mostTokens.prompt],
-    ['completion_tokens', usage['completion_tokens'], mostTokens.completion],
-    ['cached_tokens', objectOf(usage['prompt_tokens_details'])?.['cached_tokens'], mostTokens.prompt],
+    ['prompt_tokens', usage['prompt_tokens'], maxTokens.prompt],
+    ['completion_tokens', usage['completion_tokens'], maxTokens.completion],
+    ['cached_tokens', objectOf(usage['prompt_tokens_details'])?.['cached_tokens'], maxTokens.prompt],
   ];
   const wrong = counts.find(
     ([, value, most]) =>
@@ -138,12 +138,12 @@ function callText(call: Record<string, unknown> | null): string {
 }
 
 /** OpenAI nests one error, gateways one or two more. */
-const mostNested = 4;
+const maxNested = 4;
 
 /** The message of an OpenAI error object, whatever its nesting. */
 export function errorText(body: unknown): string {
   let inner = body;
-  for (let depth = 0; depth < mostNested; depth++) {
+  for (let depth = 0; depth < maxNested; depth++) {
     const { error, message } = objectOf(inner) ?? {};
     if (typeof error === 'string') return error;
     if (objectOf(error) === null) return typeof message === 'string' ? message : shortJson(inner);

@@ -12,7 +12,7 @@ export interface SweepPoint {
 const gain = 0.05;
 const failing = 0.05;
 const bisections = 4;
-const mostPoints = 16;
+const maxPoints = 16;
 
 /**
  * The next load of a sweep to saturation, or null at its end. Loads double until doubling gives less than 5 % more,
@@ -25,7 +25,7 @@ export function nextLevel(
 ): number | null {
   const last = points.at(-1);
   if (!last) return sweep.from;
-  if (last.stopped || points.length >= mostPoints) return null;
+  if (last.stopped || points.length >= maxPoints) return null;
   const doubled = (level: number) => (level * 2 > sweep.most ? null : level * 2);
   if (!sweep.slo) return isSaturated(points) ? null : doubled(last.level);
   const met = points.filter((point) => point.meets_slo === true).map(({ level }) => level);

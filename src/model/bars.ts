@@ -51,7 +51,7 @@ export const isRuntimeBar = (id: string): boolean =>
 /** What the host does between two calls: sampling, and the loop around them. */
 export const betweenCalls: readonly string[] = ['host.loop', 'host.sampling'];
 
-/** Of exposed copies in one direction, to or from pageable memory or not. */
+/** Whether a bar shows exposed copies in this direction, pageable or pinned. */
 export const isCopyBar = (id: string, direction: 'htod' | 'dtoh'): boolean =>
   isBarOf(id, 'exposed_copy') && barParts(id).tail.startsWith(direction);
 

@@ -6,7 +6,7 @@
 export const benchParts = ['latency', 'throughput', 'sequence'] as const;
 export type BenchPart = (typeof benchParts)[number];
 
-/** One shape of work: a batch of equally long prompts, a fixed number of new tokens a sequence, greedy, no end token. */
+/** One shape of work: a batch of equally long prompts, a fixed number of new tokens per sequence, greedy, no end token. */
 export interface BenchPoint {
   /** `b4-p128-o64`: unique in a benchmark. */
   point: string;

@@ -6,7 +6,7 @@ export const opClasses = [
   'elementwise',
   'copy',
   'embedding',
-  /** Of a mixture of experts: choosing experts, sorting tokens by them, summing what they return. */
+  /** Mixture of experts: choosing experts, sorting tokens by expert, summing the results. */
   'moe_routing',
   'sampling',
   'communication',

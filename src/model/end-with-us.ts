@@ -55,7 +55,7 @@ for one in $all; do kill -s KILL -- "-$one"; done
 finish KILL
 `;
 
-/** Of the environment of a child: by this it is found where this process ends before it knows the child's pid. */
+/** Environment variable that identifies a child, so that it is found even if this process ends before it knows the child's pid. */
 export type Mark = Readonly<Record<string, string>>;
 
 let pipe: NodeJS.WritableStream | null = null;

@@ -56,7 +56,7 @@ export function mapFigure(from: Figure, unit: string, source: string, f: (value:
 /** Whether a number can be part of a whole, 0 to 1: bars of two passes that took different times may not be. */
 const isShare = (share: number): boolean => share >= 0 && share <= 1;
 
-/** Of a bar: 0 where it rounds to that ("0.0 %" of what is unexplained is not a figure); null where it cannot be a share. */
+/** A bar's share of the measured time: 0 if it rounds to 0.0 %; null if it is not between 0 and 1. */
 export function barShare(ms: number, measuredMs: number | null): number | null {
   if (!measuredMs) return null;
   if (Math.abs(ms) < 5e-4 * measuredMs) return 0;

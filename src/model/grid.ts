@@ -1,7 +1,7 @@
 import { InferscopeError } from './errors.js';
 
 /** Combinations of one command; more are more than finish, and than fit in memory as a list. */
-const mostCombinations = 10_000;
+const maxCombinations = 10_000;
 
 /**
  * Refuses a grid before it is expanded: dry runs and plans hold every combination.
@@ -12,7 +12,7 @@ const mostCombinations = 10_000;
 export function checkGrid(
   sizes: Readonly<Record<string, number>>,
   of: string,
-  most: number = mostCombinations,
+  most: number = maxCombinations,
 ): void {
   const count = Object.values(sizes).reduce((product, size) => product * size, 1);
   if (count <= most) return;

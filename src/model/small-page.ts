@@ -1,7 +1,7 @@
 import type { Agent } from 'undici';
 
 /** More than any /metrics page, list of models or version has. */
-const mostPageBytes = 16 * 2 ** 20;
+const maxPageBytes = 16 * 2 ** 20;
 
 let agent: Agent | null = null;
 
@@ -14,7 +14,7 @@ export async function smallPage(
   { headers = {}, signal }: { headers?: Record<string, string>; signal: AbortSignal },
 ): Promise<{ status: number; text: string }> {
   const undici = await import('undici');
-  agent ??= new undici.Agent({ maxResponseSize: mostPageBytes });
+  agent ??= new undici.Agent({ maxResponseSize: maxPageBytes });
   const { statusCode, body } = await undici.request(url, { headers, signal, dispatcher: agent });
   return { status: statusCode, text: await body.text() };
 }

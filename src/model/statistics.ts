@@ -23,7 +23,7 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
 }
 
-/** Of values in any order. */
+/** Median of values in any order. */
 export function median(values: readonly number[]): number {
   return percentile(
     values.toSorted((x, y) => x - y),

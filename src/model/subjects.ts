@@ -39,7 +39,7 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   load: (content) => hasArtifact(content, 'load-plan'),
   kernels: (content) => hasArtifact(content, 'kernel-plan'),
   timeline: (content) => hasRows(content, 'kernels', 'ops'),
-  // Of a program that ran without a profiler; next to a timeline they are its clean times.
+  // Steps of a program that ran without a profiler; next to a timeline they are its clean times.
   steps: (content) =>
     ['run', 'import'].includes(content.kind) &&
     hasRows(content, 'stages') &&
@@ -62,7 +62,7 @@ export const subjectsOf = (content: Content): Subject[] => subjects.filter((one)
 export const holds = (held: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
   firstHeld(held, ...wanted) !== null;
 
-/** Of these the one that the session is most about; null where it holds none. */
+/** The first of `wanted`, in order of how central it is, that the session holds; null if none. */
 export const firstHeld = <S extends Subject>(
   held: { subjects: readonly Subject[] },
   ...wanted: readonly S[]

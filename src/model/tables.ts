@@ -272,8 +272,8 @@ export const tables = {
       launch: int('process launch it ran in, from 0: the unit of between-process spread'),
       warmup: flag('true when left out of the statistics'),
       batch_size: int('sequences'),
-      input_len: int('prompt tokens a sequence'),
-      output_len: int('generated tokens a sequence'),
+      input_len: int('prompt tokens per sequence'),
+      output_len: int('generated tokens per sequence'),
       start_ns: big("start, ns since the session's start"),
       end_ns: big('last token done'),
       ttft_ns: big('start to first token, ns'),
@@ -313,7 +313,7 @@ export const tables = {
     },
   },
   requests: {
-    doc: 'One row a request of a serving benchmark.',
+    doc: 'One row per request of a serving benchmark.',
     columns: {
       ...runKeys,
       request_id: text('id'),

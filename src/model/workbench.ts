@@ -38,7 +38,7 @@ export interface BulkWriter {
 
 /** How a column is made of what is given row by row. */
 export interface KeptColumn {
-  /** Of a text: its values are indexes into it. */
+  /** Text columns: the values are indexes into this list. */
   texts?: readonly string[];
   /** The array it is made of; without it the one of its own name. Columns of one array are encoded once. */
   from?: string;

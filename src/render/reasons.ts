@@ -21,7 +21,7 @@ export function explained({ columns, rows, reasons }: Table): Explained {
   });
   const own = (_: unknown, index: number): boolean => kept[index]!;
   const left = columns.filter(own);
-  // Of values alone the names are no table.
+  // Names without values are not worth a table.
   const known = left.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
   return {
     columns: left,

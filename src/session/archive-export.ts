@@ -23,7 +23,7 @@ import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 
 const archiveSuffix = '.inferscope.tar.gz';
-/** Of the file that is being written, next to the archive. */
+/** Prefix of the temporary file next to the archive. */
 const partPrefix = '.inferscope-part';
 
 interface ExportOptions {

@@ -30,7 +30,7 @@ function defaultMemoryLimitBytes(): number {
  * DuckDB takes a thread for every core of the machine, also where this process may use two of them, and each keeps some
  * ten megabytes; past four our queries hardly get faster.
  */
-const mostThreads = 4;
+const maxThreads = 4;
 
 /** SQL string literal. */
 export function quote(text: string): string {
@@ -46,7 +46,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: `${limit}MiB`,
-    threads: String(Math.min(options.threads ?? mostThreads, availableParallelism())),
+    threads: String(Math.min(options.threads ?? maxThreads, availableParallelism())),
     temp_directory: options.spillFolder ?? own?.path ?? '',
   });
   const connection = await instance.connect();

@@ -6,7 +6,7 @@ import { createViews } from './views.js';
 
 const folder = testFolder();
 
-/** Of two captures: some columns are the same in both files, some in each of them, some in neither, one is null. */
+/** Rows of two captures: some columns are constant over both files, some within each file, some in neither, one is null. */
 const rowsOf = (capture: string, from: number) =>
   `SELECT 'e' AS execution_id, '${capture}' AS capture_id, 'localhost' AS host, 7::BIGINT AS pid, 0::INTEGER AS rank,
      CASE WHEN i % 2 = 0 THEN 1 END::BIGINT AS tid, NULL::INTEGER AS device, (${from} + i)::BIGINT AS start_ns, 'it''s' AS name

@@ -23,7 +23,7 @@ const chunkRows = 2048;
 const scanThreadFromRows = 500_000;
 
 /** Times the memory it was given that the database may come to have. */
-const mostRaised = 4;
+const maxRaised = 4;
 
 export interface OpenWorkbench extends Workbench {
   /** What `keep` has written. */
@@ -70,7 +70,7 @@ export function createWorkbench(
       running.delete(statement);
     }
   }
-  /** Of the database; null: as it was opened. */
+  /** Memory limit of the database; null: as opened. */
   let memoryBytes: number | null = null;
   let raised = 1;
   /**
@@ -80,7 +80,7 @@ export function createWorkbench(
   async function moreMemory(error: unknown): Promise<boolean> {
     if (
       memoryBytes === null ||
-      raised >= mostRaised ||
+      raised >= maxRaised ||
       !/Out of Memory|ended before its last/.test(messageOf(error))
     )
       return false;

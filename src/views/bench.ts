@@ -12,13 +12,13 @@ import { batchSections, fitSections, spreadSections, variantSections } from './b
 import type { Block, Section, Text, View } from './block.js';
 import { tableOf } from './table-of.js';
 
-const mostTelemetryPoints = 12_000;
+const maxTelemetryPoints = 12_000;
 
 /** The document as a page carries it: of eight GPUs it would be megabytes of samples. The session keeps all. */
 function forPage(document: Document<BenchResult>): Document<BenchResult> {
   const { telemetry } = document.data;
   if (!telemetry) return document;
-  const each = Math.max(50, Math.floor(mostTelemetryPoints / Math.max(1, telemetry.length)));
+  const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry.length)));
   const series = telemetry.map((one) => ({ ...one, points: thinned(one.points, each) }));
   return { ...document, data: { ...document.data, telemetry: series } };
 }

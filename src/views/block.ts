@@ -64,7 +64,7 @@ export interface BarSide {
   /** Heads its column, where there are several sides. */
   label: string;
   bars: readonly Bar[];
-  /** Of a summary: the largest, and the others as one; without it all. */
+  /** Bars of a summary: the largest, and the others as one; all if absent. */
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
   /** On a page; in Markdown the table behind stands for it. */

@@ -59,7 +59,7 @@ export interface BarsChart {
   form: 'bars';
   kind: 'shares' | 'stacked' | 'multiples';
   unit: string;
-  /** Of the rows (stacked), or of the values (multiples). */
+  /** Title of the axis of the rows (stacked) or of the values (multiples). */
   axis?: string;
   rows: readonly string[];
   series: readonly { name: string; color: Colour; values: readonly (number | null)[] }[];

@@ -277,7 +277,7 @@ const overheads: readonly string[] = [
   'allocator_reserve',
 ];
 
-/** Of the fullest GPU. */
+/** Bytes on the fullest GPU. */
 const ofComponents = ({ lines }: EstimatePoint, components: readonly string[]): Value =>
   bytes(
     lines

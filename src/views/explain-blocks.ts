@@ -184,12 +184,12 @@ function meaningOf({ id, label, note, parts }: StageWaterfall['bars'][number]): 
 }
 
 /** A node of eight GPUs is listed whole, of more the first ones and what the others take. */
-const mostRanks = 8;
+const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const { ranks } = stage;
   if (ranks.length < 2) return [];
-  const listed = ranks.length <= mostRanks ? ranks : ranks.slice(0, mostRanks / 2);
+  const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
   const others = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
   const shortest = { n: Math.min(...others), unit: 'ms' } as const;
   const longest = { n: Math.max(...others), unit: 'ms' } as const;

@@ -18,7 +18,7 @@ export const always = (id: string): boolean => id === 'roofline' || id === 'unat
 
 /** A bar as a reader sees it. */
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
-  /** Of `smaller`: how many bars it holds. */
+  /** For `smaller`: the number of bars it sums. */
   holds?: number;
 };
 
@@ -33,7 +33,7 @@ export const shortName = ({ label, holds }: ShownBar): string =>
 export const shownBars = (stage: Pick<StageWaterfall, 'bars'>): ShownBar[] =>
   together(stage, (all) => all.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare));
 
-/** Of a summary: the largest bars, all others as one. */
+/** Bars of a summary: the largest, all others as one. */
 export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, most: number): ShownBar[] =>
   together(stage, (all) =>
     all
@@ -89,7 +89,7 @@ function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfal
   return stages.toSorted((a, b) => stageRank(a.kind) - stageRank(b.kind));
 }
 
-/** Of all instances together, beyond what the hardware allows. */
+/** Time above the roofline, summed over all instances. */
 export const lostMs = (stage: StageWaterfall): number =>
   stage.instances * Math.max(0, (headlineTime(stage).value ?? 0) - (stage.roofline_ms.value ?? 0));
 

@@ -71,7 +71,7 @@ const headline = (data: ExplainResult): Block => ({
 /** Issues that the first sentence states where the machine was busy. */
 const saidOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
 
-/** Of a summary: without what the explanation above it states. */
+/** Removes from a summary what the explanation above it states. */
 export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
   const { machine, stages } = explain.data;

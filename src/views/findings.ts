@@ -13,7 +13,7 @@ export interface Shown {
   limit?: number | undefined;
   /** With evidence and causes; else a summary ends with the commands that print them. */
   verbose?: boolean;
-  /** Of a summary that its own command's tables follow. */
+  /** Whether this is a summary followed by the tables of its command. */
   tables?: boolean;
   places?: Places | undefined;
   /** Whether waterfalls are shown with them. */

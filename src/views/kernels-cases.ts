@@ -18,7 +18,7 @@ export function caseSections(data: KernelsResult): Section[] {
     {
       id: 'cases',
       title: 'Operations',
-      // Of a model the sums are what was asked for.
+      // For a model the sums come first.
       level: steps.length > 0 ? 2 : 1,
       blocks: [timeTable(cases, label), workTable(cases, label), spreadTable(cases, label)],
     },

@@ -113,13 +113,13 @@ export function reservedChart(data: MemoryResult, gpu: number | null): LinesChar
 }
 
 /** More do not fit a page; the table behind has all that the snapshot kept. */
-const mostAllocations = 20;
+const maxAllocations = 20;
 
 /** What was alive at the allocator's peak, by the place in the program that asked for it. */
 export const allocationsChart = (allocations: NonNullable<MemoryResult['allocations']>): WaterfallChart => ({
   form: 'waterfall',
   unit: 'GB',
-  bars: allocations.slice(0, mostAllocations).map(({ operator, stage, bytes, blocks }) => ({
+  bars: allocations.slice(0, maxAllocations).map(({ operator, stage, bytes, blocks }) => ({
     name: shortPlace(operator).slice(0, 60),
     value: gb(bytes),
     meaning: `${stage}${blocks === null ? '' : `, ${blocks} blocks`}: ${operator}`,

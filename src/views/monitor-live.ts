@@ -33,7 +33,7 @@ export interface LiveState {
   seconds: number;
   gpus: readonly LiveGpu[];
   host: LiveHost;
-  /** Of the last minute, one a second, newest last: by "gpu0 utilization", "gpu0 power", "host cpu". */
+  /** Values of the last minute, one per second, newest last, by "gpu0 utilization", "gpu0 power", "host cpu". */
   history: ReadonlyMap<string, readonly (number | null)[]>;
 }
 

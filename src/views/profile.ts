@@ -19,8 +19,8 @@ import { layerSection, operatorSection } from './profile-operators.js';
 import { tableOf } from './table-of.js';
 import { timelineSection } from './trace-timeline.js';
 
-const mostMemorySamples = 2000;
-const mostTelemetryPoints = 20_000;
+const maxMemorySamples = 2000;
+const maxTelemetryPoints = 20_000;
 
 /**
  * The document as a page carries it: long sampled series thinned to what a chart can show. The session keeps every
@@ -28,12 +28,12 @@ const mostTelemetryPoints = 20_000;
  */
 function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
   const { memory, telemetry } = document.data;
-  const each = Math.max(50, Math.floor(mostTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)));
+  const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)));
   return {
     ...document,
     data: {
       ...document.data,
-      memory: memory && { ...memory, series: thinned(memory.series, mostMemorySamples) },
+      memory: memory && { ...memory, series: thinned(memory.series, maxMemorySamples) },
       telemetry: telemetry && {
         ...telemetry,
         series: telemetry.series.map((series) => ({ ...series, points: thinned(series.points, each) })),

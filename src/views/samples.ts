@@ -13,14 +13,14 @@ export interface SampledSeries {
 }
 
 /** Rows of the table behind a chart, over all its series. */
-const mostRows = 300;
+const maxRows = 300;
 
 /** The table behind a chart of samples: evenly spread ones where there are too many to read. */
 export function samplesTable(
   series: readonly SampledSeries[],
   names: { scope: (scope: string) => string; metric: (metric: string) => string },
 ): Block {
-  const each = Math.max(2, Math.floor(mostRows / Math.max(1, series.length)));
+  const each = Math.max(2, Math.floor(maxRows / Math.max(1, series.length)));
   return {
     t: 'table',
     level: 3,

@@ -30,7 +30,7 @@ interface Axis {
 }
 
 /** More would fill the page; the table has all. */
-const mostMaps = 12;
+const maxMaps = 12;
 
 /** Peak memory and latency over batch and context; of other commands the first figures over the first two axes. */
 export function sweepMaps(sweep: SweepResult): SweepMap[] {
@@ -54,7 +54,7 @@ export function sweepMaps(sweep: SweepResult): SweepMap[] {
   return [...groups]
     .flatMap(([fixed, runs]) => figures.map((figure) => mapOf(figure, fixed, runs, x, y)))
     .filter(({ cells }) => cells.some(({ value }) => value !== null))
-    .slice(0, mostMaps);
+    .slice(0, maxMaps);
 }
 
 function mapOf(figure: string, fixed: string, runs: readonly SweepRun[], x: Axis, y: Axis): SweepMap {

@@ -87,7 +87,7 @@ export function testFinding(change: Partial<Finding> = {}): Finding {
     bars: ['launch_overhead', 'host.program'],
     evidence: [
       {
-        text: '924 launches a step on 22 layers',
+        text: '924 launches per step on 22 layers',
         sql: 'SELECT 924 AS launches',
         rows: [{ launches: 924, share: 0.9712345678 }],
         row_count: 1,

@@ -135,7 +135,7 @@ export function densityChart(density: Density): LinesChart {
 }
 
 /** Bands behind the lines; a capture may have thousands of decode steps. */
-const mostPhases = 200;
+const maxPhases = 200;
 
 /** Allocated and reserved memory over the capture; the peak is marked. */
 export function memoryChart(
@@ -166,7 +166,7 @@ export function memoryChart(
         ].filter(({ points }) => points.length > 0),
       },
     ],
-    shades: (timeline?.density.phases ?? []).slice(0, mostPhases).map(({ kind, start_ns, dur_ns }) => ({
+    shades: (timeline?.density.phases ?? []).slice(0, maxPhases).map(({ kind, start_ns, dur_ns }) => ({
       name: phaseLabel(kind),
       from: start_ns / 1e9,
       to: (start_ns + dur_ns) / 1e9,

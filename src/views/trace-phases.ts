@@ -187,7 +187,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
   );
 }
 
-/** Of a mean instance: 219, 24.5. */
+/** Count per mean instance: 219, 24.5. */
 const mean = (n: number): Text => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
 
 const instances = (phase: TracePhase): Block => ({

@@ -11,7 +11,7 @@ interface PhasePart {
   id: string;
   name: string;
   ms: number;
-  /** Of the phase's time. */
+  /** Share of the phase's time, 0 to 1. */
   share: number;
 }
 

@@ -151,7 +151,7 @@ function runLabel(profile: ValidatedProfile): string {
 
 /** Sentences for as many as are read; the CSV has one for each. */
 const explained = 10;
-/** Of what the summary lists, the first. */
+/** Entries shown in the summary. */
 const first = 1;
 
 function profileSection({ profiles }: Validation): Section {

@@ -38,7 +38,7 @@ export type Colour = `#${string}` | keyof typeof toneColors;
 
 const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
 
-/** Of a waterfall's bar: its class's where it has one; causes of idle time in their own hue. */
+/** Color of a waterfall bar: the color of its class if it has one; causes of idle time have their own hue. */
 export function barColor(id: string): Colour {
   const cause = idleCauses[id] ?? (isHostBar(id) ? idleCauses['host'] : undefined);
   if (cause) return cause.colour;
@@ -55,14 +55,14 @@ export function phaseColor(kind: PhaseKind): Colour {
   return kind === 'decode' ? 'serial' : 'idle';
 }
 
-/** Of what a device did in a phase: computing, exposed communication and copies, or idle by cause. */
+/** Color of what a device did in a phase: computing, exposed communication and copies, or idle by cause. */
 export function partColor(id: string): Colour {
   if (id === 'compute') return 'roofline';
   if (id === 'communication') return classColors.communication;
   return id === 'copies' ? classColors.copy : idleCauses[id]!.colour;
 }
 
-/** Of a component of memory; what is reserved and not in use is as gray as idle time. */
+/** Color of a memory component; reserved but unused memory is gray like idle time. */
 const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
   model_weights: classColors.gemm,
   kv_cache: classColors.attention,
@@ -76,7 +76,7 @@ const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
 export const componentColor = (component: MemoryComponent['component']): Colour =>
   componentColors[component] ?? 'idle';
 
-/** Of lines that are compared, by their place in a list: no two of twelve look the same in gray. */
+/** Color, symbol and dash of a compared line, by position: the first twelve differ even in gray. */
 export function lineMark(index: number): { color: Colour; symbol: LineSymbol; dash: Dash } {
   return {
     color: lineColors[index % lineColors.length]!,
@@ -100,7 +100,7 @@ const dashes = ['solid', 'dashed', 'dotted'] as const;
 export type LineSymbol = (typeof symbols)[number];
 export type Dash = (typeof dashes)[number];
 
-/** Of a sampled scope: the measured process, GPUs by number, the whole host; single cores are pale. */
+/** Color of a sampled scope: the measured process, GPUs by number, the whole host; single cores are muted. */
 export function scopeColor(scope: string): Colour {
   if (scope === 'process') return classColors.gemm;
   if (isCore(scope)) return 'muted';

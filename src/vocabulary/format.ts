@@ -81,12 +81,12 @@ function unitOf(figure: MeasuredFigure): string {
 }
 
 /** More than any number from 1e-6 on needs: smaller ones have an exponent. toFixed throws beyond 100. */
-const mostDecimals = 20;
+const maxDecimals = 20;
 
 function decimalsFor(value: number, digits: number): number {
   if (value === 0) return 0;
   const exponent = Number(value.toExponential(digits - 1).split('e')[1]);
-  return Math.min(Math.max(0, digits - 1 - exponent), mostDecimals);
+  return Math.min(Math.max(0, digits - 1 - exponent), maxDecimals);
 }
 
 function fixed(value: number, decimals: number): string {

@@ -61,7 +61,7 @@ const units: readonly [end: string, unit: string][] = [
   ['throttle_bits', 'bit field'],
 ];
 
-/** Of a GPU or a part of it, not of the host. */
+/** Whether a scope is a GPU or a part of one, not the host. */
 export const isGpuScope = (scope: string): boolean => scope.startsWith('gpu');
 
 export const sampledMetrics: readonly { id: string; label: string; unit: string }[] = Object.entries({

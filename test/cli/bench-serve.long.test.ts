@@ -38,7 +38,7 @@ test.each([
   expect(point!.requests).toMatchObject({ counted: 9, ok: 6, failed: 3, cancelled: 0 });
   expect(point!.requests.failures).toMatchObject([{ kind, count: 3 }]);
   expect(codes).toContain('requests_failed');
-  // Of the six that were answered; a zero among them would be the minimum. No more than that: on a busy machine several
+  // Statistics of the six answered requests; a zero would be the minimum. No stricter check: on a busy machine several
   // pieces of a stream are read at once.
   for (const spread of [point!.latency.ttft, point!.latency.tpot, point!.latency.e2e]) {
     expect(spread).toMatchObject({ n: 6 });

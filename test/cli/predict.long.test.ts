@@ -70,7 +70,7 @@ test('without the GPU: its data sheet, which is said', () => {
   const { data, issues } = document(stdout);
   expect(data.stages).toHaveLength(8);
   expect(issues.map(({ code }) => code)).toContain('data_sheet_roofs');
-  // 8.03e9 parameters less the embedding, in bfloat16, at 4.8 TB/s: 3.13 ms a token.
+  // 8.03e9 parameters less the embedding, in bfloat16, at 4.8 TB/s: 3.13 ms per token.
   const step = data.stages.find(({ phase, batch_size }) => phase === 'decode' && batch_size === 1)!;
   expect(step.roofline_ms.value).toBeCloseTo(((8_030_261_248 - 128_256 * 4096) * 2) / 4.8e12 / 1e-3, 1);
 });

@@ -22,7 +22,7 @@ try {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
-  // Random doubles do not compress: 8 bytes a row at least.
+  // Random doubles do not compress: 8 bytes per row at least.
   const rows = mode === 'fill' ? Number(argument) : 1000;
   for (let i = 0; i < rows; i++) writer.sink.append('telemetry', { ...row, t_ns: i, value: Math.random() });
   const { id } = await writer.finish(summary);

@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROBE = HERE.parents[1] / "python" / "inferscope_probe"
-# Of a Llama of 2 layers: q, k, v, o, gate, up, down each, and the head; 1 prefill and 2 decode steps.
+# A Llama of 2 layers has q, k, v, o, gate, up, down each, and the head; 1 prefill and 2 decode steps.
 LINEAR_CALLS = 3 * (2 * 7 + 1)
 
 

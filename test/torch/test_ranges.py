@@ -59,7 +59,7 @@ class EngineTest(unittest.TestCase):
     def test_a_range_is_the_stage_that_the_record_has(self):
         own = {line["name"]: line for line in self.lines if line["type"] == "stage"}
         clock = next(line for line in self.lines if line["type"] == "clock")
-        # Of the trace µs since its base, of the record ns of CLOCK_MONOTONIC.
+        # Trace times are µs since its base, record times ns of CLOCK_MONOTONIC.
         offset = int(clock["realtime_ns"]) - clock["t_ns"] - int(self.trace.get("baseTimeNanoseconds", 0))
         apart = []
         for name, begin, end in self.ranges():
@@ -120,7 +120,7 @@ class VllmTest(unittest.TestCase):
         )
 
     def worker(self):
-        """Of vllm.v1.worker.gpu_worker (0.26), the part that describes the model."""
+        """The part of vllm.v1.worker.gpu_worker (0.26) that describes the model."""
         hf = {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048, "_name_or_path": "/models/tiny"}
         model = types.SimpleNamespace(
             hf_config=types.SimpleNamespace(to_dict=lambda: dict(hf)), dtype="torch.bfloat16", quantization=None, model="/models/tiny",
@@ -191,7 +191,7 @@ class VllmTest(unittest.TestCase):
                 self.assertEqual(os.environ.get(method), expected)
 
     def worker_module(self):
-        """Of vllm.v1.worker.gpu_worker (0.26), watched: two classes whose methods do nothing."""
+        """Stand-ins for two watched classes of vllm.v1.worker.gpu_worker (0.26): their methods do nothing."""
         worker = types.ModuleType("vllm.v1.worker.gpu_worker")
         exec(
             "class Worker:\n"

@@ -28,7 +28,7 @@ def prepare(variant: str, device: str) -> Case:
 
     def step(index: int) -> None:
         if index == 0:
-            # Of this thread alone: those of the driver and the profiler stay where they are.
+            # Moves this thread only, not the threads of the driver and the profiler.
             os.sched_setaffinity(0, {own})
             os.sched_setaffinity(_busy.pid, {own if variant == "fault" else other})
         schedule(20000)

@@ -18,7 +18,7 @@ const home = testHome();
 
 /**
  * TinyLlama's architecture in float16 on an H200, 128 → 64, mode=eager and mode=cudagraph of one suite (docs/tours/gpu.md,
- * Benchmarks on an H200): TPOT and the share of it in which the device was idle, 924 kernels a step.
+ * Benchmarks on an H200): TPOT and the share of it in which the device was idle, 924 kernels per step.
  */
 const recorded = [
   { batch: 1, eager_ms: 9.31, idle: 0.76, graph_ms: 2.95 },

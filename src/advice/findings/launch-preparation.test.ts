@@ -31,7 +31,7 @@ test('cuDNN planning of attention in every eager decode step is reported as such
   const rest = oracle.wall_ms - first!.gain!.expected_ms;
   expect(rest).toBeGreaterThan(oracle.kernels_ms + 924 * 0.00045);
   expect(rest).toBeLessThan(oracle.kernels_ms + 7);
-  // The same program with lengths that cuDNN had met took 25.6 ms a step under the same profiler: sizes that repeat are worth
+  // The same program with lengths that cuDNN had met took 25.6 ms per step under the same profiler: sizes that repeat are worth
   // the planning alone.
   expect(second).toMatchObject({ id: 'host_bound:decode', hidden_by: 'launch_bound:decode' });
   expect(second!.gain!.expected_ms).toBeGreaterThan(oracle.planning_ms);

@@ -21,7 +21,7 @@ const reservedShared = 1024;
 
 interface Launch {
   blocks: number;
-  /** Of a block. */
+  /** Threads per block. */
   threads: number;
   registers: number | null;
   shared_mem_bytes: number | null;

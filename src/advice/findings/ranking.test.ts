@@ -3,7 +3,7 @@ import { ranked, type Found } from './ranking.js';
 import type { FoundDraft } from './rule.js';
 import type { StageTime } from './stage-times.js';
 
-/** 10 ms a step: 6 idle, 4 of kernels. */
+/** 10 ms per step: 6 idle, 4 of kernels. */
 const decode: StageTime = {
   kind: 'decode',
   instances: 100,

@@ -115,7 +115,7 @@ test('as a CUDA graph the step took 2.97 ms', () => {
 test('eight sequences took 9.31 ms, since the host decides; as a graph 32 took 5.1 ms', () => {
   const eight = predicted('batch-size=8');
   expect(Math.abs(eight.after - 9.31) / 9.31).toBeLessThan(0.05);
-  // The suite: 18.5 times the tokens of 2.95 ms a step.
+  // The suite: 18.5 times the tokens of 2.95 ms per step.
   const graphed = predicted('cudagraph', 'batch-size=32');
   const measured = (32 / 18.5) * 2.95;
   expect(graphed.ci95[0]).toBeLessThan(measured);

@@ -23,7 +23,7 @@ import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface Utilized {
   kind: string;
-  /** Of a benchmark. */
+  /** Benchmark point; null for other sessions. */
   point: string | null;
   where: string;
   mfu: Figure;

@@ -137,7 +137,7 @@ test('a memory profile', async () => {
   expect(direct((await answer('What takes the memory?')).answer)).toMatch(
     /^Most of it is weights: 12\.6 GiB/,
   );
-  // 2 × 32 layers × 4096 × 2 bytes a token, 4 sequences of 512 + 48.
+  // 2 × 32 layers × 4096 × 2 bytes per token, 4 sequences of 512 + 48.
   const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 2 ** 30;
   const stated = /KV cache: ([\d.]+) GiB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
   expect(Math.abs(Number(stated[1]) / kv - 1)).toBeLessThan(0.1);

@@ -26,7 +26,7 @@ test('a profile: utilization, memory, operators', async () => {
   expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
     /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,
   );
-  // Of each stage, its warm-up left out.
+  // Per stage, without its warm-up.
   const gemm = await storedAnswer(session, 'how much of it is GEMM?');
   const shares = await session.connect().then(async (database) => {
     const rows = await database.query<{ kind: string; share: number }>(

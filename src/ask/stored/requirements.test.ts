@@ -200,7 +200,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
       'From which batch size does throughput stop scaling?',
     ]) {
       expect(await direct(question)).toMatch(/^Up to batch 4: from 4 to 8 .* 1\.00× the/);
-      // Of the other answers none names another place.
+      // No other answer names another place.
       expect((await answer(question)).answer.match(/slows/g)).toBeNull();
     }
   });
@@ -259,7 +259,7 @@ describe('the embedded engine', async () => {
     expect(await direct('Is the GPU fully utilized during generation?')).toMatch(/^No GPU was used/);
     const found = await answer('Which kernels are memory-bound vs compute-bound?');
     expect([found.answered_by, found.next_capture]).toEqual(['stored', null]);
-    // Of the profiled decode steps: 6 and 8 ms of GEMM, 2 of attention.
+    // The profiled decode steps have 6 and 8 ms of GEMM and 2 ms of attention.
     expect(found.answer).toMatch(
       /decode by the roofline: memory-bound: gemm \(7\.00 ms\), attention \(2\.00 ms\); compute-bound: none/,
     );

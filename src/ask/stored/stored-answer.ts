@@ -17,7 +17,7 @@ import { exampleQuestions, topicsOf } from './topics.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Parts of one answer; the rest is for explain and sql. */
-const mostParts = 8;
+const maxParts = 8;
 
 /**
  * Answers from analyses, predictions and findings, without a model: the question is matched to what it is about, answered in
@@ -58,7 +58,7 @@ export async function answerer(session: Session): Promise<{
       };
       if (question === null) return result(session, null, openingParts(facts), null);
       const { direct, evidence, notKnown: missing } = await answerOf(facts);
-      const parts = withoutRepeats([...(direct ? [direct] : []), ...evidence]).slice(0, mostParts);
+      const parts = withoutRepeats([...(direct ? [direct] : []), ...evidence]).slice(0, maxParts);
       return result(session, question, parts, missing);
     },
     close: () => database.close(),

@@ -52,7 +52,7 @@ export const notKnown = (
   evidence: readonly StoredPart[] = [],
 ): TopicAnswer => ({ direct: null, evidence, notKnown: { why, capture } });
 
-/** Of an analysis, without SQL of its own. */
+/** A part taken from an analysis, without its own SQL. */
 export const partFrom = (
   from: string,
   text: string,

@@ -20,7 +20,7 @@ const model: OnnxModel = {
 };
 
 test('the largest cache is reported if it is significant compared with the weights', () => {
-  // 2 layers × 2 (keys, values) × 2 heads × 16 × 4 bytes = 512 bytes a token.
+  // 2 layers × 2 (keys, values) × 2 heads × 16 × 4 bytes = 512 bytes per token.
   const small = benchPoint(['throughput'], 1, 60, 40);
   expect(copiedCache(model, [small])).toEqual([]);
   const [issue] = copiedCache(model, [small, benchPoint(['throughput'], 32, 96, 32)]);

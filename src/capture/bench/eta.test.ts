@@ -27,7 +27,7 @@ test('a point not seen yet is expected by its size', () => {
   const eta = startEta([{ execution_id: 'v', points }], { launches: 1, repeats: 1 }, () => 0);
   eta.launched('v', 0);
   eta.iterated('v', 0, first, 1008);
-  // 10 tokens and 8 of the prompt took 1008 ms: 100 ms a token, so 20 tokens take 2008.
+  // 10 tokens and 8 of the prompt took 1008 ms: 100 ms per token, so 20 tokens take 2008.
   expect(eta.leftS()).toBeCloseTo(2.5 * 1.008 + 3.5 * 2.008, 6);
 });
 

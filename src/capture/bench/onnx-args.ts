@@ -1,5 +1,5 @@
 import { closest } from 'fastest-levenshtein';
-import { mostThreads } from '../../hardware/threads.js';
+import { maxThreads } from '../../hardware/threads.js';
 import { InferscopeError } from '../../model/errors.js';
 
 /** Engine arguments of the embedded engine (--engine-arg). */
@@ -21,8 +21,8 @@ export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
   for (const [key, value] of Object.entries(args)) {
     if (key === 'threads') {
       const threads = Number(value);
-      if (!Number.isSafeInteger(threads) || threads < 1 || threads > mostThreads())
-        throw badValue(key, value, `a whole number from 1 to ${mostThreads()}, four per core`);
+      if (!Number.isSafeInteger(threads) || threads < 1 || threads > maxThreads())
+        throw badValue(key, value, `a whole number from 1 to ${maxThreads()}, four per core`);
       parsed.threads = threads;
     } else if (key === 'graph_optimization') {
       parsed.graphOptimization = oneOf(key, value, graphLevels);

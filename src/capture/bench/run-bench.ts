@@ -75,7 +75,7 @@ export interface BenchExecution {
 export interface BenchCapture {
   executions: BenchExecution[];
   issues: Issue[];
-  /** Of this machine; a remote server has different ones. */
+  /** GPUs of this machine; a remote server has different ones. */
   facts: GpuFacts;
   stopped: boolean;
 }

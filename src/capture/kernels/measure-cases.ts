@@ -15,7 +15,7 @@ import { recordedCases, recordSize, recordUnmeasured } from './recorded-cases.js
 import { startWatchdog } from './watchdog.js';
 
 /** Number of processes that may die or hang before the rest is no longer tried in a new one. */
-const mostDeaths = 3;
+const maxDeaths = 3;
 /** Time for importing torch from a cold disk, creating a context, and ramping up the clocks. */
 const startUpMs = 180_000;
 const minPatienceMs = 120_000;
@@ -70,7 +70,7 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
   const record = { path: options.recordPath, execution_id: capture.order.execution_id };
   let open = part;
   for (let deaths = 0; open.length > 0 && !options.signal.aborted; deaths++) {
-    if (deaths > mostDeaths) {
+    if (deaths > maxDeaths) {
       recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes died before it.`);
       return;
     }

@@ -130,7 +130,7 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
     cache_dtype: 'auto',
   });
   expect(found.tokens).toBe(found.blocks! * found.block_size!);
-  // Of its cache_config_info line; the run keeps them as engine arguments.
+  // From its cache_config_info line; the run keeps them as engine arguments.
   expect(startedWith(found)).toEqual({
     gpu_memory_utilization: '0.92',
     kv_cache_dtype: 'auto',

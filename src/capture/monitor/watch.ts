@@ -24,7 +24,7 @@ export interface HostNow {
   cpuPercent: number | null;
   memoryUsedBytes: number;
   memoryTotalBytes: number;
-  /** Of the watched process and its descendants. */
+  /** Cores used by the watched process and its descendants. */
   treeCores: number | null;
   treeRssBytes: number | null;
   otherCores: number | null;
@@ -46,7 +46,7 @@ export interface Watch {
 }
 
 /** Above this number of cores only the host's mean is stored. */
-const mostCores = 32;
+const maxCores = 32;
 
 /** Samples GPUs and host until stop(). */
 export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
@@ -61,7 +61,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
 
   function hostRows(rows: DeviceRows): DeviceRows {
     const telemetry = rows.telemetry.filter(
-      ({ scope }) => !/^cpu\d+$/.test(scope!) || os.availableParallelism() <= mostCores,
+      ({ scope }) => !/^cpu\d+$/.test(scope!) || os.availableParallelism() <= maxCores,
     );
     if (watched !== null) return { ...rows, telemetry };
     // Only inferscope itself is watched: that is the cost of watching, not a workload.

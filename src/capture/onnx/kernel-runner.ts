@@ -11,7 +11,7 @@ import { startEngineProcess } from './engine-process.js';
 import type { KernelChildProgress, KernelPlan } from './kernel-plan.js';
 
 /** Above this size, generating the values and writing the weights takes longer than measuring. */
-const mostRotated = 128 * 2 ** 20;
+const maxRotated = 128 * 2 ** 20;
 /** If an operation takes longer than this after Ctrl-C, its process is killed. */
 const graceMs = 10_000;
 
@@ -29,8 +29,8 @@ export async function onnxRunner(asked: { threads: number | null }): Promise<Onn
   if (version === null) await loadOnnxRuntime();
   const cpu = detectCpu();
   const threads = asked.threads ?? defaultThreads(cpu.usableCores);
-  const lastLevel = (cpu.caches.l3 ?? cpu.caches.l2)?.bytes ?? mostRotated / 2;
-  const rotateBytes = Math.min(mostRotated, 2 * lastLevel);
+  const lastLevel = (cpu.caches.l3 ?? cpu.caches.l2)?.bytes ?? maxRotated / 2;
+  const rotateBytes = Math.min(maxRotated, 2 * lastLevel);
   return {
     name: 'onnxruntime',
     version,

@@ -128,7 +128,7 @@ function earliest(
   return { at, message };
 }
 
-/** Of the message that `text` begins with: 0 when it is not one, null when more bytes are needed. */
+/** Length of the message that `text` starts with: 0 if it is not a message, null if more bytes are needed. */
 function lengthOf({ start, whole, next, over }: Message, text: string, final: boolean): number | null {
   whole.lastIndex = 0;
   const found = whole.exec(text)?.[0];

@@ -93,7 +93,7 @@ export interface RunExecution {
   purpose: Execution['purpose'];
   /** The program's command line, redacted; the profiler's own part is in `tool`. */
   command: string[];
-  /** Of the program, or of the profiler that forwards it. Null when killed by a signal. */
+  /** Exit code of the program, or of the profiler that forwards it; null when killed by a signal. */
   exit_code: number | null;
   signal: string | null;
   /** CLOCK_MONOTONIC, ns. */
@@ -108,7 +108,7 @@ export interface RunExecution {
   telemetry: Row<'telemetry'>[];
   memory: Row<'memory'>[];
   issues: Issue[];
-  /** Of vLLM, as its log names them, e.g. "EngineCore pid=2524". */
+  /** vLLM's processes as its log names them, e.g. "EngineCore pid=2524". */
   engineProcesses: string[];
   timedOut: boolean;
   /** Why this execution is incomplete; its output is still in `files`. */

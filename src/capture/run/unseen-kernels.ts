@@ -13,7 +13,7 @@ const minBytes = 256 * 2 ** 20;
 export function unseenKernels(
   execution: Pick<RunExecution, 'execution_id' | 'memory' | 'telemetry' | 'engineProcesses'>,
 ): InferscopeError | null {
-  const used = mostRisen(execution.memory);
+  const used = maxRisen(execution.memory);
   if (used === null) return null;
   const busy = execution.telemetry
     .filter(({ scope, metric }) => scope === `gpu${used.device}` && metric === 'utilization_percent')
@@ -43,7 +43,7 @@ export const ownProcess = `Let vLLM spawn it, with the program code below \`if _
 Or run it in the process of the program: export VLLM_ENABLE_V1_MULTIPROCESSING=0`;
 
 /** The GPU with the largest rise of memory in use since the program started; null where none rose by more than other programs allocate. */
-function mostRisen(memory: RunExecution['memory']): { device: number; bytes: number } | null {
+function maxRisen(memory: RunExecution['memory']): { device: number; bytes: number } | null {
   const spans = new Map<number, { first: number; most: number }>();
   for (const { kind, device, bytes } of memory) {
     if (kind !== 'used' || typeof device !== 'number' || typeof bytes !== 'number') continue;

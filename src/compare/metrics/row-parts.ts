@@ -78,7 +78,7 @@ interface RequestRow {
   output_tokens: number | null;
 }
 
-/** Latencies of requests that succeeded, and their tokens a second. Requests of one run share its load and are repeats, not launches. */
+/** Latencies of requests that succeeded, and their tokens per second. Requests of one run share its load and are repeats, not launches. */
 export async function requestParts(
   database: SessionDatabase,
   executions: readonly string[],

@@ -11,7 +11,7 @@ export interface SideKernel {
   short_name: string;
   class: OpClass;
   tile: string | null;
-  /** Of a mean instance of the phase. */
+  /** Calls per mean instance of the phase. */
   count: number;
   ms: number;
   mean_ns: number;
@@ -29,7 +29,7 @@ export interface Side {
     value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;
     /** The time that `mfu` is of, ms. */
     mfu_ms: number | null;
-    /** Of a timeline: whether duration_ms is of an execution without a profiler, and the time under it in any case. */
+    /** Timelines only: whether duration_ms is from an execution without a profiler, and the time under the profiler. */
     is_clean?: boolean;
     profiled_ms?: Figure;
     /** Where an instance is a mean over several. */

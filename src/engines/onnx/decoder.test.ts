@@ -89,7 +89,7 @@ describe('a trained export (MiniMind2-small)', () => {
     }
   });
 
-  it('counts the cache: 8 layers × (key, value) × 2 KV heads × 64 × 4 bytes a token', async () => {
+  it('counts the cache: 8 layers × (key, value) × 2 KV heads × 64 × 4 bytes per token', async () => {
     await decoder.prefill([[1, 5, 6]]);
     expect(decoder.kvCacheBytes()).toBe(3 * 8 * 2 * 2 * 64 * 4);
     await decoder.decode([7]);

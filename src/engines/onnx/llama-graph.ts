@@ -26,7 +26,7 @@ interface Stream {
  *
  * Every node's name has its layer and role, since the profiler reports names and nothing else:
  * `/model/layers.3/self_attn/q_proj/MatMul`. q, k, v and gate, up stay separate products as in the config (one fused
- * product each was measured within the noise: 7.5 against 7.6 ms a token, 24 M parameters, one core).
+ * product each was measured within the noise: 7.5 against 7.6 ms per token, 24 M parameters, one core).
  */
 export function llamaGraph(config: LlamaConfig, options: GraphOptions): OnnxGraph {
   const { b, nodes, tensors } = graphBuilder(config, options);

@@ -46,12 +46,12 @@ type CaseMeasured = Pick<
 >;
 
 /** More copies would only lengthen the list of arrays that a run is given. */
-const mostCopies = 32;
+const maxCopies = 32;
 /** Half of what a thousand roundings of float32 may add up to, 2^-24 each; fused kernels approximate exp and erf, too. */
 const tolerance = 3e-5;
 const checkedElements = 256;
 /** A reference of more than this takes minutes in float64. */
-const mostReferenceFlops = 2e9;
+const maxReferenceFlops = 2e9;
 
 /**
  * Times one operation through ONNX Runtime on the CPU. Copies with arrays of their own are run one after another by one
@@ -197,7 +197,7 @@ function copiesOf(
 ): number {
   if (graph === 'never') return 1;
   const each = kernel === 'embedding' ? bytes : kernelWork(kernel, dtype, params).footprintBytes;
-  return Math.min(mostCopies, Math.max(1, Math.ceil(rotateBytes / each)));
+  return Math.min(maxCopies, Math.max(1, Math.ceil(rotateBytes / each)));
 }
 
 function graphOf(built: readonly KernelNodes[]): OnnxGraph {
@@ -233,7 +233,7 @@ function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
 
 /** Largest |x − reference| of elements spread over the output, over the largest |reference|; an index must be equal. */
 function largestError(one: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
-  if (one.flops > mostReferenceFlops && one.kernel === 'lstm') return null;
+  if (one.flops > maxReferenceFlops && one.kernel === 'lstm') return null;
   const total = sizeOf(output.shape);
   const step = Math.max(1, Math.floor(total / checkedElements));
   let [error, largest] = [0, 0];

@@ -9,7 +9,7 @@ export interface OnnxModel {
   modelPath: string;
   /** config.json as it is. */
   config: Record<string, unknown>;
-  /** Of the linear layers' weights; activations, norms and KV cache are float32. */
+  /** Type of the linear layers' weights; activations, norms and KV cache are float32. */
   dtype: DType;
   /** How the weights are quantized and what the products compute in; null for float weights. */
   quantization: string | null;
@@ -43,7 +43,7 @@ export interface ResolveOptions {
   cacheDir: string;
   /** Default: float32 for written models, the file's own for exports. */
   dtype?: DType;
-  /** Of the random weights. */
+  /** Seed of the random weights. */
   seed?: number;
   logits?: 'last' | 'all';
   /** What int4 products compute in; see linear.ts. Default int8. */

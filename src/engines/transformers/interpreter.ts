@@ -158,7 +158,7 @@ async function probePython(
     execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
       reject: false,
       stdin: 'ignore',
-      // Of a run around this command: what is asked here is no part of what it watches.
+      // Unset what an enclosing `inferscope run` set: it must not record this query.
       env: { ...noTelemetry, ...mark, INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
       timeout: timeoutMs,
       forceKillAfterDelay: 500,

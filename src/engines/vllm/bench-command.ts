@@ -33,7 +33,7 @@ interface BenchTarget {
   /** cuda or cpu. */
   device: string;
   place: (scratch: string) => string;
-  /** Of Python itself. */
+  /** Arguments of Python itself. */
   interpreterArgs?: readonly string[];
 }
 

@@ -59,7 +59,7 @@ export function tokenizerOf({ source }: ChosenModel): string | null {
   return source.includes('/') ? source : null;
 }
 
-/** Of a model on this machine; null for presets and hub ids. */
+/** Folder of a model on this machine; null for presets and hub ids. */
 function folderOf(source: string): string | null {
   if (!existsSync(source)) return null;
   return statSync(source).isDirectory() ? source : dirname(source);

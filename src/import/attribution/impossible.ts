@@ -14,7 +14,7 @@ export interface ImpossibleCounts {
   /** Start before their launch call by more than `skewNs`. */
   skewed: number;
   /** The largest of these skews. */
-  mostSkewNs: number;
+  maxSkewNs: number;
 }
 
 /** Host and device clocks are aligned to a few µs; smaller differences are ignored. */
@@ -25,11 +25,11 @@ const impossibleLeadNs = 1_000_000_000;
 const impossibleWaitNs = 60_000_000_000;
 
 /** More GPUs than any machine has. */
-const mostDevices = 1024;
+const maxDevices = 1024;
 
 /** @param device NaN where the capture does not say */
 export const isNoDevice = (device: number): boolean =>
-  !Number.isNaN(device) && !(Number.isInteger(device) && device >= 0 && device < mostDevices);
+  !Number.isNaN(device) && !(Number.isInteger(device) && device >= 0 && device < maxDevices);
 
 export const nothingImpossible = (): ImpossibleCounts => ({
   repeated: 0,
@@ -37,7 +37,7 @@ export const nothingImpossible = (): ImpossibleCounts => ({
   beforeLaunch: 0,
   afterLaunch: 0,
   skewed: 0,
-  mostSkewNs: 0,
+  maxSkewNs: 0,
 });
 
 /** Calls that launch work on a device. */
@@ -52,7 +52,7 @@ export const isGraphLaunch = (name: string): boolean => /^(?:cuda|cu|hip)GraphLa
 
 /**
  * Drops duplicate rows of a trace table: two identical activities on one stream cannot both have run.
- * @param table sorted by start_ns, with some rows that start together
+ * @param table sorted by start_ns
  */
 export async function dropRepeated(
   workbench: Workbench,
@@ -74,7 +74,7 @@ export async function dropNoDevice(
   workbench: Workbench,
   table: 'trace_kernels' | 'trace_copies',
 ): Promise<number> {
-  const possible = `device BETWEEN 0 AND ${mostDevices - 1} AND device = floor(device)`;
+  const possible = `device BETWEEN 0 AND ${maxDevices - 1} AND device = floor(device)`;
   const none = `device IS NOT NULL AND NOT isnan(device::DOUBLE) AND NOT (${possible})`;
   const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${none}`);
   if (found!.n > 0) await keepRows(workbench, table, `NOT (${none})`);
@@ -101,11 +101,11 @@ export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {
     return true;
   }
   counts.skewed++;
-  counts.mostSkewNs = Math.max(counts.mostSkewNs, leadNs);
+  counts.maxSkewNs = Math.max(counts.maxSkewNs, leadNs);
   return false;
 }
 
-/** As judgeLead, for attr_kernels and attr_copies. */
+/** Applies judgeLead to attr_kernels and attr_copies. */
 export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
   const lead = 'api_start_ns - start_ns';
   for (const table of ['attr_kernels', 'attr_copies']) {

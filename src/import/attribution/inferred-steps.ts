@@ -187,7 +187,7 @@ interface Pass {
 
 interface Passes {
   passes: Pass[];
-  /** Of each pass. */
+  /** GEMMs per pass. */
   products: number;
   coverage: number;
   confidence: number;

@@ -88,7 +88,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.mostSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
+        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.maxSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',

@@ -1,7 +1,7 @@
 import { type Batch, batchTables, type BatchTable, type ColumnStore, createColumns } from './batch.js';
 import { type CategoryKind, categoryKind, categoryKinds } from './categories.js';
 import { type EventFields, freshFields, readEvent } from './event-fields.js';
-import { mostCopyBytes } from '../trace-tables.js';
+import { maxCopyBytes } from '../trace-tables.js';
 import { createInterner, spanKinds } from './interner.js';
 import { closeBracket, comma, incomplete, openBrace, skipSpace } from './json-bytes.js';
 import { nextEvent } from './split.js';
@@ -136,7 +136,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     c[1]![row] = dur;
     keepDeviceEvent(c, row, bytes, f);
     c[9]![row] = f.bytes;
-    if (f.bytes === f.bytes && !(f.bytes >= 0 && f.bytes <= mostCopyBytes)) {
+    if (f.bytes === f.bytes && !(f.bytes >= 0 && f.bytes <= maxCopyBytes)) {
       c[9]![row] = none;
       oversized++;
     }
@@ -144,7 +144,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
 
   /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */
   function keepMemory(f: EventFields, t: number): void {
-    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= mostCopyBytes)) return;
+    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= maxCopyBytes)) return;
     const { row, columns: c } = next('memory');
     c[0]![row] = t;
     c[1]![row] = f.pid;

@@ -22,7 +22,7 @@ import { openSource } from './source.js';
 const parallelFromBytes = 16 * 2 ** 20;
 
 /** A third and a fourth thread save only a tenth of the time and take 100 MB each for blocks in flight and their heap. */
-const mostParsers = 2;
+const maxParsers = 2;
 
 /** DuckDB's limit while a trace is read and attributed; the rest of 500 MB is for Node and the workers. */
 const databaseMemoryBytes = 128 * 2 ** 20;
@@ -132,7 +132,7 @@ async function readEvents(
   options: KinetoOptions,
 ): Promise<{ filled: Filled; losses: Losses; facts: Map<string, unknown> }> {
   const entry = options.workerEntry ?? childEntry('kineto-worker');
-  let threads = options.threads ?? Math.min(mostParsers, availableParallelism());
+  let threads = options.threads ?? Math.min(maxParsers, availableParallelism());
   for (;;) {
     const source = await openSource(path);
     if (!existsSync(entry) || (options.threads === undefined && source.size < parallelFromBytes)) threads = 1;

@@ -228,7 +228,7 @@ test('impossible times and missing names are counted, the rest is read', async (
   expect(counts).toMatchObject({ impossible_times: 4, names_missing: 4 });
 });
 
-/** Of the issues of a capture, as codes. */
+/** Count of each issue code of a capture. */
 async function counted(path: string): Promise<Record<string, number | undefined>> {
   const { issues } = await load(path);
   return Object.fromEntries(issues.map(({ code, count }) => [code, count]));

@@ -1,7 +1,7 @@
 import type { Batch, RowTaker } from '../../model/workbench.js';
 import type { EventArrays } from '../attribution/held/held-trace.js';
 import { UnreadableRows } from './damage.js';
-import { mostCopyBytes } from '../trace-tables.js';
+import { maxCopyBytes } from '../trace-tables.js';
 import { shapeCodes } from './shape-codes.js';
 
 /** Destination of the rows of one kind. */
@@ -87,7 +87,7 @@ export function takeEvents({
         into.shape[row] = code;
         if (into.bytes) {
           const size = bytes ? bytes[r]! : Number.NaN;
-          const possible = size >= 0 && size <= mostCopyBytes;
+          const possible = size >= 0 && size <= maxCopyBytes;
           if (!possible && size === size) oversized++;
           into.bytes[row] = possible ? size : Number.NaN;
         }

@@ -1,7 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import { said } from '../../vocabulary/said.js';
 import type { Workbench } from '../../model/workbench.js';
-import { mostCopyBytes, traceTables } from '../trace-tables.js';
+import { maxCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
@@ -104,7 +104,7 @@ export function impossibleTimes(count: number): Issue[] {
   return [{ code: 'impossible_times', severity: 'warning', ...text, count }];
 }
 
-const possibleBytes = `bytes BETWEEN 0 AND ${mostCopyBytes}`;
+const possibleBytes = `bytes BETWEEN 0 AND ${maxCopyBytes}`;
 
 async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promise<number> {
   let count = 0;

@@ -21,7 +21,7 @@ export type Shown<Kind extends keyof DocumentOf = keyof DocumentOf> = {
   [K in Kind]: {
     kind: K;
     document: DocumentOf[K];
-    /** Of documents that do not name theirs. */
+    /** The session of documents that do not name theirs. */
     session?: { id: string; started_at: string };
   };
 }[Kind];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
-/** By NVIDIA's own speed-of-light logic; balanced: both sides over 60 % and within 10 points. */
+/** Decided as in Nsight Compute's Speed Of Light section; balanced: both sides over 60 % and within 10 points. */
 const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
 
 const boundSchema = z.object({
@@ -10,7 +10,7 @@ const boundSchema = z.object({
   cause: z
     .enum(['near_peak', 'ahead', 'balanced', 'grid_too_small', 'low_throughput', 'not_collected'])
     .describe('near_peak: a side is at 80 % or more. grid_too_small: latency-bound with less than one wave.'),
-  text: z.string().describe('Why, in words with the numbers.'),
+  text: z.string().describe('The reason, with its numbers.'),
 });
 
 const occupancySchema = z.object({
@@ -30,18 +30,20 @@ const stallSchema = z.object({
   cycles: z
     .number()
     .nullable()
-    .describe('Cycles of each instruction issued; null where only samples are there.'),
+    .describe('Cycles per issued instruction; null where only stall samples were collected.'),
   meaning: z.string(),
 });
 
 const kernelRooflineSchema = z.object({
-  flop: figureSchema.describe('Floating-point operations per launch, and by the unit that made them.'),
+  flop: figureSchema.describe(
+    'Floating-point operations per launch; flop_by_unit: by the unit that executed them.',
+  ),
   flop_by_unit: z.array(z.object({ unit: z.enum(['tensor', 'fp64', 'fp32', 'fp16']), flop: figureSchema })),
   dram_bytes: figureSchema,
   arithmetic_intensity: figureSchema.describe('FLOP / DRAM byte.'),
   achieved_flops: figureSchema,
   peak_flops: figureSchema.describe(
-    'Peak of the unit that made most of the FLOP, at the clock of this run, dense.',
+    'Dense peak of the unit that executed most of the FLOP, at the clock of this run.',
   ),
   peak_dram_bandwidth: figureSchema,
   roof_flops: figureSchema.describe(
@@ -51,7 +53,7 @@ const kernelRooflineSchema = z.object({
   roof_side: z
     .enum(['compute', 'memory'])
     .nullable()
-    .describe('Which side of the roof; null without an intensity.'),
+    .describe('The roof that limits the kernel; null without an intensity.'),
 });
 
 const kernelCountersSchema = z.object({
@@ -69,7 +71,7 @@ const kernelCountersSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range shows it.',
+      'Stage that these ranges show (decode; "decode and prefill" for both); null where they show none.',
     ),
   duration_ns: figureSchema,
   total_duration_ns: figureSchema,
@@ -104,7 +106,9 @@ const countersResultSchema = z.object({
       sm_count: z.number().nullable(),
     }),
   ),
-  kernels: z.array(kernelCountersSchema).describe('A kernel name with a grid and block, by total time.'),
+  kernels: z
+    .array(kernelCountersSchema)
+    .describe('One per kernel name, grid and block, longest total time first.'),
   launches: z
     .array(launchSchema)
     .describe('Every profiled launch in the order of profiling, the first 2000.'),

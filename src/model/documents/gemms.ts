@@ -35,7 +35,7 @@ const gemmWhatIfSchema = z.object({
   change: z
     .enum(['rows', 'align', 'fill_n'])
     .describe(
-      "rows: more tokens a call. align: N or K at multiples of 16 bytes. fill_n: output features up to the tiles' edge.",
+      "rows: more tokens per call. align: N or K at multiples of 16 bytes. fill_n: output features up to the tiles' edge.",
     ),
   m: z.number(),
   n: z.number(),

@@ -176,7 +176,7 @@ export const memoryProfileSchema = z.looseObject({
   }),
   latency_stats: z.looseObject({
     mean_latency_ms: z.number().nullable(),
-    tokens_per_second: z.number().nullable().describe('Output tokens a second.'),
+    tokens_per_second: z.number().nullable().describe('Output tokens per second.'),
     mean_ttft_ms: z.number().nullable(),
     mean_tpot_ms: z.number().nullable(),
     runs: z.number().int(),

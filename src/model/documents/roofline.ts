@@ -53,8 +53,8 @@ export const machineRooflineSchema = z.object({
 export const rooflineVersion = '1.1';
 
 /**
- * Of the CPU, of the GPUs (1.1), or of both: what was measured or asked for is there, the other is null.
- * `cached` and `age_s` speak of `roofline`, `gpu_cached` and `gpu_age_s` of `gpu`.
+ * Rooflines of the CPU, the GPUs (1.1) or both; what was neither measured nor asked for is null.
+ * `cached` and `age_s` describe `roofline`, `gpu_cached` and `gpu_age_s` describe `gpu`.
  */
 export const rooflineDocumentSchema = documentSchema(
   'roofline',

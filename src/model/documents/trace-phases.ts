@@ -13,7 +13,7 @@ const splitFields = {
   exposed_comm_ns: z.number(),
   exposed_copy_ns: z.number(),
   idle_ns: z.number(),
-  /** Of busy + idle, 0 to 1. */
+  /** Share of busy + idle, 0 to 1. */
   idle_share: z.number(),
 };
 

@@ -44,7 +44,7 @@ export const traceSourceSchema = z.object({
   end_ns: z.number(),
 });
 
-/** One row a rank and device of the attributed capture. */
+/** One row per rank and device of the attributed capture. */
 export const traceDeviceSchema = z.object({
   rank: count.nullable(),
   device: count.nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Of durations, ns. sd: sample standard deviation, null for one value. */
+/** Statistics of durations, ns. sd: sample standard deviation, null for one value. */
 export const spreadSchema = z.object({
   count: z.number().int(),
   total_ns: z.number(),

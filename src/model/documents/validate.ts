@@ -130,7 +130,7 @@ export const validationSchema = z.object({
 
 export const validationDocumentSchema = documentSchema('validate', validateVersion, validationSchema);
 
-/** `validate --history`: one row a session, oldest first. */
+/** `validate --history`: one row per session, oldest first. */
 const validationHistorySchema = z.object({
   sessions: z.array(
     z.object({

@@ -6,7 +6,7 @@ import { axisStyle, base, isNarrow, type Place, rowAxis, textOn, tipOf } from '.
 
 const laneHeight = 26;
 /** More than these are drawn as pixels: a page with so many shapes is slow. */
-export const mostShapes = 1000;
+export const maxShapes = 1000;
 
 export const timelineHeight = ({ lanes }: TimelineChart): number => lanes.length * laneHeight + 84;
 

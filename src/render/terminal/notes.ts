@@ -32,7 +32,7 @@ const severityWord = {
 
 export const noteLines = (items: readonly Text[], brief = items.length, width: number): string[] => [
   ...items.slice(0, brief).flatMap((item) => {
-    // Of a list, lines hang below the text of their item.
+    // In a list, wrapped lines align with the text of their item.
     const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/s.exec(painted(item)) ?? [];
     return hanging(`  ${lead}`, rest, width);
   }),

@@ -5,9 +5,9 @@ import { hanging, textBar, wrap } from './text.js';
 describe('text', () => {
   it('wraps at spaces, never between number and unit, and leaves a longer word whole', () => {
     for (const space of [' ', '\u00a0'])
-      expect(wrap(`the whole takes 4.40${space}ms a step`, 20)).toEqual([
+      expect(wrap(`the whole takes 4.40${space}ms per step`, 20)).toEqual([
         'the whole takes',
-        '4.40 ms a step',
+        '4.40 ms per step',
       ]);
     expect(wrap('at /abc/defgh ij', 4)).toEqual(['at', '/abc/defgh', 'ij']);
     expect(hanging('- ', 'one two three', 9)).toEqual(['- one two', '  three']);

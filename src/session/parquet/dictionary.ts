@@ -15,7 +15,7 @@ import type { Scratch } from './column.js';
 
 /** Which indexes the rows of a group have: found once, for all columns that are looked up by them. */
 export interface GroupIndexes {
-  /** Of each row; −1: none. */
+  /** Index per row; −1: null. */
   indexes: Int32Array;
   /** Each once, in the order they are met. */
   used: readonly number[];

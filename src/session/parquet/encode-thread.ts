@@ -9,7 +9,7 @@ import { groupsOf, heldGroups } from './held-group.js';
 interface EncodeOrder {
   /** What replies name it by. */
   number: number;
-  /** Of HeldPart. */
+  /** As in HeldPart. */
   name: string;
   input: unknown;
   columns: readonly FileColumn[];

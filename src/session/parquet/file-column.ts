@@ -6,7 +6,7 @@ export interface ColumnName {
 }
 
 export interface ColumnSpec extends ColumnName {
-  /** Of a VARCHAR column: its values are indexes into it. */
+  /** VARCHAR columns: the values are indexes into this list. */
   texts: readonly string[];
 }
 

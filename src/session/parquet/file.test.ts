@@ -31,7 +31,7 @@ const texts = [
   'x'.repeat(5000),
   ...Array.from({ length: 300 }, (_, i) => `n${i}`),
 ];
-// Of one array: texts, some of them the same and some of them missing; numbers, of which no row is without.
+// From one array: texts, some repeated and some missing; numbers without missing rows.
 const tiles = Float64Array.from({ length: 2000 }, (_, code) => (code % 3 ? code % texts.length : Number.NaN));
 const registers = Float64Array.from({ length: 2000 }, (_, code) => (code % 90) - 40);
 /** Every shape of numbers a table has: rising, jumping, far beyond 32 bits, few, constant, and nulls among them. */

@@ -7,7 +7,7 @@ import type { ColumnChunk } from './pages.js';
 export interface GroupArrays {
   /** NaN is null. */
   numbers(array: string): Float64Array;
-  /** Of columns that are looked up: −1 is null. */
+  /** Codes of columns that are looked up; −1 is null. */
   codes(array: string): Int32Array;
 }
 

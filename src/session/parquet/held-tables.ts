@@ -13,7 +13,7 @@ import type { ColumnChunk } from './pages.js';
 /** Tables of fewer rows are encoded before a thread has started. */
 const threadFromRows = 500_000;
 /** In addition to the main thread, which does other things first and then helps. */
-const mostThreads = 3;
+const maxThreads = 3;
 
 /** Writes tables that lie in memory: their row groups are encoded by whichever thread is free, and written in order. */
 interface HeldTables {
@@ -49,7 +49,7 @@ export function heldTables(threadFrom = threadFromRows): HeldTables {
   let threads: EncodeThread[] = [];
   let closed = false;
   const start = (): EncodeThread[] =>
-    Array.from({ length: Math.max(1, Math.min(mostThreads, availableParallelism() - 1)) }, () =>
+    Array.from({ length: Math.max(1, Math.min(maxThreads, availableParallelism() - 1)) }, () =>
       startEncodeThread({
         encoded: (part, group, encoded) => parts[part]!.take(group, encoded),
         failed(part, error) {

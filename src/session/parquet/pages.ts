@@ -139,7 +139,7 @@ export function plain(
   return at;
 }
 
-/** Of a dictionary of texts: each behind its length in 4 bytes. */
+/** PLAIN encoding of a text dictionary: each text after its length in 4 bytes. */
 export function textsPlain(texts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(texts.reduce((sum, text) => sum + 4 + text.length, 0));
   const view = new DataView(bytes.buffer);

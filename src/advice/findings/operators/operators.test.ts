@@ -150,7 +150,7 @@ test('attention written out: what lies between two products that share a score m
       [8, columns, 64],
     ]);
   const context = await stepsOf(6, () => [scores, ...between, values(128), product(500)]);
-  // Of 250 µs between them a fifth stays.
+  // A fifth of the 250 µs between them remains.
   expect((await found(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
   expect(await firing(context)).toEqual(['eager_attention']);
   expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);

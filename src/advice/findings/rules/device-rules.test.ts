@@ -137,7 +137,7 @@ describe('chains of elementwise kernels', () => {
       run(10, 'copy', names.cast),
     ];
     const context = await contextOf(stepRows('prefill', 3, () => repeated(4, [gemm(200), ...chain])));
-    // Of 100 µs a chain 15 are left.
+    // 15 of 100 µs per chain remain.
     expect(fired(await elementwiseNormOverhead.find(context)).gain!.expected_ms).toBeCloseTo(0.34, 6);
     expect(await firing(context)).toEqual(['elementwise_norm_overhead']);
   });

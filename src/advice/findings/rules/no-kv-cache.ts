@@ -10,7 +10,7 @@ import { checkOnCpu } from '../operators/copied-context.js';
 const minTokens = 8;
 const minSteps = 4;
 /** Share of step pairs with the same growth in rows. */
-const mostPairs = 0.75;
+const maxPairs = 0.75;
 /** Rows that one core computes in the time to read the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
@@ -93,7 +93,7 @@ async function judge(
   const [row] = rows;
   if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with shapes`;
   const batch = row.grows_by ?? 0;
-  if (batch <= 0 || (row.of_pairs ?? 0) < mostPairs || row.mean_rows < minTokens * batch)
+  if (batch <= 0 || (row.of_pairs ?? 0) < maxPairs || row.mean_rows < minTokens * batch)
     return `its products have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
   const { roofs } = context;
   const balance =

@@ -31,7 +31,7 @@ interface ServedModel {
 const defaultMaxTokens = 16;
 
 /** More than a prompt of the longest context takes, as text or as token ids. */
-const mostBodyBytes = 8 * 2 ** 20;
+const maxBodyBytes = 8 * 2 ** 20;
 
 /** OpenAI's completions and chat completions over one model; /v1/models, /health, /metrics. */
 export function servedApp(model: ServedModel, draining: () => boolean): Hono {
@@ -40,8 +40,8 @@ export function servedApp(model: ServedModel, draining: () => boolean): Hono {
   app.use(requestGuard(model.host, ({ status, message }) => refuse(status, message)));
   app.use(
     bodyLimit({
-      maxSize: mostBodyBytes,
-      onError: () => refuse(413, `The body is larger than ${formatSetting(mostBodyBytes / 2 ** 20, 'MiB')}.`),
+      maxSize: maxBodyBytes,
+      onError: () => refuse(413, `The body is larger than ${formatSetting(maxBodyBytes / 2 ** 20, 'MiB')}.`),
     }),
   );
   app.get('/health', (context) => (draining() ? context.text('draining', 503) : context.text('ok')));

@@ -50,7 +50,7 @@ test('missing ids, before the first and after the last, in any order', () => {
   const kernels = events(asked.map((id, row) => [1, row, 1, id]));
   const found = correlate(calls, kernels, events([[0, 5, 1, 7]]));
   expect([...found.kernels]).toEqual(asked.map((id) => own.indexOf(id)));
-  // Of another process.
+  // The launch belongs to another process.
   expect([...found.copies]).toEqual([-1]);
   expect(found.shared).toBe(0);
 });
