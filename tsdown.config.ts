@@ -12,6 +12,8 @@ export default defineConfig([
     // cli is the binary; the others are started by it as processes of their own.
     entry: {
       cli: 'src/cli/main.ts',
+      // One file of `import --ranks`.
+      'rank-child': 'src/cli/rank-child.ts',
       'sql-child': 'src/session/sql-child.ts',
       'parquet-child': 'src/session/parquet-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',

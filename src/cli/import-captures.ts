@@ -34,6 +34,8 @@ export interface ImportOptions {
   keepRaw: boolean;
   /** Ids used by earlier captures of the same session. */
   taken?: readonly string[];
+  /** Fill `collectives` from the file of one rank of several. */
+  collectives?: boolean;
   /** Continue after a bad file (`run`); otherwise the first bad file fails the import. */
   tolerant?: boolean;
   signal?: AbortSignal;
@@ -51,6 +53,9 @@ export interface ImportedCaptures {
   /** Facts about the model from the workload's record. */
   model: ModelLine | null;
   sizes: RequestSizes | null;
+  /** From the first file that states them. */
+  rank: number | null;
+  worldSize: number | null;
   failures: { path: string; error: InferscopeError }[];
 }
 
@@ -89,6 +94,8 @@ export async function importCaptures(
     software: {},
     model: null,
     sizes: null,
+    rank: null,
+    worldSize: null,
     failures: [],
   };
   const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
@@ -149,6 +156,7 @@ export async function importCaptures(
       host,
       zero,
       ...(options.stageNames ? { stageNames: options.stageNames } : {}),
+      ...(options.collectives ? { collectives: true } : {}),
       redact,
       ...(options.signal ? { signal: options.signal } : {}),
       progress: (share) => options.onProgress?.(basename(one.file.path), share),
@@ -177,6 +185,8 @@ export async function importCaptures(
     imported.issues.push(...outcome.issues.map((issue) => retold(issue, redact(issue.text))));
     Object.assign(imported.hardware, one.facts.hardware);
     Object.assign(imported.software, one.facts.software);
+    imported.rank ??= one.facts.rank ?? null;
+    imported.worldSize ??= one.facts.world_size ?? null;
     if (isRecord(outcome)) {
       imported.model ??= outcome.model;
       imported.sizes ??= outcome.sizes;

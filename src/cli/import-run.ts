@@ -11,10 +11,16 @@ import {
 } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
-import { addToSession, type Recorded, recordSession, type SavedSession } from '../record/record-session.js';
+import {
+  addToSession,
+  type Recorded,
+  type Recording,
+  recordSession,
+  type SavedSession,
+} from '../record/record-session.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-interface ImportRunOptions {
+export interface ImportRunOptions {
   session?: string;
   name?: string;
   tag: string[];
@@ -34,8 +40,7 @@ export async function runImport(
   signal: AbortSignal,
 ): Promise<string> {
   const progress = startProgress(options.quiet === true);
-  const model = options.model === undefined ? null : await findModel(options.model);
-  const roofline = options.roofline === undefined ? null : await rooflineOf(options.roofline);
+  const { model, roofline } = await statedOf(options);
   const stageNames = await configuredStageNames();
   const settings: ImportOptions = {
     stageNames,
@@ -47,7 +52,9 @@ export async function runImport(
   try {
     const { id } =
       options.session === undefined
-        ? await intoNew(files, settings, options, { model, roofline })
+        ? await newSession(namesOf(files), options, { model, roofline }, ({ files: session, redact }) =>
+            importCaptures(session, files, { ...settings, redact }),
+          )
         : await addToSession(options.session, ({ files: session, ...addition }) =>
             importCaptures(session, files, { ...settings, ...addition }),
           );
@@ -58,42 +65,61 @@ export async function runImport(
   }
 }
 
-async function rooflineOf(path: string) {
-  return { path, roofline: await readRooflineFile(path) };
+/** What the user states of a new session. */
+interface Stated {
+  model: NamedModel | null;
+  roofline: { path: string; roofline: Awaited<ReturnType<typeof readRooflineFile>> } | null;
 }
 
-async function intoNew(
-  files: CaptureFile[],
-  settings: ImportOptions,
-  options: ImportRunOptions,
-  { model, roofline }: { model: NamedModel | null; roofline: Awaited<ReturnType<typeof rooflineOf>> | null },
+export async function statedOf({
+  model,
+  roofline: path,
+}: Pick<ImportRunOptions, 'model' | 'roofline'>): Promise<Stated> {
+  return {
+    model: model === undefined ? null : await findModel(model),
+    roofline: path === undefined ? null : { path, roofline: await readRooflineFile(path) },
+  };
+}
+
+/** A new session of what `read` imports, with the model and the roofs that the user stated. */
+export async function newSession(
+  names: { label: string; title: string },
+  options: Pick<ImportRunOptions, 'name' | 'tag'>,
+  { model, roofline }: Stated,
+  read: (recording: Recording) => Promise<ImportedCaptures>,
 ): Promise<SavedSession> {
   const plan = {
-    label: options.name ?? stemOf(files[0]!.path),
+    label: options.name ?? names.label,
     kind: 'import',
     name: options.name ?? null,
     tags: options.tag,
     doing: 'save the session',
   };
-  return recordSession(plan, async ({ files: session, redact }) => {
-    const imported = await importCaptures(session, files, { ...settings, redact });
+  return recordSession(plan, async (recording) => {
+    const { files: session } = recording;
+    const imported = await read(recording);
     const roofIssues = roofline
       ? await attachRooflineFile(session, imported.hardware, roofline)
       : await attachGpuRoofline(session, imported.hardware);
     const issues = [...imported.issues, ...roofIssues];
-    return { ...recordedBy(imported, files, model), issues, found: {} };
+    return { ...recordedBy(imported, names.title, model), issues, found: {} };
   });
 }
+
+const namesOf = (files: readonly CaptureFile[]) => ({
+  label: stemOf(files[0]!.path),
+  title: files.map(({ path }) => basename(path)).join(', '),
+});
 
 function stemOf(path: string): string {
   return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|jsonl|json|gz|csv|log|txt))+$/, '');
 }
 
-function recordedBy(imported: ImportedCaptures, files: CaptureFile[], model: NamedModel | null): Recorded {
+function recordedBy(imported: ImportedCaptures, names: string, model: NamedModel | null): Recorded {
   const startedAt =
     imported.zeroRealtimeNs === null ? new Date() : new Date(Number(imported.zeroRealtimeNs / 1_000_000n));
   const tools = [...new Set(imported.captures.map(({ tool }) => tool.name))].join(', ');
-  const what = model?.name ?? imported.model?.name ?? files.map(({ path }) => basename(path)).join(', ');
+  const what = model?.name ?? imported.model?.name ?? names;
   const device = imported.hardware['gpu_name'];
   return {
     title: `${what} · ${tools}${typeof device === 'string' ? ` · ${device}` : ''}`,

@@ -3,7 +3,8 @@ import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
-import { interruptible } from './interrupt.js';
+import { abortable, interruptible } from './interrupt.js';
+import { wholeNumber } from './numbers.js';
 
 interface ImportCommandOptions extends ContextOptions {
   session?: string;
@@ -13,6 +14,9 @@ interface ImportCommandOptions extends ContextOptions {
   analyze: boolean;
   json?: boolean;
   quiet?: boolean;
+  ranks?: boolean;
+  resume?: boolean;
+  jobs?: number;
 }
 
 export function define(command: Command): void {
@@ -22,6 +26,19 @@ export function define(command: Command): void {
       'captures: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
         '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, InferenceX, GuideLLM, llama-bench, ' +
         'optimum-benchmark; memory profiles; inferscope records',
+    )
+    .option(
+      '--ranks',
+      "one file per rank of a job, into one session on one clock: files, folders or patterns ('dir/**')",
+    )
+    .option(
+      '--resume',
+      'with --ranks: import only files that are not done since the same command was interrupted',
+    )
+    .option(
+      '--jobs <n>',
+      'with --ranks: files imported at the same time (default: as many as cores and free memory allow)',
+      wholeNumber('--jobs', 1, 4),
     )
     .option('--session <selector>', 'add the files to this session instead of creating one')
     .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
@@ -40,7 +57,7 @@ export function define(command: Command): void {
       'after',
       examples(
         ['inferscope import llama-b1.nsys-rep --name b1', 'create a session with summary and report'],
-        ['inferscope import trace.json.gz kernels.csv dmon.log', 'join several captures of one run'],
+        ["inferscope import 'traces/**' --ranks", 'join the traces of all ranks of a job'],
       ),
     )
     .action(async (files: string[], options: ImportCommandOptions) => {
@@ -59,6 +76,14 @@ export function define(command: Command): void {
           fix: `To rename it, type: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
         });
       }
+      if (options.ranks) return importOfRanks(files, options);
+      const only = options.resume ? '--resume' : options.jobs === undefined ? null : '--jobs';
+      if (only !== null)
+        throw new InferscopeError('E_USAGE', {
+          what: `${only} needs --ranks`,
+          why: 'It is about the import of one file per rank.',
+          fix: `inferscope import ${files.join(' ')} --ranks ${only}`,
+        });
       const { importApart, wholeCaptures } = await import('./import-apart.js');
       const paths = wholeCaptures(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
@@ -71,4 +96,22 @@ export function define(command: Command): void {
       const { showSession } = await import('./session-summary.js');
       await showSession(id, options);
     });
+}
+
+/** @throws E_USAGE with --session */
+async function importOfRanks(files: readonly string[], options: ImportCommandOptions): Promise<void> {
+  if (options.session !== undefined)
+    throw new InferscopeError('E_USAGE', {
+      what: '--ranks makes a session of its own',
+      why: `--session ${options.session} adds files to a saved session.`,
+      fix: 'Leave out --session.',
+    });
+  const { model: _, roofline: _roofs, session: _session, ...stated } = options;
+  const given = await readContext(stated);
+  const { importRanks } = await import('./import-ranks.js');
+  const { session: _none, ...typed } = options;
+  const id = await abortable((signal) => importRanks(files, typed, signal));
+  await keepContext(id, given);
+  const { showSession } = await import('./session-summary.js');
+  await showSession(id, options);
 }

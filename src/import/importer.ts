@@ -14,6 +14,8 @@ export interface ImportContext {
   stageNames?: readonly StageNameRule[];
   /** Removes secrets from texts that come from the program: names of ranges, kernels, commands. */
   redact?: (text: string) => string;
+  /** The file is of one rank of several: fill `collectives` from the calls that its communication kernels name. */
+  collectives?: boolean;
   /** Called periodically with the share done, 0 to 1. */
   progress?: (share: number) => void;
   /** Aborted by Ctrl-C: `load` then rejects with E_INTERRUPTED. */
@@ -31,6 +33,9 @@ export interface CaptureFacts {
   command: string[] | null;
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
+  /** Rank of the process in its job, and how many ranks the job has, where the file says so. */
+  rank?: number;
+  world_size?: number;
   /**
    * clean ran without a profiler, profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results come from another
    * benchmark tool.

@@ -82,6 +82,16 @@ export const issueCodes = {
 
   // Captures in general.
   capture_unreadable: { means: 'a capture could not be read', fix: 'see the reason in the text' },
+  rank_unreadable: {
+    means: 'import --ranks: the file of a rank could not be imported',
+    fix: 'see the reason in the text; repeat the command with --resume once it is fixed',
+  },
+  rank_missing: { means: 'import --ranks: a rank of the job has no file', fix: 'look for its trace' },
+  rank_file_skipped: { means: 'import --ranks: files that are not timelines were left out' },
+  rank_clock_unaligned: {
+    means: 'import --ranks: the clock of a rank could not be aligned on the ends of collectives',
+    fix: 'capture the same steps on all ranks',
+  },
   capture_unread: { means: 'a capture was not read because of Ctrl-C', fix: 'import it into the session' },
   files_left_out: { means: 'files of a folder were not read' },
   files_ignored: { means: 'files of a folder are not of the expected kind' },

@@ -213,10 +213,10 @@ export const tables = {
     },
   },
   collectives: {
-    doc: 'Collectives and point-to-point operations that a communication library recorded, one row per operation and rank.',
+    doc: 'Collectives and point-to-point operations that a communication library recorded, or that the timelines of several ranks show (import --ranks), one row per operation and rank.',
     columns: {
       ...runKeys,
-      rank: int('rank in the communicator'),
+      rank: int('rank in the communicator; of timelines the rank in the process group, as in every table'),
       communicator: text('id of the communicator, the same on all its ranks'),
       communicator_name: text('name that the program gave it'),
       ranks: int('ranks of the communicator'),
@@ -239,6 +239,10 @@ export const tables = {
       timed_by: text('kernel_gpu, kernel_cpu or collective_cpu: the clock of the duration'),
       algorithm_bytes_per_s: num('as the source gives it'),
       bus_bytes_per_s: num('as the source gives it'),
+      received_bytes: big('bytes that this rank received in its buffer; from timelines'),
+      device: int('device ordinal; from timelines'),
+      stage_id: big('innermost range that launched it; from timelines'),
+      exposed_ns: big('part of dur_ns with no compute on the device at the same time; from timelines'),
     },
   },
   telemetry: {

@@ -69,8 +69,10 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
       untimed++;
       return;
     }
-    if (kind === categoryKinds.kernel) keepKernel(bytes, f, start, dur);
-    else if (kind === categoryKinds.copy) keepCopy(bytes, f, start, dur);
+    if (kind === categoryKinds.kernel) {
+      keepKernel(bytes, f, start, dur);
+      if (f.collectiveTo > 0) keepCollective(bytes, f, start, dur);
+    } else if (kind === categoryKinds.copy) keepCopy(bytes, f, start, dur);
     else if (kind === categoryKinds.range) {
       const { row, columns: c } = next('ranges');
       c[0]![row] = start;
@@ -140,6 +142,23 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
       c[9]![row] = none;
       oversized++;
     }
+  }
+
+  function keepCollective(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+    const { row, columns: c } = next('collectives');
+    c[0]![row] = start;
+    c[1]![row] = dur;
+    c[2]![row] = f.device === f.device ? f.device : f.pid;
+    c[3]![row] = name(bytes, f.collectiveFrom, f.collectiveTo);
+    c[4]![row] = name(bytes, f.groupFrom, f.groupTo);
+    c[5]![row] =
+      f.groupRanksTo === 0 ? none : names.code(bytes, f.groupRanksFrom, f.groupRanksTo, spanKinds.dims);
+    c[6]![row] = name(bytes, f.groupTextFrom, f.groupTextTo);
+    c[7]![row] = name(bytes, f.dtypeFrom, f.dtypeTo);
+    c[8]![row] = f.groupSize;
+    c[9]![row] = f.sentElements;
+    c[10]![row] = f.receivedElements;
+    c[11]![row] = f.sequence;
   }
 
   /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */

@@ -49,6 +49,21 @@ export interface EventFields {
   shapesTo: number;
   typesFrom: number;
   typesTo: number;
+  /** A communication kernel only: what torch.distributed called (c10d's ParamCommsDebugInfo). */
+  collectiveFrom: number;
+  collectiveTo: number;
+  groupFrom: number;
+  groupTo: number;
+  groupRanksFrom: number;
+  groupRanksTo: number;
+  groupTextFrom: number;
+  groupTextTo: number;
+  dtypeFrom: number;
+  dtypeTo: number;
+  groupSize: number;
+  sentElements: number;
+  receivedElements: number;
+  sequence: number;
 }
 
 const none = Number.NaN;
@@ -67,6 +82,9 @@ function clear(f: EventFields): void {
   f.graphId = f.graphNode = f.bytes = f.deviceType = f.allocated = f.reserved = none;
   f.gridFrom = f.gridTo = f.blockFrom = f.blockTo = 0;
   f.shapesFrom = f.shapesTo = f.typesFrom = f.typesTo = 0;
+  f.collectiveFrom = f.collectiveTo = f.groupFrom = f.groupTo = f.groupRanksFrom = f.groupRanksTo = 0;
+  f.groupTextFrom = f.groupTextTo = f.dtypeFrom = f.dtypeTo = 0;
+  f.groupSize = f.sentElements = f.receivedElements = f.sequence = none;
 }
 
 /**
@@ -149,14 +167,20 @@ function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): numbe
 function keepArg(b: Uint8Array, key: number, length: number, from: number, to: number, f: EventFields): void {
   const first = b[key]! | 0x20;
   switch (length) {
+    case 3: // Seq
+      if (first === 0x73) f.sequence = number(b, from, to);
+      break;
     case 4: // grid
       if (first === 0x67 && b[from] === openBracket) {
         f.gridFrom = from;
         f.gridTo = to;
       }
       break;
-    case 5: // block, bytes / Bytes
-      if (first === 0x62) {
+    case 5: // block, bytes / Bytes, dtype
+      if (first === 0x64) {
+        f.dtypeFrom = from;
+        f.dtypeTo = to;
+      } else if (first === 0x62) {
         if ((b[key + 1]! | 0x20) === 0x79) f.bytes = size(b, from, to);
         else if (b[from] === openBracket) {
           f.blockFrom = from;
@@ -177,8 +201,9 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
     case 9: // Device Id
       if (first === 0x64) f.device = number(b, from, to);
       break;
-    case 10: // Input Dims, Input type
-      if (first === 0x69 && b[from] === openBracket) {
+    case 10: // Input Dims, Input type, Group size
+      if (first === 0x67) f.groupSize = number(b, from, to);
+      else if (first === 0x69 && b[from] === openBracket) {
         if ((b[key + 6]! | 0x20) === 0x64) {
           f.shapesFrom = from;
           f.shapesTo = to;
@@ -193,18 +218,42 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
       else if (first === 0x63) f.correlation = number(b, from, to);
       else if (first === 0x64) f.deviceType = number(b, from, to);
       break;
-    case 13: // shared memory, graph node id
+    case 13: // shared memory, graph node id, In msg nelems
       if (first === 0x73) f.shared = number(b, from, to);
+      else if (first === 0x69) f.sentElements = number(b, from, to);
       else if (first === 0x67) f.graphNode = number(b, from, to);
       break;
-    case 14: // Total Reserved
+    case 14: // Total Reserved, Out msg nelems
       if (first === 0x74) f.reserved = number(b, from, to);
+      else if (first === 0x6f) f.receivedElements = number(b, from, to);
       break;
-    case 15: // Total Allocated
+    case 15: // Total Allocated, Collective name
       if (first === 0x74) f.allocated = number(b, from, to);
+      else if (first === 0x63 && b[from] === quote) {
+        f.collectiveFrom = from;
+        f.collectiveTo = to;
+      }
+      break;
+    case 18: // Process Group Name
+      if (first === 0x70 && b[from] === quote) {
+        f.groupFrom = from;
+        f.groupTo = to;
+      }
+      break;
+    case 19: // Process Group Ranks: a list, or its text
+      if (first === 0x70) {
+        f.groupRanksFrom = from;
+        f.groupRanksTo = to;
+      }
       break;
     case 20: // registers per thread
       if (first === 0x72) f.registers = number(b, from, to);
+      break;
+    case 25: // Process Group Description
+      if (first === 0x70 && b[from] === quote) {
+        f.groupTextFrom = from;
+        f.groupTextTo = to;
+      }
       break;
   }
 }

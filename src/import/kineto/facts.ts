@@ -17,9 +17,12 @@ export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: nu
 }
 
 /** Rank in the process group; 0 when the trace has none. */
-export function rankOf(facts: ReadonlyMap<string, unknown>): number {
-  const rank = record(facts.get('distributedInfo'))['rank'];
-  return typeof rank === 'number' && Number.isSafeInteger(rank) ? rank : 0;
+export const rankOf = (facts: ReadonlyMap<string, unknown>): number => ofGroup(facts, 'rank') ?? 0;
+
+/** A whole number of distributedInfo; null where the trace has none. */
+function ofGroup(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
+  const value = record(facts.get('distributedInfo'))[field];
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Fields of a device that are read, and the most that each can be. */
@@ -58,6 +61,7 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
       major === null ? null : `${major}.${deviceField(first, 'computeMinor') ?? 0}`;
   }
   const group = record(facts.get('distributedInfo'));
+  const [rank, world_size] = [ofGroup(facts, 'rank'), ofGroup(facts, 'world_size')];
   return {
     tool: { name: 'torch.profiler', version: null },
     realtime_zero_ns: realtimeOrigin(facts, originUs),
@@ -73,6 +77,8 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
       world_size: plain(group['world_size']),
       kineto_schema: plain(facts.get('schemaVersion')),
     }),
+    ...(rank !== null && { rank }),
+    ...(world_size !== null && { world_size }),
     purpose: 'profiled',
   };
 }

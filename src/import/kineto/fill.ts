@@ -36,6 +36,8 @@ export async function createTraceFill(
   const writers: Record<TraceTable, BulkWriter> = await createTraceTables(workbench);
   await workbench.run('DROP TABLE IF EXISTS kineto_memory');
   const memory = await workbench.createTable('kineto_memory', batchColumns.memory);
+  await workbench.run('DROP TABLE IF EXISTS kineto_collectives');
+  const collectives = await workbench.createTable('kineto_collectives', batchColumns.collectives);
 
   const codes = new Map<string, number>();
   const shortCodes: number[] = [];
@@ -44,7 +46,7 @@ export async function createTraceFill(
   const sources: number[][] = [];
   const known = createIdSet();
   const wanted = createIdSet();
-  const rows = { kernels: 0, copies: 0, api: 0, ranges: 0, ops: 0, memory: 0 };
+  const rows = { kernels: 0, copies: 0, api: 0, ranges: 0, ops: 0, collectives: 0, memory: 0 };
   let ownIds = 0;
   let sharedIds = 0;
   let rangeIds = 0;
@@ -163,9 +165,14 @@ export async function createTraceFill(
       const allocations = view(batch, 'memory');
       rows.memory += allocations.rows;
       if (allocations.rows > 0) memory.append(allocations.columns, allocations.rows);
+      const calls = view(batch, 'collectives');
+      rows.collectives += calls.rows;
+      for (const column of ['name', 'group', 'group_ranks', 'group_text', 'dtype'])
+        recode(calls.columns[column]!, map);
+      if (calls.rows > 0) collectives.append(calls.columns, calls.rows);
     },
     async finish() {
-      for (const writer of [...Object.values(writers), memory]) writer.close();
+      for (const writer of [...Object.values(writers), memory, collectives]) writer.close();
       await workbench.createNames('trace_names', codes.keys());
       if (withoutPid && hostPid === hostPid) {
         for (const table of ['trace_kernels', 'trace_copies'])
@@ -175,7 +182,7 @@ export async function createTraceFill(
       return { rows, sharedIds, unnamed };
     },
     abandon() {
-      for (const writer of [...Object.values(writers), memory]) writer.close();
+      for (const writer of [...Object.values(writers), memory, collectives]) writer.close();
     },
   };
 

@@ -8,6 +8,7 @@ import type { ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { ensureSameTime } from '../same-time.js';
 import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
+import { keepCollectives } from './collectives.js';
 import { damagedTrace, readFailure } from './damage.js';
 import { kinetoFacts, oddDevices, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type Filled } from './fill.js';
@@ -77,9 +78,11 @@ async function loadKineto(
       progress: (share) => context.progress?.(0.6 + 0.4 * share),
     });
     issues.push(...attributed.issues);
+    if (context.collectives) await keepCollectives(workbench, context);
   } finally {
     await dropTraceTables(workbench);
     await workbench.run('DROP TABLE IF EXISTS kineto_memory');
+    await workbench.run('DROP TABLE IF EXISTS kineto_collectives');
   }
   return {
     // ts has three decimals of a µs.
@@ -203,7 +206,11 @@ function offsetNs(
 /** Only when baseTimeNanoseconds follows the events of a compressed file. */
 async function move(workbench: Workbench, ns: number): Promise<void> {
   if (ns === 0) return;
-  for (const { name, columns } of [...timed, { name: 'kineto_memory', columns: ['t_ns'] }]) {
+  for (const { name, columns } of [
+    ...timed,
+    { name: 'kineto_memory', columns: ['t_ns'] },
+    { name: 'kineto_collectives', columns: ['start_ns'] },
+  ]) {
     const moved = columns.map((column) => `${column} = ${column} + ${ns}`);
     await workbench.run(`UPDATE ${name} SET ${moved.join(', ')}`);
   }

@@ -47,6 +47,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
       os: environment.get('OsDescription') ?? null,
       nsys_export_schema: schema,
     },
+    ...(await launchedRank(read)),
     purpose: 'profiled',
   };
 }
@@ -55,18 +56,36 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
  * A report contains the program's environment: `PROCESS_0:ENVIRONMENT_VARIABLE` with `HF_TOKEN="…"`, and in reports of
  * 2025 all of it as `A=b;C=d` under DeviceEnvironment.
  */
-export async function nsysSecrets(read: ReadTable): Promise<string[]> {
+export const nsysSecrets = async (read: ReadTable): Promise<string[]> =>
+  secretsOfEnvironment(await environmentOf(read));
+
+/** Variables by which launchers give a process its rank: torchrun, Slurm, Open MPI, MPICH. */
+const rankVariables = {
+  rank: ['RANK', 'SLURM_PROCID', 'OMPI_COMM_WORLD_RANK', 'PMI_RANK'],
+  world_size: ['WORLD_SIZE', 'SLURM_NTASKS', 'OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'],
+};
+
+async function launchedRank(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | 'world_size'>> {
+  const variables = new Map(await environmentOf(read));
+  const numberOf = (names: readonly string[]) => {
+    const found = names.flatMap((name) => variables.get(name) ?? [])[0];
+    return found !== undefined && /^\d{1,7}$/.test(found) ? Number(found) : null;
+  };
+  const [rank, world_size] = [numberOf(rankVariables.rank), numberOf(rankVariables.world_size)];
+  return { ...(rank !== null && { rank }), ...(world_size !== null && { world_size }) };
+}
+
+async function environmentOf(read: ReadTable): Promise<(readonly [name: string, value: string])[]> {
   const one = (await read('META_DATA_CAPTURE', ['name', 'value']))
     .filter(([name]) => String(name).endsWith(':ENVIRONMENT_VARIABLE'))
     .map(([, value]) => String(value));
   const all = (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
     .filter(([name]) => name === 'DeviceEnvironment')
     .flatMap(([, value]) => String(value).split(/;(?=[A-Za-z_]\w*=)/));
-  const variables = [...one, ...all].flatMap((text) => {
+  return [...one, ...all].flatMap((text) => {
     const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
     return name === undefined ? [] : [[name, value!.replace(/^"(.*)"$/s, '$1')] as const];
   });
-  return secretsOfEnvironment(variables);
 }
 
 function refuseNewer(path: string, schema: string | null, version: string | null): void {

@@ -1,0 +1,158 @@
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { rankFilesSchema } from '../model/ranks.js';
+import { endJitterNs, type Planted, type RankEvents, writeKinetoRanks } from '../record/ranks/test-ranks.js';
+import { homeFolders } from '../session/home.js';
+import { openSession, type Session } from '../session/open.js';
+import { testFolder } from '../session/test-folder.js';
+import { importPart } from './import-part.js';
+import { importRanks, type RanksOptions } from './import-ranks.js';
+import { runImport } from './import-run.js';
+
+let folder: string;
+beforeEach(() => {
+  folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+});
+afterEach(() => vi.unstubAllEnvs());
+
+const options: RanksOptions = { tag: [], raw: true, quiet: true, jobs: 2 };
+const traces = () => join(folder, 'traces');
+const everything = (more: Partial<RanksOptions> = {}, signal = new AbortController().signal) =>
+  importRanks([`${traces()}/**`], { ...options, ...more }, signal, importPart);
+
+async function imported(planted: Planted): Promise<{ session: Session; events: RankEvents[] }> {
+  const events = writeKinetoRanks(traces(), planted);
+  return { session: await openSession(await everything()), events };
+}
+
+const filesOf = (session: Session) =>
+  rankFilesSchema.parse(
+    JSON.parse(readFileSync(join(session.folder, 'artifacts/session/ranks.json'), 'utf8')),
+  );
+
+test('planted offsets and drifts are found within the stated bound', async () => {
+  const { session, events } = await imported({ seed: 7, ranks: 4, steps: 20, driftPpm: 40 });
+  const { clocks, missing, world_size } = filesOf(session);
+  expect([missing, world_size]).toEqual([[], 4]);
+  const end = Math.max(...events[0]!.steps.map((step) => step.end));
+  for (const { rank, against, offset_ns, drift_ppm, bound_ns } of clocks) {
+    const { clock } = events[rank]!;
+    expect(against).toBe(0);
+    // Offsets are of the middle, of true times without the constant of all clocks.
+    const middle = (end - 20_000_000) / 2;
+    const expected = clock.offset_ns + 1e-6 * clock.drift_ppm * middle;
+    expect(Math.abs(offset_ns! - expected)).toBeLessThan(rank === 0 ? 1 : 2 * endJitterNs);
+    expect(Math.abs(offset_ns! - expected)).toBeLessThanOrEqual(bound_ns!);
+    expect(bound_ns).toBeLessThan(60_000);
+    if (drift_ppm !== 0)
+      expect(Math.abs(drift_ppm! - clock.drift_ppm)).toBeLessThan(0.3 * Math.abs(clock.drift_ppm) + 5);
+  }
+  const database = await session.connect();
+  const ends = await database.query<{ spread: number }>(
+    'SELECT max(start_ns + dur_ns) - min(start_ns + dur_ns) AS spread FROM collectives GROUP BY communicator, sequence',
+  );
+  expect(Math.max(...ends.map(({ spread }) => spread))).toBeLessThan(3 * endJitterNs);
+  await database.close();
+});
+
+test('a rank has the same rows as its own import, only moved', async () => {
+  const { session } = await imported({ seed: 8, ranks: 2 });
+  const alone = await openSession(
+    await runImport([join(traces(), 'trace_rank0001.json.gz')], options, new AbortController().signal),
+  );
+  const sums = async (of: Session, where: string) => {
+    const database = await of.connect();
+    const rows = await database.query(
+      `SELECT (SELECT count(*) FROM kernels ${where}) AS kernels, (SELECT sum(dur_ns) FROM kernels ${where}) AS dur, (SELECT sum(exclusive_ns) FROM kernels ${where}) AS exclusive,
+         (SELECT sum(hash(name, class, dur_ns, stage_id, grid)) FROM kernels ${where})::VARCHAR AS hashed, (SELECT sum(hash(cause, dur_ns)) FROM gaps ${where})::VARCHAR AS gaps,
+         (SELECT count(*) FROM api_calls ${where}) AS calls, (SELECT sum(end_ns - start_ns) FROM stages ${where}) AS stages,
+         (SELECT count(DISTINCT k.start_ns - s.start_ns) FROM kernels k JOIN stages s USING (capture_id, stage_id) ${where.replace('rank', 'k.rank')}) AS places`,
+    );
+    await database.close();
+    return rows;
+  };
+  expect(await sums(session, 'WHERE rank = 1')).toEqual(await sums(alone, 'WHERE rank = 1'));
+  expect(session.manifest.captures.map(({ capture_id }) => capture_id)).toEqual(['rank-0', 'rank-1']);
+  // What a session of one rank holds is as before: no collectives.
+  expect([alone.manifest.subjects, alone.manifest.tables['collectives']]).toEqual([['timeline'], undefined]);
+  expect(session.manifest.subjects).toEqual(['timeline', 'collectives']);
+});
+
+test('missing and truncated ranks, a second file of a rank and other files are named; the rest is imported and can be resumed', async () => {
+  const planted = { seed: 9, ranks: 5, steps: 3, missing: [1], truncated: [3] };
+  writeKinetoRanks(traces(), planted);
+  writeFileSync(join(traces(), 'config.json'), '{"a": 1}');
+  copyFileSync(join(traces(), 'trace_rank0002.json.gz'), join(traces(), 'zz-copy.json.gz'));
+  const session = await openSession(await everything());
+  const found = filesOf(session);
+  expect(found.files.map(({ file, outcome, rank }) => [file, outcome, rank])).toEqual([
+    ['config.json', 'skipped', null],
+    ['trace_rank0000.json.gz', 'imported', 0],
+    ['trace_rank0002.json.gz', 'imported', 2],
+    ['trace_rank0003.json.gz', 'failed', 3],
+    ['trace_rank0004.json.gz', 'imported', 4],
+    ['zz-copy.json.gz', 'failed', null],
+  ]);
+  expect(found.missing).toEqual([1, 3]);
+  const texts = session.issues.map(({ code, text }) => `${code} ${text}`);
+  expect(texts).toContainEqual(expect.stringMatching(/rank_unreadable Rank 3: trace_rank0003.*cut off/));
+  expect(texts).toContainEqual(
+    expect.stringMatching(/rank_unreadable zz-copy.*Rank 2 was imported from trace_rank0002/),
+  );
+  expect(texts).toContainEqual(expect.stringMatching(/rank_missing No file of ranks 1 was found/));
+
+  // Repaired: only what is missing is imported again.
+  writeKinetoRanks(traces(), { ...planted, truncated: [] });
+  const again: string[] = [];
+  const id = await importRanks(
+    [`${traces()}/**`],
+    { ...options, resume: true },
+    new AbortController().signal,
+    (order) => {
+      again.push(order.file);
+      return importPart(order);
+    },
+  );
+  expect(filesOf(await openSession(id)).missing).toEqual([1]);
+  expect(again.map((path) => path.slice(traces().length + 1))).toContain('trace_rank0003.json.gz');
+});
+
+test('an interrupt keeps what is done, and --resume imports the rest', async () => {
+  writeKinetoRanks(traces(), { seed: 10, ranks: 4, steps: 2 });
+  const stop = new AbortController();
+  let begun = 0;
+  const first = importRanks([traces()], { ...options, jobs: 1 }, stop.signal, async (order) => {
+    if (++begun === 3) stop.abort();
+    else await importPart(order);
+  });
+  await expect(first).rejects.toMatchObject({
+    code: 'E_INTERRUPTED',
+    parts: { what: 'stopped after 2 of 4 files', fix: expect.stringContaining('--ranks --resume') },
+  });
+  expect(readdirSync(homeFolders().sessions)).toEqual([]);
+  const again: string[] = [];
+  const id = await importRanks(
+    [traces()],
+    { ...options, resume: true },
+    new AbortController().signal,
+    (order) => {
+      again.push(order.file);
+      return importPart(order);
+    },
+  );
+  expect(again).toHaveLength(2);
+  expect((await openSession(id)).manifest.captures).toHaveLength(4);
+  expect(readdirSync(join(homeFolders().cache, 'ranks'))).toEqual([]);
+});
+
+test('without a file, or with none that can be read, nothing is saved', async () => {
+  await expect(everything()).rejects.toMatchObject({ code: 'E_USAGE' });
+  mkdirSync(traces(), { recursive: true });
+  writeFileSync(join(traces(), 'rank0.json'), '');
+  await expect(everything()).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  rmSync(traces(), { recursive: true });
+  expect(readdirSync(homeFolders(process.env).sessions)).toEqual([]);
+});

@@ -1,0 +1,341 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
+import { availableParallelism, freemem } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import process from 'node:process';
+import { identify } from '../import/identify.js';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import { recordVariable } from '../model/outer-run.js';
+import { startOwn } from '../model/process-start.js';
+import type { RankFiles } from '../model/ranks.js';
+import { shellCommand } from '../model/shell.js';
+import { rankFiles, rankOfName } from '../record/ranks/files.js';
+import { planTasks, type RankTask, readJournal, writeJournal } from '../record/ranks/journal.js';
+import { mergeParts, type RankPart } from '../record/ranks/merge.js';
+import type { Recording } from '../record/record-session.js';
+import { ensureWritable } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { plural } from '../vocabulary/format.js';
+import type { ImportedCaptures } from './import-captures.js';
+import { type Part, partHome, type PartOrder, readPart } from './import-part.js';
+import { type ImportRunOptions, newSession, statedOf } from './import-run.js';
+import { startProgress } from './progress.js';
+
+export interface RanksOptions extends ImportRunOptions {
+  resume?: boolean;
+  /** Files imported at the same time; default: as many as cores and free memory allow. */
+  jobs?: number;
+}
+
+/** Imports one file into its folder. */
+type Execute = (order: PartOrder, signal: AbortSignal) => Promise<void>;
+
+/** Formats with the timeline of one rank, or of the ranks of one host. */
+const timelines: ReadonlySet<string> = new Set(['kineto', 'nsys-sqlite', 'nsys-parquetdir', 'nsys-rep']);
+
+/** What the import of a file takes of memory, at most: database, parser and heap. */
+const taskBytes = 1.5 * 2 ** 30;
+
+/**
+ * Many files, one per rank, into one session on one clock. Each file is imported by a process of its own; what is done is kept when the
+ * command is interrupted, and a file that cannot be read is named and does not end the rest.
+ * @throws E_USAGE without files, E_TRACE_FILE when none can be read, E_INTERRUPTED
+ */
+export async function importRanks(
+  patterns: readonly string[],
+  options: RanksOptions,
+  signal: AbortSignal,
+  execute: Execute = inProcess,
+): Promise<string> {
+  const found = rankFiles(patterns);
+  if (found.length === 0)
+    throw new InferscopeError('E_USAGE', {
+      what: `no timeline matches ${patterns.join(' ')}`,
+      why: 'Timelines are .json, .json.gz, .nsys-rep and .sqlite files and folders of nsys export --type parquetdir.',
+      fix: "Name the folder that holds one file per rank: inferscope import 'traces/**' --ranks",
+    });
+  const stated = await statedOf(options);
+  const work = join(ensureWritable().cache, 'ranks', keyOf(patterns));
+  if (!options.resume) rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  const journal = join(work, 'journal.json');
+  const tasks = planTasks(found, options.resume ? readJournal(journal) : []);
+  const progress = startProgress(options.quiet === true);
+  try {
+    await importAll(tasks, { work, journal, options, signal, execute, progress });
+    if (signal.aborted) throw interrupted(tasks, patterns);
+    const done = tasks.filter(({ outcome }) => outcome === 'imported');
+    if (done.length === 0) throw nothingRead(tasks);
+    progress.update('merging', `${done.length} files`);
+    const { id } = await newSession(
+      { label: `${done.length}-ranks`, title: plural(done.length, 'rank') },
+      options,
+      stated,
+      (recording) => merged(recording, tasks, work),
+    );
+    progress.done('session saved', id);
+    // What failed may be repaired and resumed.
+    if (!tasks.some(({ outcome }) => outcome === 'failed')) rmSync(work, { recursive: true, force: true });
+    return id;
+  } finally {
+    progress.end();
+  }
+}
+
+/** The same arguments name the same work, so that it can be resumed. */
+const keyOf = (patterns: readonly string[]): string =>
+  createHash('sha256')
+    .update(JSON.stringify(patterns.map((one) => resolve(one))))
+    .digest('hex')
+    .slice(0, 16);
+
+interface Work {
+  work: string;
+  journal: string;
+  options: RanksOptions;
+  signal: AbortSignal;
+  execute: Execute;
+  progress: ReturnType<typeof startProgress>;
+}
+
+/** Runs the tasks that are left, several at a time. */
+async function importAll(
+  tasks: readonly RankTask[],
+  { work, journal, options, signal, execute, progress }: Work,
+) {
+  writeJournal(journal, tasks);
+  const left = tasks.filter(({ outcome }) => outcome === 'pending').toReversed();
+  const slots =
+    options.jobs ?? Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / taskBytes)));
+  let ended = tasks.length - left.length;
+  const lane = async () => {
+    for (let task = left.pop(); task && !signal.aborted; task = left.pop()) {
+      await importOne(task, { folder: join(work, task.folder), keepRaw: options.raw, signal, execute });
+      if (task.outcome !== 'pending') ended++;
+      writeJournal(journal, tasks);
+      progress.update('importing ranks', `${ended} of ${tasks.length} files`);
+    }
+  };
+  await Promise.all(Array.from({ length: slots }, lane));
+}
+
+async function importOne(
+  task: RankTask,
+  {
+    folder,
+    keepRaw,
+    signal,
+    execute,
+  }: { folder: string; keepRaw: boolean; signal: AbortSignal; execute: Execute },
+): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const ends = (outcome: RankTask['outcome'], reason: string | null = null) =>
+    Object.assign(task, { outcome, reason });
+  try {
+    const { name } = await identify(task.file);
+    if (!timelines.has(name)) return void ends('skipped', `It is not a timeline but ${name}.`);
+  } catch (error) {
+    if (!(error instanceof InferscopeError)) throw error;
+    const other = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
+    return void ends(other ? 'skipped' : 'failed', error.parts.why);
+  }
+  let thrown: unknown = null;
+  await execute({ file: task.file, folder, keepRaw }, signal).catch((error: unknown) => (thrown = error));
+  if (signal.aborted) return;
+  const part = readPart(folder);
+  if (part === null) {
+    if (thrown !== null && !(thrown instanceof InferscopeError)) throw thrown;
+    ends(
+      'failed',
+      thrown instanceof InferscopeError ? thrown.parts.why : 'Its process ended without a result.',
+    );
+  } else if ('failed' in part) ends('failed', part.failed.why);
+  else ends('imported');
+}
+
+/** @throws E_TRACE_FILE when the process crashed or was killed */
+async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
+  const entry = childEntry('rank-child');
+  const { [recordVariable]: _, ...env } = process.env;
+  const child = await startOwn('imports a rank', entry, (mark) =>
+    spawn(process.execPath, [entry, JSON.stringify(order)], {
+      env: { ...env, ...mark },
+      stdio: ['ignore', 'ignore', 'inherit'],
+      detached: true,
+    }),
+  );
+  const stop = () => child.kill('SIGTERM');
+  signal.addEventListener('abort', stop);
+  const [code, name] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  signal.removeEventListener('abort', stop);
+  if (code === 0 || signal.aborted) return;
+  throw new InferscopeError('E_TRACE_FILE', {
+    what: `cannot read ${order.file}`,
+    why: name === null ? `Its import exited with code ${code}.` : `Its import was killed by ${name}.`,
+    fix: `inferscope import ${order.file}`,
+  });
+}
+
+interface Ranked {
+  task: RankTask;
+  part: Extract<Part, { id: string }>;
+  rank: number | null;
+  source: RankFiles['files'][number]['rank_source'];
+}
+
+/** Ranks by what the traces say, else by the files' names, else in the files' order. A rank that is there already fails its file. */
+function rankedParts(tasks: readonly RankTask[], work: string): Ranked[] {
+  const parts = tasks.flatMap((task): Ranked[] => {
+    const part = task.outcome === 'imported' ? readPart(join(work, task.folder)) : null;
+    if (part === null || 'failed' in part) return [];
+    const named = part.rank ?? rankOfName(task.file);
+    return [{ task, part, rank: named, source: part.rank === null ? 'file name' : 'trace' }];
+  });
+  if (parts.every(({ rank }) => rank === null))
+    parts.forEach((one, at) => Object.assign(one, { rank: at, source: 'order of files' }));
+  const taken = new Map<number, string>();
+  return parts
+    .filter((one) => {
+      const { task, rank } = one;
+      const fail = (reason: string) => Object.assign(task, { outcome: 'failed', reason });
+      if (rank === null) return void fail('Neither the trace nor its name states its rank.');
+      const other = taken.get(rank);
+      if (other !== undefined) return void fail(`Rank ${rank} was imported from ${basename(other)}.`);
+      taken.set(rank, task.file);
+      return true;
+    })
+    .toSorted((a, b) => a.rank! - b.rank!);
+}
+
+async function merged(
+  { files, keepJson }: Recording,
+  tasks: readonly RankTask[],
+  work: string,
+): Promise<ImportedCaptures> {
+  const ranked = rankedParts(tasks, work);
+  const parts: RankPart[] = [];
+  for (const { task, part, rank } of ranked) {
+    const session = await openSession(part.id, partHome(join(work, task.folder)));
+    parts.push({
+      file: task.file,
+      session,
+      zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
+      rank: rank!,
+    });
+  }
+  const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
+  const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
+  const execution_id = 'ranks';
+  const { captures, clocks, issues } = await mergeParts(files, parts, {
+    execution_id,
+    host: 'localhost',
+    zeroNs,
+  });
+  const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
+  const here = new Set(
+    captures.map(({ capture_id }) => Number(capture_id.slice(capture_id.indexOf('-') + 1))),
+  );
+  const all = Array.from({ length: worldSize ?? 0 }, (_, rank) => rank);
+  const kept: RankFiles = {
+    world_size: worldSize,
+    files: tasks.map(({ file, outcome, reason }) => {
+      const own = ranked.find(({ task }) => task.file === file);
+      const named = own ?? { rank: rankOfName(file), source: 'file name' as const };
+      return {
+        file: basename(file),
+        outcome: outcome === 'pending' ? 'failed' : outcome,
+        rank: named.rank,
+        rank_source: named.rank === null ? null : named.source,
+        reason,
+      };
+    }),
+    clocks,
+    missing: all.filter((rank) => !here.has(rank)),
+  };
+  await keepJson('ranks', kept);
+  const [first] = parts;
+  const [execution] = first?.session.manifest.executions ?? [];
+  return {
+    zeroRealtimeNs: zeroNs,
+    executions: [
+      {
+        execution_id,
+        purpose: 'profiled',
+        command: execution?.command ?? [],
+        exit_code: null,
+        start_ns: null,
+        end_ns: null,
+      },
+    ],
+    captures,
+    issues: [...lossIssues(kept), ...issues, ...partIssues(parts)],
+    hardware: gpuFacts(first?.session.manifest.hardware ?? {}),
+    software: ranked[0]?.part.software ?? {},
+    model: null,
+    sizes: null,
+    rank: null,
+    worldSize,
+    failures: [],
+  };
+}
+
+/** The GPU facts of a part: the rest is of the machine that imported it. */
+const gpuFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['hardware'] =>
+  Object.fromEntries(Object.entries(facts).filter(([name]) => name.startsWith('gpu')));
+
+function lossIssues({ files, missing }: RankFiles): Issue[] {
+  const failed = files.filter(({ outcome }) => outcome === 'failed');
+  const issues: Issue[] = failed.map(({ file, rank, reason }) => ({
+    code: 'rank_unreadable',
+    severity: 'error',
+    text: `${rank === null ? '' : `Rank ${rank}: `}${file} could not be imported. ${reason ?? ''}`.trim(),
+  }));
+  const without = missing.filter((rank) => !failed.some((file) => file.rank === rank));
+  if (without.length > 0) {
+    const text = `No file of ranks ${without.join(', ')} was found; waiting for them shows as exchange of the others.`;
+    issues.push({ code: 'rank_missing', severity: 'warning', text, count: without.length });
+  }
+  const skipped = files.filter(({ outcome }) => outcome === 'skipped');
+  if (skipped.length > 0) {
+    const text = `Files that are not timelines were left out: ${skipped
+      .slice(0, 3)
+      .map(({ file }) => file)
+      .join(', ')}${skipped.length > 3 ? ', …' : ''}.`;
+    issues.push({ code: 'rank_file_skipped', severity: 'info', text, count: skipped.length });
+  }
+  return issues;
+}
+
+/** The same issue of several ranks once. */
+function partIssues(parts: readonly RankPart[]): Issue[] {
+  const found = new Map<string, Issue>();
+  for (const issue of parts.flatMap(({ session }) => session.issues)) {
+    const old = found.get(issue.code);
+    if (old) old.count = (old.count ?? 1) + (issue.count ?? 1);
+    else found.set(issue.code, { ...issue });
+  }
+  return [...found.values()];
+}
+
+function interrupted(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {
+  const done = tasks.filter(({ outcome }) => outcome === 'imported').length;
+  return new InferscopeError('E_INTERRUPTED', {
+    what: `stopped after ${done} of ${tasks.length} files`,
+    why: 'Ctrl-C was pressed. What is imported is kept.',
+    fix: shellCommand(['inferscope', 'import', ...patterns, '--ranks', '--resume']),
+  });
+}
+
+function nothingRead(tasks: readonly RankTask[]): InferscopeError {
+  const [first] = tasks;
+  return new InferscopeError('E_TRACE_FILE', {
+    what: `none of ${tasks.length} files could be imported`,
+    why: `${basename(first!.file)}: ${first!.reason ?? 'no reason is known.'}`,
+    fix: `inferscope import ${first!.file}`,
+  });
+}

@@ -1,0 +1,55 @@
+import type { Workbench } from '../../model/workbench.js';
+import type { ImportContext } from '../importer.js';
+
+/** c10d's names, of all versions: allreduce, all_reduce, _allgather_base, reduce_scatter_tensor_coalesced, all_to_allv, … */
+const operations: readonly (readonly [pattern: string, operation: string])[] = [
+  ['reduce_?scatter', 'ReduceScatter'],
+  ['all_?reduce', 'AllReduce'],
+  ['all_?gather', 'AllGather'],
+  ['all_?to_?all', 'AllToAll'],
+  ['broadcast', 'Broadcast'],
+  ['^reduce', 'Reduce'],
+  ['send', 'Send'],
+  ['recv', 'Recv'],
+];
+
+/** Bytes of an element by c10::ScalarType's names; without a known type the size is not known. */
+const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN 8 WHEN dtype IN ('Float', 'Int') THEN 4
+  WHEN dtype IN ('Half', 'BFloat16', 'Short') THEN 2 WHEN dtype IN ('Byte', 'Char', 'Bool') OR dtype LIKE 'Float8%' THEN 1 END`;
+
+/**
+ * Rows of `collectives` from the kernels that name their call. A communicator is its group's name and ranks, the same on
+ * all of them. Calls are numbered by torch's own sequence number where every call of the group has another one, else in the
+ * order of their starts.
+ */
+export async function keepCollectives(workbench: Workbench, context: ImportContext): Promise<void> {
+  const { execution_id, capture_id, host } = context;
+  const cases = operations.map(
+    ([pattern, operation]) => `WHEN regexp_matches(name, '${pattern}') THEN '${operation}'`,
+  );
+  const text = (column: string) => `(SELECT text FROM trace_names WHERE code = c."${column}")`;
+  const whole = (column: string) => `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
+  await workbench.keep(
+    'collectives',
+    capture_id,
+    `WITH named AS (
+       SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${whole('device')} AS device,
+         ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, replace(coalesce(${text('group_ranks')}, ''), '"', '') AS group_ranks,
+         ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
+         ${whole('group_size')} AS ranks, ${whole('sent')} AS sent, ${whole('received')} AS received, ${whole('sequence')} AS sequence
+       FROM kineto_collectives c),
+     calls AS (
+       SELECT *, CASE ${cases.join(' ')} ELSE name END AS operation, ${elementBytes} AS element,
+         group_name || CASE WHEN group_ranks = '' THEN '' ELSE '[' || group_ranks || ']' END AS communicator
+       FROM named),
+     numbered AS (
+       SELECT *, count(DISTINCT sequence) OVER w = count(*) OVER w AS own_numbers,
+         row_number() OVER (PARTITION BY communicator, operation ORDER BY start_ns) - 1 AS nth
+       FROM calls WINDOW w AS (PARTITION BY communicator, operation))
+     SELECT start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation,
+       CASE WHEN own_numbers THEN sequence ELSE nth END AS sequence,
+       element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, element * received AS received_bytes, 'kernel_gpu' AS timed_by
+     FROM numbered ORDER BY start_ns`,
+    { execution_id, host },
+  );
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+const rankClockSchema = z.object({
+  rank: z.number().int(),
+  against: z
+    .number()
+    .int()
+    .nullable()
+    .describe('The rank that it was compared with; null: not aligned, the clock of its host.'),
+  offset_ns: z
+    .number()
+    .nullable()
+    .describe('Its clock less that of the lowest rank, in the middle of the capture.'),
+  drift_ppm: z.number().nullable(),
+  bound_ns: z.number().nullable().describe('Error of a time after the correction.'),
+  collectives: z.number().int().describe('Their ends were compared.'),
+});
+
+/** What became of each file of `import --ranks`; kept with the session as ranks.json. */
+export const rankFilesSchema = z.object({
+  world_size: z.number().int().nullable().describe('Ranks of the job, where a file states it.'),
+  files: z.array(
+    z.object({
+      file: z.string(),
+      outcome: z.enum(['imported', 'failed', 'skipped']),
+      rank: z.number().int().nullable(),
+      rank_source: z.enum(['trace', 'file name', 'order of files']).nullable(),
+      reason: z.string().nullable(),
+    }),
+  ),
+  clocks: z.array(rankClockSchema),
+  missing: z.array(z.number().int()).describe('Ranks of the job without an imported file.'),
+});
+
+export type RankFiles = z.infer<typeof rankFilesSchema>;
+export type RankClockFacts = z.infer<typeof rankClockSchema>;

@@ -1,0 +1,170 @@
+import type { Workbench } from '../../model/workbench.js';
+
+/** How a rank's clock relates to that of the reference: corrected time = t − (a_ns + b × t). */
+export interface RankClock {
+  rank: number;
+  /** The rank that it was compared with; itself for the reference. Null: it shares too few collectives with any aligned rank. */
+  against: number | null;
+  a_ns: number;
+  b: number;
+  /** In the middle of its collectives, ns; what its tables are moved by. */
+  offset_ns: number;
+  /** Error of a corrected time, ns; null where the clock is the host's own, not aligned. */
+  bound_ns: number | null;
+  collectives: number;
+}
+
+/** Collectives shared by two ranks, below which an offset is not estimated. */
+const minShared = 3;
+/** Medians that a line is put through: single late ends do not move it. */
+const bins = 16;
+/** Share of a pair's collectives that must overlap once aligned; below it the pairs are not the same calls. */
+const minOverlap = 0.9;
+
+/**
+ * Aligns ranks on the ends of the collectives in table `rank_calls` (rank, communicator, operation, sequence, start_ns, end_ns): all ranks
+ * leave a collective together. The lowest rank is the reference; a rank is compared with the aligned one that it shares most
+ * collectives with, so groups that do not overlap with the reference's stay on their hosts' clock.
+ *
+ * Bound: the 95th percentile of what is left between the ends, plus the shortest exchange, since data moves while all are inside: a
+ * constant difference up to that cannot be distinguished from an offset. Bounds add up along a chain of comparisons.
+ */
+export async function alignClocks(workbench: Workbench, ranks: readonly number[]): Promise<RankClock[]> {
+  await workbench.run(
+    `CREATE TABLE rank_ends AS SELECT rank, communicator, operation, sequence, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns
+     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') GROUP BY ALL HAVING count(*) = 1`,
+  );
+  const aligned = new Map<number, RankClock>();
+  const [reference] = ranks;
+  if (reference === undefined) return [];
+  aligned.set(reference, { ...unaligned(reference), against: reference, bound_ns: 0 });
+  for (;;) {
+    const left = ranks.filter((rank) => !aligned.has(rank));
+    if (left.length === 0) break;
+    const pairs = await closest(workbench, [...aligned.keys()], left);
+    if (pairs.length === 0) break;
+    for (const clock of await fitted(workbench, pairs, aligned)) aligned.set(clock.rank, clock);
+    const refused = pairs.filter(({ rank }) => !aligned.has(rank));
+    for (const { rank } of refused) aligned.set(rank, unaligned(rank));
+  }
+  await workbench.run('DROP TABLE rank_ends');
+  return ranks.map((rank) => aligned.get(rank) ?? unaligned(rank));
+}
+
+const unaligned = (rank: number): RankClock => ({
+  rank,
+  against: null,
+  a_ns: 0,
+  b: 0,
+  offset_ns: 0,
+  bound_ns: null,
+  collectives: 0,
+});
+
+interface Pair {
+  rank: number;
+  against: number;
+}
+
+const shared = 'JOIN rank_ends q USING (communicator, operation, sequence)';
+
+/** For each rank that is left: the aligned one that it shares most collectives with. */
+function closest(workbench: Workbench, done: readonly number[], left: readonly number[]): Promise<Pair[]> {
+  return workbench.query<Pair>(
+    `SELECT r.rank, q.rank AS against FROM rank_ends r ${shared}
+     WHERE r.rank IN (${left.join(', ')}) AND q.rank IN (${done.join(', ')})
+     GROUP BY r.rank, q.rank HAVING count(*) >= ${minShared}
+     QUALIFY row_number() OVER (PARTITION BY r.rank ORDER BY count(*) DESC, q.rank) = 1`,
+  );
+}
+
+async function fitted(
+  workbench: Workbench,
+  pairs: readonly Pair[],
+  aligned: ReadonlyMap<number, RankClock>,
+): Promise<RankClock[]> {
+  const known = pairs.map(({ rank, against }) => {
+    const { a_ns: a, b } = aligned.get(against)!;
+    return `(${rank}, ${against}, ${a}, ${b})`;
+  });
+  await workbench.run(
+    `CREATE OR REPLACE TABLE rank_pairs AS
+     SELECT r.rank, r.end_ns AS x, r.end_ns - (q.end_ns - (a + b * q.end_ns)) AS d, r.start_ns AS start_ns,
+       q.start_ns - (a + b * q.start_ns) AS other_start_ns, q.end_ns - (a + b * q.end_ns) AS other_end_ns
+     FROM (VALUES ${known.join(', ')}) p(rank, against, a, b) JOIN rank_ends r ON r.rank = p.rank ${shared} WHERE q.rank = p.against`,
+  );
+  const points = await workbench.query<{ rank: number; n: number; x: number; d: number }>(
+    `SELECT rank, count(*) AS n, median(x) AS x, median(d) AS d
+     FROM (SELECT *, ntile(${bins}) OVER (PARTITION BY rank ORDER BY x) AS bin FROM rank_pairs) GROUP BY rank, bin ORDER BY rank, x`,
+  );
+  const lines = pairs.map(({ rank }) => {
+    const own = points.filter((one) => one.rank === rank);
+    const middle = medianOf(own.map(({ x }) => x));
+    const b = own.length < bins ? 0 : slopeOf(own);
+    return {
+      rank,
+      middle,
+      b,
+      a: medianOf(own.map(({ x, d }) => d - b * x)),
+      flat: medianOf(own.map(({ d }) => d)),
+    };
+  });
+  const line = (of: (one: (typeof lines)[number]) => string) =>
+    `(VALUES ${lines.map((one) => `(${one.rank}, ${of(one)})`).join(', ')})`;
+  const left = (await workbench.query<{
+    rank: number;
+    n: number;
+    residual: number;
+    flat: number;
+    overlap: number;
+    wire: number;
+    span: number;
+  }>(
+    `SELECT rank, count(*) AS n, quantile_cont(abs(d - a - b * x), 0.95) AS residual, quantile_cont(abs(d - flat), 0.95) AS flat,
+       avg(CASE WHEN start_ns - a - b * start_ns <= other_end_ns AND other_start_ns <= x - a - b * x THEN 1 ELSE 0 END) AS overlap,
+       min(least(x - start_ns, other_end_ns - other_start_ns)) AS wire, max(x) - min(x) AS span
+     FROM rank_pairs JOIN ${line(({ a, b, flat }) => `${a}, ${b}, ${flat}`)} l(rank, a, b, flat) USING (rank) GROUP BY rank`,
+  )) as {
+    rank: number;
+    n: number;
+    residual: number;
+    flat: number;
+    overlap: number;
+    wire: number;
+    span: number;
+  }[];
+  await workbench.run('DROP TABLE rank_pairs');
+  return lines.flatMap(({ rank, middle, a, b, flat }) => {
+    const fit = left.find((one) => one.rank === rank);
+    const { against } = pairs.find((one) => one.rank === rank)!;
+    if (!fit || fit.overlap < minOverlap) return [];
+    // A drift that the ends hide is not stated.
+    const drifts = Math.abs(b) * fit.span > fit.residual;
+    const bound = (drifts ? fit.residual : fit.flat) + fit.wire + (aligned.get(against)!.bound_ns ?? 0);
+    return [
+      {
+        rank,
+        against,
+        a_ns: drifts ? a : flat,
+        b: drifts ? b : 0,
+        offset_ns: Math.round(drifts ? a + b * middle : flat),
+        bound_ns: Math.ceil(bound),
+        collectives: fit.n,
+      },
+    ];
+  });
+}
+
+function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((x, y) => x - y);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** Theil and Sen: the median slope of all pairs of points. */
+function slopeOf(points: readonly { x: number; d: number }[]): number {
+  const slopes = points.flatMap((one, at) =>
+    points.slice(at + 1).flatMap((other) => (other.x > one.x ? [(other.d - one.d) / (other.x - one.x)] : [])),
+  );
+  return slopes.length === 0 ? 0 : medianOf(slopes);
+}

@@ -1,0 +1,45 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../session/test-folder.js';
+import { rankFiles, rankOfName } from './files.js';
+
+test.each([
+  ['trace_rank0003.json.gz', 3],
+  ['rank-12.Apr_03_18_51_38.1102.pt.trace.json.gz', 12],
+  ['1790000000-TP-7.trace.json.gz', 7],
+  ['host7.report_rank_5.nsys-rep', 5],
+  ['/runs/rank2/trace.json', 2],
+  ['profile.procid11.sqlite', 11],
+  ['/runs/mtp-3/trace.json', null],
+  ['host_123.456.pt.trace.json', null],
+])('%s is of rank %s', (name, rank) => {
+  expect(rankOfName(name)).toBe(rank);
+});
+
+test('folders and patterns find timelines below them; an nsys folder is one, a report with its export too', () => {
+  const folder = testFolder();
+  const put = (path: string) => {
+    mkdirSync(join(folder, path, '..'), { recursive: true });
+    writeFileSync(join(folder, path), 'x');
+  };
+  for (const path of [
+    'a/rank10.json',
+    'a/rank2.json.gz',
+    'a/notes.txt',
+    'b/c/r.parquetdir/StringIds.parquet',
+    'b/one.nsys-rep',
+    'b/one.sqlite',
+  ])
+    put(path);
+  put('.hidden/rank1.json');
+  const found = (...patterns: string[]) =>
+    rankFiles(patterns.map((one) => join(folder, one))).map((path) => path.slice(folder.length + 1));
+  const all = ['a/rank2.json.gz', 'a/rank10.json', 'b/c/r.parquetdir', 'b/one.sqlite'];
+  expect(found('.')).toEqual(all);
+  expect(found('**')).toEqual(all);
+  expect(found('a/*')).toEqual(all.slice(0, 2));
+  expect(found('a/rank?.json*', 'a/{rank10,rank11}.json')).toEqual(all.slice(0, 2));
+  expect(found('a/notes.txt')).toEqual(['a/notes.txt']);
+  expect(found('nothing/*')).toEqual([]);
+});

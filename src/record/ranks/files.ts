@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+
+/** Names under which profilers write timelines; files of other names are taken only when named one by one. */
+const timelineName = /\.(?:json|json\.gz|nsys-rep|sqlite)$/;
+const wildcard = /[*?[{]/;
+
+/**
+ * Files of ranks: each argument is a file, a folder (searched below), or a pattern with `*`, `?` and `**`. A folder that nsys exported counts
+ * as one file; of a report and its export the export is taken.
+ * @returns absolute paths in the order of their names, numbers by value
+ */
+export function rankFiles(patterns: readonly string[]): string[] {
+  const found = new Set(patterns.flatMap((pattern) => filesOf(resolve(pattern))));
+  for (const path of found) {
+    const report = path.replace(/(?:\.sqlite|[._]parquetdir|[._]pqtdir)$/, '.nsys-rep');
+    if (report !== path) found.delete(report);
+  }
+  return [...found].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+function filesOf(path: string): string[] {
+  if (isCapture(path)) return [path];
+  if (existsSync(path)) return below(path).filter((one) => isTimeline(one));
+  if (!wildcard.test(path)) return [path];
+  const parts = path.split(sep);
+  const fixed =
+    parts
+      .slice(
+        0,
+        parts.findIndex((part) => wildcard.test(part)),
+      )
+      .join(sep) || sep;
+  const wanted = new RegExp(`^${patternSource(path)}$`);
+  return existsSync(fixed) ? below(fixed).filter((one) => wanted.test(one) && isTimeline(one)) : [];
+}
+
+/** `**` matches any folders, `*` and `?` within a name, {a,b} alternatives. */
+function patternSource(pattern: string): string {
+  return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (found) => {
+    if (found.startsWith('**')) return '.*';
+    if (found === '*') return '[^/]*';
+    if (found === '?') return '[^/]';
+    if (found.length > 1 && found.startsWith('{'))
+      return `(?:${found.slice(1, -1).split(',').map(patternSource).join('|')})`;
+    return found === '[' || found === ']' ? found : `\\${found}`;
+  });
+}
+
+/** Files, and folders that are one capture. */
+function below(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.name.startsWith('.')) return [];
+    return entry.isDirectory() && !isCapture(path) ? below(path) : [path];
+  });
+}
+
+function isCapture(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found?.isFile() === true || (found?.isDirectory() === true && isNsysFolder(path));
+}
+
+const isNsysFolder = (path: string): boolean => existsSync(join(path, 'StringIds.parquet'));
+
+const isTimeline = (path: string): boolean => timelineName.test(path) || isNsysFolder(path);
+
+/** The rank in a file's name, else in the name of the nearest folder: rank3, rank-0003, trace_rank_3, TP-3, procid3; null without one. */
+export function rankOfName(path: string): number | null {
+  for (let at = path; dirname(at) !== at; at = dirname(at)) {
+    const found = [...basename(at).matchAll(/(?:rank|procid|(?<![a-z])tp)[-_.=]?(\d{1,6})(?!\d)/gi)].at(-1);
+    if (found) return Number(found[1]);
+  }
+  return null;
+}

@@ -1,0 +1,44 @@
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const taskSchema = z.object({
+  file: z.string(),
+  bytes: z.number(),
+  modified_ms: z.number(),
+  outcome: z.enum(['pending', 'imported', 'failed', 'skipped']),
+  reason: z.string().nullable(),
+  /** Folder of its own below the journal's. */
+  folder: z.string(),
+});
+
+/** One file of `import --ranks`. */
+export type RankTask = z.infer<typeof taskSchema>;
+
+/** Tasks of these files; those of an earlier journal that are done stay done while their file is the same. */
+export function planTasks(files: readonly string[], before: readonly RankTask[]): RankTask[] {
+  const known = new Map(before.map((task) => [task.file, task]));
+  let next = before.reduce((most, { folder }) => Math.max(most, Number(folder.slice(1))), 0);
+  return files.map((file) => {
+    const { size = 0, mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
+    const old = known.get(file);
+    if (old && old.outcome === 'imported' && old.bytes === size && old.modified_ms === mtimeMs) return old;
+    const folder = old?.folder ?? `p${++next}`;
+    return { file, bytes: size, modified_ms: mtimeMs, outcome: 'pending', reason: null, folder };
+  });
+}
+
+/** @returns no tasks where there is no journal, or another version's */
+export function readJournal(path: string): RankTask[] {
+  if (!existsSync(path)) return [];
+  try {
+    return z.array(taskSchema).parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return [];
+  }
+}
+
+/** Whole or not at all. */
+export function writeJournal(path: string, tasks: readonly RankTask[]): void {
+  writeFileSync(`${path}.new`, JSON.stringify(tasks, null, 1));
+  renameSync(`${path}.new`, path);
+}

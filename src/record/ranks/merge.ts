@@ -1,0 +1,182 @@
+import { link } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Issue } from '../../model/document.js';
+import type { Capture } from '../../model/manifest.js';
+import type { RankClockFacts } from '../../model/ranks.js';
+import { type TableName, tables } from '../../model/tables.js';
+import type { Workbench } from '../../model/workbench.js';
+import { quote } from '../../session/database.js';
+import type { Session } from '../../session/open.js';
+import type { SessionFiles } from '../../session/session-files.js';
+import { alignClocks, type RankClock } from './clock.js';
+
+/** The session that the import of one file made. */
+export interface RankPart {
+  file: string;
+  session: Session;
+  /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
+  zeroNs: bigint | null;
+  /** The first rank of the file; a report of several processes has the ranks from here on. */
+  rank: number;
+}
+
+/** Columns that are times of the session. */
+const timeColumns: ReadonlySet<string> = new Set([
+  'start_ns',
+  'end_ns',
+  't_ns',
+  'api_start_ns',
+  'device_start_ns',
+  'device_end_ns',
+  'written_ns',
+]);
+
+/** Operation of a communication kernel by its name, where the source records no call. */
+const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
+  WHEN regexp_matches(name, 'all_?gather', 'i') THEN 'AllGather' WHEN regexp_matches(name, 'all_?to_?all|dispatch|combine', 'i') THEN 'AllToAll'
+  WHEN regexp_matches(name, 'send_?recv', 'i') THEN 'Send and Recv' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
+
+interface Merged {
+  captures: Capture[];
+  clocks: RankClockFacts[];
+  issues: Issue[];
+}
+
+/**
+ * Writes the tables of all parts into one session, on one clock. A part's tables are moved as a whole, so what is computed
+ * within a rank stays the same to the ns; `collectives`, which are compared between ranks, are also corrected for drift.
+ * @param zeroNs time 0 of the session
+ */
+export async function mergeParts(
+  files: SessionFiles,
+  parts: readonly RankPart[],
+  { execution_id, host, zeroNs }: { execution_id: string; host: string; zeroNs: bigint | null },
+): Promise<Merged> {
+  const { workbench } = files;
+  const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
+  await workbench.run(
+    `CREATE TABLE rank_calls (part INTEGER, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
+       bytes BIGINT, received_bytes BIGINT, device INTEGER, pid BIGINT, stage_id BIGINT, exposed_ns BIGINT, start_ns BIGINT, dur_ns BIGINT, end_ns BIGINT)`,
+  );
+  for (const [at, part] of parts.entries()) await readCalls(workbench, part, at, shiftOf(part));
+  // A communicator of kernels known by name only has the ranks that run them.
+  await workbench.run(
+    `UPDATE rank_calls SET ranks = n FROM (SELECT communicator AS c, count(DISTINCT rank) AS n FROM rank_calls GROUP BY communicator) WHERE ranks IS NULL AND communicator = c`,
+  );
+  const clocks = await alignClocks(
+    workbench,
+    parts.map(({ rank }) => rank),
+  );
+  const captures: Capture[] = [];
+  for (const [at, part] of parts.entries()) {
+    const clock = clocks[at]!;
+    const capture_id = captureOf(part);
+    const moved = shiftOf(part) - clock.offset_ns;
+    for (const [table, found] of Object.entries(part.session.manifest.tables)) {
+      if (table === 'collectives' || !(table in tables)) continue;
+      for (const { path } of found)
+        await workbench.keep(
+          table as TableName,
+          capture_id,
+          `SELECT * REPLACE (${replaced(table as TableName, part, moved)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
+          { execution_id },
+        );
+    }
+    await keepCalls(workbench, capture_id, at, clock, { execution_id, host });
+    for (const { path, kind } of part.session.manifest.artifacts) {
+      const name = basename(path);
+      const linked = join(files.scratch, `${capture_id}-${name}`);
+      await link(join(part.session.folder, path), linked);
+      await files.addArtifact(linked, { kind, captureId: capture_id, name });
+    }
+    for (const capture of part.session.manifest.captures)
+      captures.push({
+        ...capture,
+        capture_id,
+        execution_id,
+        clock: { ...capture.clock, error_bound_ns: clock.bound_ns },
+      });
+  }
+  await workbench.run('DROP TABLE rank_calls');
+  return {
+    captures,
+    clocks: clocks.map(({ rank, against, offset_ns, b, bound_ns, collectives }) => ({
+      rank,
+      against,
+      offset_ns: against === null ? null : offset_ns,
+      drift_ppm: against === null ? null : 1e6 * b,
+      bound_ns,
+      collectives,
+    })),
+    issues: clockIssues(clocks),
+  };
+}
+
+const captureOf = ({ rank }: RankPart): string => `rank-${rank}`;
+
+/** Times, ranks and the capture of the merged session. */
+function replaced(table: TableName, part: RankPart, moved: number): string {
+  const columns = Object.keys(tables[table].columns);
+  return [
+    ...columns.filter((name) => timeColumns.has(name)).map((name) => `${name} + ${moved} AS ${name}`),
+    `rank + ${part.rank} - min(rank) OVER () AS rank`,
+  ].join(', ');
+}
+
+function parquet({ session }: RankPart, table: TableName): string | null {
+  const found = session.manifest.tables[table] ?? [];
+  const rows = found.reduce((sum, file) => sum + file.rows, 0);
+  return rows === 0
+    ? null
+    : `read_parquet([${found.map(({ path }) => quote(join(session.folder, path))).join(', ')}])`;
+}
+
+/** Calls that the source recorded, else kernels by name: the n-th of a name is the same on all ranks. */
+async function readCalls(workbench: Workbench, part: RankPart, at: number, shift: number): Promise<void> {
+  const calls = parquet(part, 'collectives');
+  const kernels = parquet(part, 'kernels');
+  const communicating = `(SELECT start_ns, dur_ns, device, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
+    FROM ${kernels} WHERE class = 'communication' GROUP BY ALL)`;
+  if (kernels === null) return;
+  const source =
+    calls === null
+      ? `SELECT rank - min(rank) OVER () + ${part.rank} AS rank, coalesce(short_name, name) AS communicator, NULL AS communicator_name, NULL AS ranks, ${operationByName} AS operation,
+           row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL AS bytes, NULL AS received_bytes, device,
+           pid, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
+         FROM ${kernels} WHERE class = 'communication'`
+      : `SELECT ${part.rank} AS rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, c.device,
+           k.pid, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
+         FROM ${calls} c LEFT JOIN ${communicating} k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.device IS NOT DISTINCT FROM c.device`;
+  await workbench.run(
+    `INSERT INTO rank_calls SELECT ${at}, rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
+       exposed_ns, start_ns + ${shift}, dur_ns, start_ns + ${shift} + dur_ns FROM (${source})`,
+  );
+}
+
+async function keepCalls(
+  workbench: Workbench,
+  capture_id: string,
+  at: number,
+  { a_ns: a, b }: RankClock,
+  constants: { execution_id: string; host: string },
+): Promise<void> {
+  const [found] = await workbench.query<{ n: number }>(
+    `SELECT count(*) AS n FROM rank_calls WHERE part = ${at}`,
+  );
+  if (found!.n === 0) return;
+  await workbench.keep(
+    'collectives',
+    capture_id,
+    `SELECT * EXCLUDE (part, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
+     FROM rank_calls WHERE part = ${at} ORDER BY rank_calls.start_ns`,
+    constants,
+  );
+}
+
+function clockIssues(clocks: readonly RankClock[]): Issue[] {
+  const own = clocks.filter(({ against }) => against === null);
+  if (own.length === 0) return [];
+  const names = own.map(({ rank }) => rank).join(', ');
+  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap. Their times are those of their hosts.`;
+  return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
+}

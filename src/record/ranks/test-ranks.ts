@@ -1,0 +1,287 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+/** What is planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
+export interface Planted {
+  seed: number;
+  ranks: number;
+  steps?: number;
+  layers?: number;
+  /** Ranks of a tensor-parallel group; default half of the ranks. */
+  tensorRanks?: number;
+  /** Largest clock offset, ns, and drift, parts per million. */
+  offsetNs?: number;
+  driftPpm?: number;
+  /** Every attention of this rank takes so many µs longer. */
+  slowRank?: { rank: number; us: number };
+  /** The exchange of the tensor-parallel group of this rank takes so many times as long. */
+  slowLink?: { rank: number; factor: number };
+  /** The rank's expert receives so many times its even share of the tokens. */
+  hotExpert?: { rank: number; factor: number };
+  missing?: readonly number[];
+  truncated?: readonly number[];
+}
+
+/** Clock of a rank: what it reports is true time + offset + drift × true time. */
+export interface RankClock {
+  offset_ns: number;
+  drift_ppm: number;
+}
+
+export interface Kernel {
+  name: string;
+  start: number;
+  dur: number;
+  stream: number;
+  call?: Call;
+}
+
+interface Call {
+  name: string;
+  group: string;
+  text: string;
+  ranks: readonly number[];
+  sent: number;
+  received: number;
+  sequence: number;
+}
+
+/** Events of one rank in its own clock, ns. */
+export interface RankEvents {
+  rank: number;
+  clock: RankClock;
+  kernels: Kernel[];
+  /** Launch of the kernel with the same index. */
+  launches: number[];
+  steps: { start: number; end: number }[];
+}
+
+/** Ends of one collective differ by at most so much between ranks, ns. */
+export const endJitterNs = 1000;
+/** Wall clock of true time 0. */
+const epochNs = 1_790_000_000_000_000_000n;
+/** The planted links: B/s of the bus, and latency, ns. */
+const busBytesPerS = 300e9;
+const latencyNs = 12_000;
+export const tensorBytes = 4 * 2 ** 20;
+const tokenBytes = 2 ** 20;
+
+function mulberry32(seed: number): () => number {
+  let a = seed >>> 0;
+  return () => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Plays a run of a mixture-of-experts model: per layer attention, an all-reduce of the tensor-parallel group, tokens to the
+ * experts of all ranks (all-to-all, next to a shared expert), the experts, and the tokens back.
+ */
+export function playRanks(planted: Planted): RankEvents[] {
+  const { seed, ranks, steps = 8, layers = 4, offsetNs = 5_000_000, driftPpm = 20 } = planted;
+  const size = planted.tensorRanks ?? Math.max(2, ranks / 2);
+  const random = mulberry32(seed);
+  const noisy = (ns: number) => ns * (1 + 0.01 * (2 * random() - 1));
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const events: RankEvents[] = all.map((rank) => ({
+    rank,
+    clock: {
+      offset_ns: rank === 0 ? 0 : Math.round(offsetNs * (2 * random() - 1)),
+      drift_ppm: rank === 0 ? 0 : driftPpm * (2 * random() - 1),
+    },
+    kernels: [],
+    launches: [],
+    steps: [],
+  }));
+  const free = all.map(() => 0);
+  const launched = all.map(() => 0);
+  const sequences = new Map<string, number>();
+  const add = (rank: number, kernel: Kernel) => {
+    events[rank]!.kernels.push(kernel);
+    launched[rank]! += 3000;
+    events[rank]!.launches.push(Math.min(launched[rank]!, kernel.start - 4000));
+  };
+  const compute = (rank: number, name: string, ns: number) => {
+    const dur = Math.round(noisy(ns));
+    add(rank, { name, start: free[rank]! + 800, dur, stream: 7 });
+    free[rank]! += 800 + dur;
+  };
+  const exchange = (
+    members: readonly number[],
+    call: Omit<Call, 'ranks' | 'sequence' | 'sent' | 'received'>,
+    wire: number,
+    bytes: (rank: number) => [sent: number, received: number],
+    next?: { name: string; ns: number },
+  ) => {
+    const sequence = (sequences.get(call.group) ?? 0) + 1;
+    sequences.set(call.group, sequence);
+    const arrivals = members.map((rank) => free[rank]! + 800);
+    const end = Math.max(...arrivals) + noisy(wire);
+    members.forEach((rank, at) => {
+      const start = arrivals[at]!;
+      const own = Math.round(end + endJitterNs * (random() - 0.5));
+      const [sent, received] = bytes(rank);
+      add(rank, {
+        name: `ncclDevKernel_${call.name.startsWith('all_to_all') ? 'SendRecv' : 'AllReduce_Sum_bf16_RING_LL'}(ncclDevKernelArgsStorage<4096ul>)`,
+        start,
+        dur: own - start,
+        stream: 20,
+        call: { ...call, ranks: members, sent, received, sequence },
+      });
+      if (next)
+        add(rank, { name: next.name, start: start + 200, dur: Math.round(noisy(next.ns)), stream: 7 });
+      free[rank] = own;
+    });
+  };
+  const gemm = 'nvjet_tst_128x64_64x8_2x1_v_bz_TNT';
+  for (let step = 0; step < steps; step++) {
+    const begins = all.map((rank) => free[rank]! + 30_000 + 5000 * random());
+    for (const rank of all) {
+      free[rank] = begins[rank]! + 12_000;
+      launched[rank] = begins[rank]!;
+    }
+    for (let layer = 0; layer < layers; layer++) {
+      const { slowRank, slowLink, hotExpert } = planted;
+      for (const rank of all)
+        compute(rank, gemm, 90_000 + (slowRank?.rank === rank ? 1000 * slowRank.us : 0));
+      for (let from = 0; from < ranks; from += size) {
+        const members = all.slice(from, from + size);
+        const wire = (tensorBytes * 2 * (size - 1)) / size / (busBytesPerS / 1e9) + latencyNs;
+        const slow = slowLink && members.includes(slowLink.rank) ? slowLink.factor : 1;
+        exchange(members, { name: 'allreduce', group: `tp${from / size}`, text: 'tp' }, wire * slow, () => [
+          tensorBytes,
+          tensorBytes,
+        ]);
+      }
+      for (const rank of all) compute(rank, 'vectorized_elementwise_kernel', 6000);
+      const hot = hotExpert?.factor ?? 1;
+      const cold = (ranks - hot) / (ranks - 1);
+      const share = (rank: number) => (hotExpert ? (rank === hotExpert.rank ? hot : cold) : 1);
+      const most = Math.max(...all.map(share));
+      const wire = (most * tokenBytes * (ranks - 1)) / ranks / (busBytesPerS / 1e9) + latencyNs;
+      const tokens = (rank: number) => Math.round((share(rank) * tokenBytes) / 2) * 2;
+      const call = { name: 'all_to_allv', group: 'ep', text: 'ep' };
+      exchange(all, call, wire, (rank) => [tokenBytes, tokens(rank)], {
+        name: 'void cutlass::Kernel2<shared_expert>',
+        ns: 9000,
+      });
+      for (const rank of all) compute(rank, 'fused_moe_kernel', 70_000 * share(rank));
+      exchange(all, call, wire, (rank) => [tokens(rank), tokenBytes]);
+    }
+    all.forEach((rank) => {
+      free[rank]! += 3000;
+      events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
+    });
+  }
+  return events.map((own) => inOwnClock(own));
+}
+
+function inOwnClock({ rank, clock, kernels, launches, steps }: RankEvents): RankEvents {
+  const of = (t: number) => Math.round(t + clock.offset_ns + 1e-6 * clock.drift_ppm * t) + 20_000_000;
+  return {
+    rank,
+    clock,
+    kernels: kernels.map((one) => ({
+      ...one,
+      start: of(one.start),
+      dur: of(one.start + one.dur) - of(one.start),
+    })),
+    launches: launches.map(of),
+    steps: steps.map(({ start, end }) => ({ start: of(start), end: of(end) })),
+  };
+}
+
+const us = (ns: number): number => ns / 1000;
+
+/** A trace as torch.profiler writes it. */
+function kinetoTrace({ rank, kernels, launches, steps }: RankEvents, ranks: number): string {
+  const pid = 1000 + rank;
+  const device = rank % 8;
+  const rows: object[] = steps.map(({ start, end }, step) => ({
+    ph: 'X',
+    cat: 'user_annotation',
+    name: `decode_step_${step}`,
+    pid,
+    tid: pid,
+    ts: us(start),
+    dur: us(end - start),
+    args: {},
+  }));
+  kernels.forEach(({ name, start, dur, stream, call }, at) => {
+    const correlation = at + 1;
+    rows.push({
+      ph: 'X',
+      cat: 'cuda_runtime',
+      name: 'cudaLaunchKernel',
+      pid,
+      tid: pid,
+      ts: us(launches[at]!),
+      dur: 2,
+      args: { correlation },
+    });
+    rows.push({
+      ph: 'X',
+      cat: 'kernel',
+      name,
+      pid: device,
+      tid: stream,
+      ts: us(start),
+      dur: us(dur),
+      args: {
+        device,
+        context: 1,
+        stream,
+        correlation,
+        grid: [528, 1, 1],
+        block: [256, 1, 1],
+        ...(call && {
+          'Collective name': call.name,
+          'In msg nelems': call.sent / 2,
+          'Out msg nelems': call.received / 2,
+          'Group size': call.ranks.length,
+          dtype: 'BFloat16',
+          'Process Group Name': call.group,
+          'Process Group Description': call.text,
+          'Process Group Ranks': `[${call.ranks.join(', ')}]`,
+          Seq: call.sequence,
+        }),
+      },
+    });
+  });
+  return JSON.stringify({
+    schemaVersion: 1,
+    deviceProperties: [
+      {
+        id: 0,
+        name: 'NVIDIA H100 80GB HBM3',
+        totalGlobalMem: 85_017_493_504,
+        numSms: 132,
+        computeMajor: 9,
+        computeMinor: 0,
+      },
+    ],
+    distributedInfo: { backend: 'nccl', rank, world_size: ranks, pg_count: 3, nccl_version: '2.27.5' },
+    baseTimeNanoseconds: Number(epochNs),
+    traceEvents: rows,
+  });
+}
+
+/** Writes rank<r>.json.gz of each rank that is not missing. @returns what was played */
+export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[] {
+  mkdirSync(folder, { recursive: true });
+  const events = playRanks(planted);
+  for (const own of events) {
+    if (planted.missing?.includes(own.rank)) continue;
+    const whole = gzipSync(kinetoTrace(own, planted.ranks), { level: 1 });
+    const cut = planted.truncated?.includes(own.rank) ? Math.round(0.6 * whole.length) : whole.length;
+    writeFileSync(
+      join(folder, `trace_rank${String(own.rank).padStart(4, '0')}.json.gz`),
+      whole.subarray(0, cut),
+    );
+  }
+  return events;
+}
