@@ -4,7 +4,8 @@ export const busFactor = (ranks: number): number => (2 * (ranks - 1)) / ranks;
 /**
  * What nccl-tests (doc/PERFORMANCE.md) divides by the time: `algorithm` bytes for the algorithm bandwidth, `bus` bytes for
  * the bus bandwidth, which a link's rate bounds whatever the operation and the number of ranks.
- * @param bytes count × size of the type as the call has it: of AllGather and ReduceScatter the part of one rank
+ * @param bytes count × size of the type as the call has it: of AllGather and ReduceScatter the part of one rank, of AllToAll what
+ * a rank sends to all
  * @returns null for operations it does not define
  */
 export function collectiveTraffic(
@@ -20,6 +21,8 @@ export function collectiveTraffic(
     case 'AllGather':
     case 'ReduceScatter':
       return parts;
+    case 'AllToAll':
+      return { algorithm: bytes, bus: (bytes * (ranks - 1)) / ranks };
     case 'Broadcast':
     case 'Reduce':
     case 'Send':

@@ -38,6 +38,19 @@ const copies: Readonly<Record<string, string>> = {
   memset: 'memset',
 };
 
+/** Exposed communication of a rank of a job, by what it is. */
+const communication: Readonly<Record<string, BarWords>> = {
+  wire: {
+    label: 'exposed exchange',
+    meaning: 'communication once all ranks have arrived, while nothing computes',
+  },
+  skew: { label: 'waiting for a late rank', meaning: 'in collectives, until the last rank arrives' },
+  imbalance: {
+    label: 'waiting for uneven experts',
+    meaning: 'in all-to-all calls, for the rank that receives most, and its larger part',
+  },
+};
+
 interface BarWords {
   label: string;
   meaning: string | null;
@@ -72,6 +85,7 @@ export function barWords(id: string): BarWords {
     const what = copies[direction] ?? direction;
     return { label: `exposed ${what}${memory ? ` (${memory})` : ''}`, meaning };
   }
+  if (head === 'exposed_comm' && communication[tail]) return communication[tail];
   const own = (head && labels[head]) ?? null;
   if (own !== null) return { label: own, meaning };
   return (

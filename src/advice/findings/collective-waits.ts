@@ -1,6 +1,6 @@
 import {
+  collectiveSource,
   collectivesSql,
-  rankCount,
   type RankCollectives,
   type RankWaiting,
   waitingOfRanks,
@@ -27,11 +27,11 @@ export async function collectiveWaits(
 ): Promise<CollectiveWaits | null> {
   const { database } = context;
   const captures = capturesOfRanks(context);
-  const ranks = await rankCount(database, captures);
-  if (ranks < 2) return null;
+  const source = await collectiveSource(database, captures);
+  if (source.ranks < 2) return null;
   const { kind, instances } = stage;
   const sql = {
-    collectives: collectivesSql(captures, kind, { instances, ranks }),
+    collectives: collectivesSql(captures, kind, { instances, ...source }),
     ranks: rankTimesSql(context, stage),
   };
   const waiting = waitingOfRanks(await database.query<RankCollectives>(sql.collectives));

@@ -1,22 +1,26 @@
-/** Operations that no rank leaves before the last rank has arrived. */
-const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter')";
+import { waitedFor } from '../trace/collectives.js';
 
 /**
  * Common table expressions, to be followed by a SELECT:
- * - `own`: each operation of a rank once, whatever was imported twice; `counted` names what its numbers count.
+ * - `own`: each operation of a rank once, whatever was imported twice; `counted` names what its numbers count. Ranks of an
+ *   all-to-all may send other amounts each time: its calls have one size, the median. `present` is how many ranks are judged as
+ *   all: those that a job's timelines are there of; those of the communicator in NCCL's own logs.
  * - `complete`: operations that every rank of the communicator recorded by the GPU's clock, with the shortest, the second
  *   shortest and the longest of the ranks' times. The rank with the shortest arrived last. Times are whole µs: where two are
  *   equal no rank was last.
  */
 export const collectiveRows = `WITH own AS (
-     SELECT DISTINCT ON (communicator, counted, rank, sequence) *, CASE WHEN peer IS NULL THEN operation ELSE 'Send and Recv' END AS counted
+     SELECT DISTINCT ON (communicator, counted, rank, sequence) * REPLACE (
+         CASE WHEN operation = 'AllToAll' THEN (median(bytes) OVER (PARTITION BY communicator, operation))::BIGINT ELSE bytes END AS bytes),
+       CASE WHEN peer IS NULL THEN operation ELSE 'Send and Recv' END AS counted,
+       CASE WHEN device IS NULL THEN ranks ELSE count(DISTINCT rank) OVER (PARTITION BY communicator) END AS present
      FROM collectives ORDER BY communicator, counted, rank, sequence, written_ns),
    times AS (
      SELECT communicator, operation, sequence, any_value(bytes) AS bytes, any_value(ranks) AS ranks, any_value(nodes) AS nodes,
        list_sort(list({ns: dur_ns, rank: rank, host: host})) AS by_time
      FROM own WHERE operation IN ${waitedFor} AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
      GROUP BY communicator, operation, sequence
-     HAVING count(*) = min(ranks) AND min(ranks) = max(ranks) AND min(ranks) > 1 AND min(bytes) = max(bytes)),
+     HAVING count(*) = min(present) AND count(*) > 1 AND min(ranks) = max(ranks) AND min(bytes) = max(bytes)),
    complete AS (
      SELECT communicator, operation, sequence, bytes, ranks, nodes,
        by_time[1].ns AS shortest_ns, by_time[2].ns AS second_ns, by_time[-1].ns AS longest_ns,

@@ -23,6 +23,9 @@ interface KernelCount {
 /** nsys records with the least overhead, so its timeline is taken before that of a framework's profiler. */
 const preferredTools = ['nsys', 'kineto', 'torch'];
 
+/** Other captures that a reason names. */
+const mostNamed = 8;
+
 function toolRank({ tool, importer }: Capture): number {
   const at = preferredTools.findIndex((name) => importer.includes(name) || tool.name.includes(name));
   return at === -1 ? preferredTools.length : at;
@@ -116,25 +119,28 @@ async function chooseSource(
 ): Promise<Omit<TraceSource, 'gpu_used'>> {
   const kernelsOf = (captureId: string) =>
     counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
-  const candidates = manifest.captures
-    .filter(({ capture_id }) => kernelsOf(capture_id) > 0)
-    .toSorted((a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id));
+  const asked = (row: KernelCount) =>
+    (rank === undefined || row.rank === rank) && (device === undefined || row.device === device);
+  const having = manifest.captures.filter(({ capture_id }) => kernelsOf(capture_id) > 0);
+  // Each rank of a job may be a capture of its own.
+  const withRank = having.filter(({ capture_id }) =>
+    counts.some((row) => row.capture_id === capture_id && asked(row)),
+  );
+  const candidates = (withRank.length > 0 ? withRank : having).toSorted(
+    (a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id),
+  );
   const [chosen] = candidates;
   if (!chosen) throw new Error('kernels of a capture that the manifest does not name');
   const why: string[] = [];
   const named = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
   if (candidates.length > 1) {
-    const others = candidates.slice(1).map(named).join(', ');
+    const rest = candidates.slice(1).map(named);
+    const others = `${rest.slice(0, mostNamed).join(', ')}${rest.length > mostNamed ? ', …' : ''}`;
     why.push(
       `Kernels, stages and gaps are taken from ${named(chosen)}, not from ${others}: no sums over captures.`,
     );
   }
-  const own = counts.filter(
-    (row) =>
-      row.capture_id === chosen.capture_id &&
-      (rank === undefined || row.rank === rank) &&
-      (device === undefined || row.device === device),
-  );
+  const own = counts.filter((row) => row.capture_id === chosen.capture_id && asked(row));
   const focus = own.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
   if (!focus) {
     throw new InferscopeError('E_USAGE', {

@@ -6,6 +6,9 @@ import { literal } from './scope.js';
 /** Share of a kernel's pairs that must overlap in time; below it, order does not show which belong together. */
 const minMeeting = 0.99;
 
+/** Operations that no rank leaves before the last rank has arrived. */
+export const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
+
 /** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
 export interface RankCollectives extends Record<string, string | number | null> {
   rank: number | null;
@@ -36,31 +39,50 @@ export const ofKind = (row: string, kind: PhaseKind): string =>
     : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
        JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
 
+/** What collectives are paired by. */
+export interface CollectiveSource {
+  /** Ranks and devices that compute in the captures. */
+  ranks: number;
+  /** The session has the calls of their kernels (import --ranks): communicator and sequence number pair them. */
+  recorded: boolean;
+}
+
 /**
  * SQL of RankCollectives. A collective's kernel runs until the last rank has arrived, so its duration on the others is
  * waiting as well. The n-th kernel of a name in a kind of stage is one collective on all ranks, where every rank has as many
  * and they overlap in time (checked within one capture, which has one clock); the shortest of them is the exchange, what the
- * others take beyond it is waiting for another rank. What one rank sends and another receives is not paired.
- * @param ranks how many ranks and devices compute in these captures
+ * others take beyond it is waiting for another rank. What one rank sends and another receives is not paired. Where the calls
+ * are recorded, a collective is the same call on all ranks of its communicator.
  */
 export function collectivesSql(
   captures: readonly string[],
   kind: PhaseKind,
-  { instances, ranks }: { instances: number; ranks: number },
+  { instances, ranks, recorded }: CollectiveSource & { instances: number },
 ): string {
   const perStage = (ns: string) => `sum(${ns}) / 1e6 / ${instances}`;
   const paired = (value: string) => `CASE WHEN any_value(paired) THEN ${value} END`;
   const exposed = 'coalesce(exclusive_ns, dur_ns)';
-  return `WITH own AS (
-       SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${kind === 'outside' ? '0' : 'p.stage_id'} AS phase_id,
+  const phase = kind === 'outside' ? '0' : 'p.stage_id';
+  const own = recorded
+    ? `SELECT c.capture_id, c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, c.start_ns, c.dur_ns, c.exposed_ns AS exclusive_ns, ${phase} AS phase_id,
+         c.communicator || ' ' || c.operation || ' ' || c.sequence AS nth, m.members, c.operation IN ${waitedFor} AS together
+       FROM collectives c ${ofKind('c', kind)} JOIN (SELECT communicator, count(DISTINCT rank) AS members FROM collectives WHERE capture_id IN (${captureList(captures)}) GROUP BY 1) m
+         ON m.communicator = c.communicator
+       WHERE c.capture_id IN (${captureList(captures)})`
+    : `SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,
          row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
-       FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
+       FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'`;
+  const isPaired = recorded
+    ? `count_if(among = members AND together) >= ${minMeeting} * count(*)`
+    : `min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i')`;
+  return `WITH own AS (
+       ${own}),
      together AS (
-       SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns,
+       SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns,${recorded ? ' any_value(members) AS members, any_value(together) AS together,' : ''}
          count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
        FROM own GROUP BY ALL),
      pairs AS (
-       SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
+       SELECT kernel, ${isPaired} AS paired
        FROM together GROUP BY kernel),
      by_phase AS (
        SELECT rank, device, kernel, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
@@ -72,13 +94,18 @@ export function collectivesSql(
      FROM by_phase JOIN pairs USING (kernel) GROUP BY ALL ORDER BY rank, device, comm_ms DESC, kernel`;
 }
 
-/** Ranks and devices that compute in these captures. */
-export async function rankCount(database: SessionDatabase, captures: readonly string[]): Promise<number> {
+/** How the collectives of these captures are paired. */
+export async function collectiveSource(
+  database: SessionDatabase,
+  captures: readonly string[],
+): Promise<CollectiveSource> {
   await makeKernelStreams(database);
-  const [row] = await database.query<{ n: number }>(
-    `SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE capture_id IN (${captureList(captures)}))`,
+  const among = `capture_id IN (${captureList(captures)})`;
+  const [row] = await database.query<CollectiveSource>(
+    `SELECT (SELECT count(*) FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE ${among})) AS ranks,
+       EXISTS (SELECT 1 FROM collectives WHERE ${among} AND device IS NOT NULL) AS recorded`,
   );
-  return row?.n ?? 0;
+  return row!;
 }
 
 /** What a rank waits for others inside its collectives, and what the exchange takes, ms a mean instance. */

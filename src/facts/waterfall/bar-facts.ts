@@ -17,6 +17,7 @@ export function countOf(id: string, { counts }: GroupSums): number | null {
   const { head, tail } = barParts(id);
   const ofClass = classOfBar(id);
   if (ofClass !== null) return counts.get(`class.${ofClass}`) ?? 0;
+  if (head === 'exposed_comm' && tail !== '' && tail !== 'wire') return null;
   if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
   if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;
   return counts.get(id) ?? null;

@@ -47,7 +47,8 @@ function rowsOf(id: string, { group, instances }: BarSqlContext): string | null 
     case 'kernels':
       return kernels(tail);
     case 'exposed_comm':
-      return kernels('communication');
+      // Its parts are shares of the kernels' time.
+      return tail !== '' ? null : kernels('communication');
     case 'exposed_copy':
       return rows('kind', 'ns', `${sums}_copies`, {
         where: `kind = ${literal(tail)}`,

@@ -4,7 +4,13 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeKernelStreams } from '../trace/kernel-streams.js';
-import { collectivesSql, rankCount, type RankCollectives, waitingOfRanks } from '../trace/collectives.js';
+import {
+  captureList,
+  collectiveSource,
+  collectivesSql,
+  type RankCollectives,
+  waitingOfRanks,
+} from '../trace/collectives.js';
 import { traceScope } from '../derived/scope.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
@@ -35,6 +41,9 @@ interface RankTime {
 
 /** Those with the most kernel time are compared: each takes 20 queries, and a damaged capture may name a device per kernel. */
 const mostRanks = 64;
+
+/** The same of a job, in which each rank is a capture of its own. */
+const mostOfJob = 16;
 
 /** What the explanation of a session looks at: the rank asked for, else the one that the others wait for. */
 export async function timelineScope(
@@ -67,7 +76,7 @@ async function slowestRank(
     'SELECT DISTINCT rank, device FROM kernel_streams',
   );
   if (distinct.length < 2) return null;
-  const { found, capture } = await ranksOf(session, options);
+  const { found, captures } = await ranksOf(session, options);
   const asked = found.filter(
     ({ rank, device }) =>
       (options.rank === undefined || rank === options.rank) &&
@@ -85,22 +94,22 @@ async function slowestRank(
   const own = ranks.filter(({ kind }) => kind === kinds[0]).toSorted((a, b) => b.measured_ms - a.measured_ms);
   const [slowest] = own;
   if (!slowest) return null;
-  const awaited = await awaitedRank(database, capture, own);
+  const awaited = await awaitedRank(database, captures, own);
   return { focus: optionsOf(awaited ?? slowest), ranks, awaited };
 }
 
 /** Null where the ranks do not take as long, no collectives can be paired, or hardly any of the time is waiting. */
 async function awaitedRank(
   database: SessionDatabase,
-  capture: string,
+  captures: readonly string[],
   own: readonly RankTime[],
 ): Promise<AwaitedRank | null> {
   const { kind, measured_ms: wall, instances } = own[0]!;
   const near = own.filter(({ measured_ms }) => measured_ms >= (1 - asLong) * wall);
   if (near.length < 2) return null;
-  const ranks = await rankCount(database, [capture]);
+  const source = await collectiveSource(database, captures);
   const waiting = waitingOfRanks(
-    await database.query<RankCollectives>(collectivesSql([capture], kind, { instances, ranks })),
+    await database.query<RankCollectives>(collectivesSql(captures, kind, { instances, ...source })),
   );
   const [least] = waiting;
   const most = waiting.at(-1);
@@ -116,18 +125,23 @@ const optionsOf = ({ rank, device }: Pick<AwaitedRank, 'rank' | 'device'>): Scop
   ...(device === null ? {} : { device }),
 });
 
-/** Of the capture that is looked at. */
+/** Of the capture that is looked at, and of those of the other ranks of its job. */
 async function ranksOf(session: Session, options: ScopeOptions) {
   const database = await session.connect();
   try {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
+    const job = session.manifest.captures
+      .filter((one) => one.execution_id === execution_id)
+      .map((one) => one.capture_id);
+    const { recorded } = await collectiveSource(database, [capture_id]);
+    const captures = recorded ? job : [capture_id];
     const found = await database.query<{ rank: number | null; device: number | null }>(
       `SELECT rank, device FROM (SELECT rank, device, sum(dur_ns) AS busy_ns FROM kernel_streams
-         WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}
-         GROUP BY ALL ORDER BY busy_ns DESC, rank, device LIMIT ${mostRanks}) ORDER BY rank, device`,
+         WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)})
+         GROUP BY ALL ORDER BY busy_ns DESC, rank, device LIMIT ${recorded ? mostOfJob : mostRanks}) ORDER BY rank, device`,
     );
-    return { found, capture: capture_id };
+    return { found, captures };
   } finally {
     await database.close();
   }

@@ -13,6 +13,7 @@ import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
 import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
+import { waitShares, withWaits } from './communication-split.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
@@ -87,6 +88,7 @@ export async function timelineWaterfalls(
   const peaks = await peaksUsed(scope, model, roofs);
   const steps = await groupSteps(session, scope, groups);
   const copied = groups.some(({ kind }) => kind === 'load') ? await loadedBytes(scope) : 0;
+  const shares = await waitShares(scope, new Set(groups.map(({ kind }) => kind)));
   const results: StageWaterfall[] = [];
   for (const one of sums) {
     const need = { model, roofs, peaks, steps, loadedBytes: copied / one.instances };
@@ -96,6 +98,7 @@ export async function timelineWaterfalls(
         host,
         waits,
         counted,
+        waitShares: shares,
       }),
     );
   }
@@ -110,6 +113,7 @@ export async function stageWaterfalls(
 }
 
 interface StageContext extends NeedFacts {
+  waitShares: Awaited<ReturnType<typeof waitShares>>;
   host: HostSplit;
   waits: Waits;
   counted: CountedClasses;
@@ -150,7 +154,8 @@ async function waterfallOf(
   const need = 'reason' in necessary ? null : necessary;
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
-  const raw = splitOf(mean, need);
+  const split = context.waitShares.get(group.kind);
+  const raw = withWaits(splitOf(mean, need), split);
   const parts = withoutProfiler(raw, addedMs);
   const ids = orderedIds(parts);
   const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
@@ -229,7 +234,7 @@ function roofLines(
 /** The first instances by the same ids; of each the profiler's share is taken as of the mean. */
 function rowsOf(
   { group, rows, mean }: GroupSums,
-  { model, peaks, steps }: StageContext,
+  { model, peaks, steps, waitShares: shares }: StageContext,
   addedMs: number,
   meanNeed: Necessary | CopyNeed | null,
 ): StageWaterfall['rows'] {
@@ -244,7 +249,10 @@ function rowsOf(
       meanNeed && shape && 'phase' in shape && 'architecture' in model
         ? necessaryOf(model, shape, peaks)
         : meanNeed;
-    const parts = splitOf(measured, need && !('reason' in need) ? need : null);
+    const parts = withWaits(
+      splitOf(measured, need && !('reason' in need) ? need : null),
+      shares.get(group.kind),
+    );
     const added = mean.wallMs > 0 ? (addedMs * measured.wallMs) / mean.wallMs : 0;
     const bars = withoutProfiler(parts, added);
     const ids = orderedIds(bars);

@@ -50,6 +50,14 @@ export const collectiveLateRank: Rule = {
   async find(context) {
     if (!context.has('collectives'))
       return { outcome: 'not_applicable', why: 'NCCL Inspector recorded no collectives.' };
+    const [own] = await context.database.query<{ logged: boolean }>(
+      'SELECT EXISTS (SELECT 1 FROM collectives WHERE device IS NULL) AS logged',
+    );
+    if (!own!.logged)
+      return {
+        outcome: 'not_applicable',
+        why: 'The collectives are of timelines: rank_stragglers and exposed_communication judge them per step.',
+      };
     const { rows, evidence } = await context.evidence<LateRank>(lateRanksSql, (all) =>
       all
         .slice(0, 3)

@@ -1,4 +1,5 @@
 import { type CollectiveWaits, collectiveWaits } from '../collective-waits.js';
+import { isMember, type JobCauses, jobCauses } from '../job-causes.js';
 import { programOf } from '../framework.js';
 import { nameOf, type RankTime } from '../rank-times.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -44,6 +45,8 @@ export const exposedCommunication = stageRule(
         : `exposed communication takes ${part(stage.comm_ms, stage.wall_ms)}`;
     }
     const waits = await collectiveWaits(context, stage);
+    const causes = await jobCauses(context, stage);
+    if (waits && (causes?.link || causes?.expert)) return remaining(context, stage, waits, causes);
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
     if (!computesLonger(waits)) return waiting(context, stage, waits);
     const { transfer_ms: transfer } = waits.own;
@@ -130,6 +133,21 @@ const waitingText = (rows: RankCollectives[]): string =>
         : `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
     )
     .join('; ');
+
+/** What other rules do not claim of the exchange: slow_link and expert_imbalance name a cause. */
+function remaining(
+  context: FindingContext,
+  stage: StageFacts,
+  waits: CollectiveWaits,
+  { link, expert }: JobCauses,
+): Promise<FoundDraft> | string {
+  const { own } = waits;
+  const lost = (link && isMember(link, own.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
+  const left = Math.max(0, Math.min(stage.comm_ms, own.exposed_ms - own.exposed_waiting_ms - lost));
+  return left < minShare * stage.wall_ms
+    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance'].filter(Boolean).join(' and ')}, ${part(left, stage.wall_ms)} is exposed`
+    : exchange(context, { ...stage, comm_ms: left }, waits);
+}
 
 async function exchange(
   context: FindingContext,

@@ -16,6 +16,8 @@ import { recompilation } from './recompilation.js';
 import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
+import { expertImbalance } from './expert-imbalance.js';
+import { slowLinkRule } from './slow-link.js';
 import { exposedCommunication } from './exposed-communication.js';
 import { collectiveLateRank } from './collective-late-rank.js';
 import { preemptedHost } from './preempted-host.js';
@@ -52,6 +54,8 @@ export const rules: readonly Rule[] = [
   preemptedHost,
   rankStragglers,
   collectiveLateRank,
+  slowLinkRule,
+  expertImbalance,
   exposedCommunication,
   serialisedStreams,
   gpuIdleBetweenRequests,

@@ -1,4 +1,5 @@
 import { makeKernelStreams } from '../../../facts/trace/kernel-streams.js';
+import { expertStake, jobCauses } from '../job-causes.js';
 import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
@@ -47,7 +48,10 @@ export const rankStragglers: Rule = {
       const stake = Math.max(0, slowest.compute_ms - even);
       // Ranks that share work communicate; devices that do not are replicas with different loads.
       const together = ranks.every(({ comm_ms }) => comm_ms > 0);
-      if (together && stake >= minShare * stage.wall_ms)
+      const expert = (await jobCauses(context, stage))?.expert ?? null;
+      if (expert && expert.rank === slowest.rank && expertStake(expert) >= 0.5 * stake)
+        said.push(`${stage.kind}: ${nameOf(slowest)} computes longer for uneven experts (expert_imbalance)`);
+      else if (together && stake >= minShare * stage.wall_ms)
         findings.push(await finding(context, stage, { slowest, usual, stake }));
       else
         said.push(

@@ -1,0 +1,43 @@
+import { type ExpertLoad, hotExpert, type LinkUse, slowLink } from '../../facts/collectives/job.js';
+import { collectiveSource } from '../../facts/trace/collectives.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { capturesOfRanks } from './rank-times.js';
+import type { FindingContext } from './rule.js';
+import type { StageFacts } from './stage-facts.js';
+
+/** What delays the collectives of a job (import --ranks) in a kind of stage, other than one slow rank. */
+export interface JobCauses {
+  captures: string[];
+  link: LinkUse | null;
+  expert: ExpertLoad | null;
+}
+
+const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
+
+/** Computed once per kind. Null where the calls of several ranks are not recorded. */
+export function jobCauses(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
+  const kinds = known.get(context) ?? new Map<PhaseKind, Promise<JobCauses | null>>();
+  known.set(context, kinds);
+  const made = kinds.get(stage.kind) ?? gather(context, stage);
+  kinds.set(stage.kind, made);
+  return made;
+}
+
+async function gather(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
+  const { database } = context;
+  const captures = capturesOfRanks(context);
+  const { recorded, ranks } = await collectiveSource(database, captures);
+  if (!recorded || ranks < 2) return null;
+  return {
+    captures,
+    link: await slowLink(database, captures, stage),
+    expert: await hotExpert(database, captures, stage),
+  };
+}
+
+/** Time at stake by uneven experts, ms a mean instance. */
+export const expertStake = ({ wire_ms, waiting_ms }: ExpertLoad): number => wire_ms + waiting_ms;
+
+/** Whether a rank is in the communicator of a slow link. */
+export const isMember = ({ members }: LinkUse, rank: number | null): boolean =>
+  rank !== null && members.split(', ').includes(String(rank));

@@ -1,0 +1,88 @@
+import { linksSql, type LinkUse } from '../../../facts/collectives/job.js';
+import { collectiveTraffic } from '../../../model/collectives.js';
+import { formatBytes, formatQuantity } from '../../../vocabulary/format.js';
+import { jobCauses } from '../job-causes.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { count, everyInstance, ms, part } from '../words.js';
+
+/** The exchange itself is slower in one group of ranks than in the other groups, which do the same. */
+export const slowLinkRule = stageRule(
+  {
+    id: 'slow_link',
+    title: 'Slow link between ranks',
+    docs: {
+      finds:
+        'The exchange of one group of ranks takes longer than that of the other groups, which exchange as many bytes.',
+      needs: 'the timelines of all ranks of a job (import --ranks) with several groups of ranks',
+      gain: "The group's shortest time over ranks beyond the fastest group's, as far as no compute hides it.",
+      change: 'Look for a link that is down or narrower, or ranks that were placed on other hosts.',
+      withheld:
+        'fewer than 8 calls, less than 1.5 times the time of the fastest group, or less than 5 % of the stage',
+    },
+    references: [
+      {
+        title: 'nccl-tests: bus bandwidth',
+        url: 'https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md',
+      },
+      {
+        title: 'NCCL: troubleshooting',
+        url: 'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const causes = await jobCauses(context, stage);
+    if (!causes) return 'the calls of several ranks are not recorded';
+    const { link, captures } = causes;
+    if (!link) return 'no group of ranks exchanges slower than the others';
+    if (link.lost_ms < minShare * stage.wall_ms)
+      return `ranks ${link.members} exchange slower than the others, ${part(link.lost_ms, stage.wall_ms)}`;
+    return finding(context, stage, link, captures);
+  },
+);
+
+async function finding(
+  context: FindingContext,
+  { kind, instances, wall_ms: wall }: StageFacts,
+  link: LinkUse,
+  captures: readonly string[],
+): Promise<FoundDraft> {
+  const { evidence } = await context.evidence<LinkUse>(linksSql(captures, kind, instances), (rows) =>
+    rows
+      .slice(0, 3)
+      .map((row) => `${row.operation} of ranks ${row.members}: ${micros(row.wire_us)}`)
+      .join('; '),
+  );
+  const { operation, members, wire_us: own, other_us: other, bytes, ranks, lost_ms: lost } = link;
+  const bus = bytes === null ? null : (collectiveTraffic(operation, bytes, ranks)?.bus ?? null);
+  const rate = (us: number) =>
+    bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
+  return {
+    stage: kind,
+    title: `Slow link: the exchange of ranks ${members} takes ${count(own / other!)} times as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
+    at_stake_ms: lost,
+    cause: `An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(own)}${rate(own)} once all of ranks ${members} have arrived, and ${micros(other!)}${rate(other!)} in the fastest other group of ${ranks} ranks.`,
+    change: {
+      kind: 'config',
+      text: 'Look for a link of these GPUs that is down or has errors, and for ranks of the group on another host or behind another switch; keep a group within one NVLink domain.',
+      example:
+        'nvidia-smi topo -m; nvidia-smi nvlink --status; NCCL_DEBUG=INFO names the transport of each channel',
+    },
+    gain: {
+      expected_ms: lost,
+      low_ms: 0.5 * lost,
+      high_ms: lost,
+      after_ms: wall - lost,
+      assumption: 'The group exchanges as fast as the fastest other one (low: half of the difference).',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: barsOf(context, kind, ['exposed_comm']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+const micros = (us: number): string => ms(us / 1e3);

@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterEach, expect, test, vi } from 'vitest';
+import { explainSession } from '../advice/explain/explain.js';
+import { type Planted, writeKinetoRanks } from '../record/ranks/test-ranks.js';
+import { openSession } from '../session/open.js';
+import { testFolder } from '../session/test-folder.js';
+import { importPart } from './import-part.js';
+import { importRanks } from './import-ranks.js';
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** What is planted, and the rule and rank that must come first; RANK_SEEDS=100 measures more (docs/verified.md). */
+const seeds = Array.from({ length: Number(process.env['RANK_SEEDS'] ?? 1) }, (_, seed) => seed);
+const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: number) => Partial<Planted>][] = [
+  ['rank_stragglers', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ slowRank: { rank, us: 80 } })],
+  [
+    'slow_link',
+    (rank) => new RegExp(`ranks ${rank < 4 ? '0, 1, 2, 3' : '4, 5, 6, 7'} `),
+    (rank) => ({ slowLink: { rank, factor: 4 } }),
+  ],
+  ['expert_imbalance', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ hotExpert: { rank, factor: 2 } })],
+];
+
+async function explained(planted: Planted) {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  writeKinetoRanks(join(folder, 'traces'), planted);
+  const options = { tag: [], raw: false, quiet: true, jobs: 2 };
+  const id = await importRanks([join(folder, 'traces')], options, new AbortController().signal, importPart);
+  return (await explainSession(await openSession(id))).data;
+}
+
+test.each(
+  seeds.flatMap((seed) =>
+    causes.map(([rule, text, plant]) => ({ seed, rank: (3 * seed + 5) % 8, rule, text, plant })),
+  ),
+)('seed $seed: $rule of rank $rank is first', async ({ seed, rank, rule, text, plant }) => {
+  const { findings, stages } = await explained({ seed, ranks: 8, steps: 5, layers: 3, ...plant(rank) });
+  expect(findings[0]?.rule).toBe(rule);
+  expect(findings[0]?.title).toMatch(text(rank));
+  expect(findings.map((one) => one.rule)).toEqual(
+    expect.not.arrayContaining(causes.map(([other]) => other).filter((other) => other !== rule)),
+  );
+  // Bars of a rank sum to its step, exposed communication split or not.
+  for (const stage of stages) expect(stage.sum_error_share).toBeLessThan(1e-9);
+  expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.wire');
+});
+
+test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {
+  const { rules } = await explained({ seed, ranks: 8, steps: 5, layers: 3 });
+  for (const [rule] of causes) expect(rules.find((one) => one.rule === rule)?.outcome).toBe('not_fired');
+});

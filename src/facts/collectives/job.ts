@@ -1,0 +1,144 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { captureList, ofKind } from '../trace/collectives.js';
+import { collectiveRows } from './queries.js';
+
+/** One communicator's calls of an operation in a kind of stage of a job (import --ranks). */
+export interface LinkUse extends Record<string, string | number | null> {
+  communicator: string;
+  name: string | null;
+  operation: string;
+  bytes: number | null;
+  ranks: number;
+  /** "0, 1, 2, 3" */
+  members: string;
+  calls: number;
+  /** Median of the shortest time over ranks, µs. */
+  wire_us: number;
+  /** The smallest of the other communicators that call the same operation with as many bytes and ranks; null without one. */
+  other_us: number | null;
+  /** Beyond the others' time, ms a mean instance of the kind, of what no compute hides. */
+  lost_ms: number;
+}
+
+/** Slower than the others by this factor: a link at fault, not the noise of groups. */
+const slowFactor = 1.5;
+/** Calls of a communicator, below which its median is not judged. */
+const minCalls = 8;
+
+const inKind = (captures: readonly string[], kind: PhaseKind): string =>
+  `in_kind AS (
+     SELECT c.communicator, c.operation, c.sequence, sum(c.exposed_ns) / greatest(sum(c.dur_ns), 1) AS exposed_share
+     FROM collectives c ${ofKind('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
+
+/** SQL of LinkUse, the largest loss first. */
+export const linksSql = (
+  captures: readonly string[],
+  kind: PhaseKind,
+  instances: number,
+): string => `${collectiveRows},
+   ${inKind(captures, kind)},
+   uses AS (
+     SELECT communicator, operation, any_value(ranks) AS ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
+       avg(exposed_share) AS exposed_share
+     FROM complete JOIN in_kind USING (communicator, operation, sequence) GROUP BY communicator, operation),
+   members AS (
+     SELECT communicator, any_value(communicator_name) AS name, string_agg(DISTINCT rank::VARCHAR, ', ' ORDER BY lpad(rank::VARCHAR, 6, '0')) AS members
+     FROM (SELECT communicator, communicator_name, rank FROM collectives ORDER BY rank) GROUP BY communicator),
+   compared AS (
+     SELECT u.*, (SELECT min(o.wire_us) FROM uses o WHERE o.communicator <> u.communicator AND o.operation = u.operation AND o.ranks = u.ranks
+         AND o.bytes IS NOT DISTINCT FROM u.bytes AND o.calls >= ${minCalls}) AS other_us
+     FROM uses u)
+   SELECT communicator, name, operation, bytes, ranks, members, calls, wire_us, other_us,
+     coalesce(greatest(wire_us - other_us, 0), 0) * calls * exposed_share / 1e3 / ${instances} AS lost_ms
+   FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, communicator, operation`;
+
+/** The communicator with an exchange slower than that of its equals, if any. */
+export async function slowLink(
+  database: SessionDatabase,
+  captures: readonly string[],
+  { kind, instances }: { kind: PhaseKind; instances: number },
+): Promise<LinkUse | null> {
+  const [most] = await database.query<LinkUse>(linksSql(captures, kind, instances));
+  if (!most || most.other_us === null || most.calls < minCalls) return null;
+  return most.wire_us >= slowFactor * most.other_us ? most : null;
+}
+
+/** How unevenly the ranks of a communicator receive in all-to-all calls, in a kind of stage of a job. */
+export interface ExpertLoad extends Record<string, string | number | null> {
+  communicator: string;
+  name: string | null;
+  ranks: number;
+  /** Calls in which the ranks receive different amounts. */
+  uneven: number;
+  /** Mean over them of the largest over the mean. */
+  imbalance: number;
+  /** The rank that receives most, most often, and in how many of them. */
+  rank: number;
+  most: number;
+  /** Time of the exchange that the largest part takes beyond a mean one, ms a mean instance. */
+  wire_ms: number;
+  /** Time that ranks wait in all-to-all calls until that rank arrives, beyond even work, ms a mean instance. */
+  waiting_ms: number;
+}
+
+/** Received over the mean, below which ranks count as even. */
+const minImbalance = 1.1;
+
+/** SQL of ExpertLoad, the largest loss first. */
+export const expertsSql = (
+  captures: readonly string[],
+  kind: PhaseKind,
+  instances: number,
+): string => `${collectiveRows},
+   ${inKind(captures, kind)},
+   calls AS (
+     SELECT communicator, operation, sequence, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
+     FROM own WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
+   judged AS (
+     SELECT c.*, k.shortest_ns, k.longest_ns, k.last_rank, k.ranks, exposed_share
+     FROM calls c JOIN complete k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
+   hot AS (
+     SELECT communicator, hottest AS rank, count(*) AS most FROM judged WHERE imbalance >= ${minImbalance}
+     GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
+   SELECT communicator, any_value(name) AS name, max(ranks) AS ranks, count_if(imbalance >= ${minImbalance}) AS uneven, avg(imbalance) FILTER (imbalance >= ${minImbalance}) AS imbalance,
+     any_value(rank) AS rank, any_value(most) AS most,
+     coalesce(sum(exposed_share * shortest_ns * (1 - 1 / imbalance)) FILTER (imbalance >= ${minImbalance}), 0) / 1e6 / ${instances} AS wire_ms,
+     coalesce(sum(exposed_share * (longest_ns - shortest_ns) * (1 - 1 / ranks)) FILTER (last_rank = rank), 0) / 1e6 / ${instances} AS waiting_ms
+   FROM judged JOIN hot USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
+
+/** The rank that receives most in at least so many of the uneven calls is named. */
+const minMost = 0.6;
+
+/** The communicator that loses most to uneven work, if one rank receives most in most of its uneven calls. */
+export async function hotExpert(
+  database: SessionDatabase,
+  captures: readonly string[],
+  { kind, instances }: { kind: PhaseKind; instances: number },
+): Promise<ExpertLoad | null> {
+  const [most] = await database.query<ExpertLoad>(expertsSql(captures, kind, instances));
+  if (!most || most.uneven < minCalls || most.most < minMost * most.uneven) return null;
+  return most;
+}
+
+/**
+ * SQL of what each call costs each rank of a job, ns of its exposed time: `skew_ns` waiting for a late rank, `imbalance_ns`
+ * waiting for the rank with the busiest experts, and the exchange of its larger part.
+ */
+export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `${collectiveRows},
+   sizes AS (
+     SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
+     FROM own WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
+   hot AS (
+     SELECT communicator, hottest AS hot_rank FROM sizes WHERE imbalance >= ${minImbalance}
+     GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
+   SELECT c.rank, c.operation, c.communicator, c.sequence, c.dur_ns, k.shortest_ns, c.exposed_ns,
+     CASE WHEN uneven THEN 0 ELSE waiting END AS skew_ns,
+     CASE WHEN uneven THEN waiting ELSE 0 END + CASE WHEN imbalance >= ${minImbalance} THEN (c.exposed_ns - waiting) * (1 - 1 / imbalance) ELSE 0 END AS imbalance_ns
+   FROM (
+     SELECT c.*, c.exposed_ns * (1 - k.shortest_ns / greatest(c.dur_ns, 1)) AS waiting, coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
+     FROM collectives c ${ofKind('c', kind)} JOIN complete k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
+     LEFT JOIN hot h ON h.communicator = c.communicator
+     WHERE c.capture_id IN (${captureList(captures)})) c
+   JOIN complete k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence`;
