@@ -311,15 +311,21 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
   return issues;
 }
 
-/** The same issue of several ranks once. */
+/** Issues of one code once: as the first rank has it, and of how many others. */
 function partIssues(parts: readonly RankPart[]): Issue[] {
-  const found = new Map<string, Issue>();
-  for (const issue of parts.flatMap(({ session }) => session.issues)) {
-    const old = found.get(issue.code);
-    if (old) old.count = (old.count ?? 1) + (issue.count ?? 1);
-    else found.set(issue.code, { ...issue });
-  }
-  return [...found.values()];
+  const found = new Map<string, { issue: Issue; rank: number; ranks: number }>();
+  for (const { session, rank } of parts)
+    for (const issue of session.issues) {
+      const old = found.get(issue.code);
+      if (old) old.ranks += old.rank === rank ? 0 : 1;
+      else found.set(issue.code, { issue, rank, ranks: 1 });
+    }
+  return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
+    code,
+    severity,
+    text: `Rank ${rank}: ${text}${ranks > 1 ? ` The same code applies to ${plural(ranks - 1, 'other rank')}.` : ''}`,
+    ...(count !== undefined && { count }),
+  }));
 }
 
 function interrupted(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {

@@ -3,6 +3,7 @@ import process from 'node:process';
 import { afterEach, expect, test, vi } from 'vitest';
 import { explainSession } from '../advice/explain/explain.js';
 import { type Planted, writeKinetoRanks } from '../record/ranks/test-ranks.js';
+import { analyzeCollectives } from '../facts/collectives/collectives.js';
 import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
 import { importPart } from './import-part.js';
@@ -28,7 +29,8 @@ async function explained(planted: Planted) {
   writeKinetoRanks(join(folder, 'traces'), planted);
   const options = { tag: [], raw: false, quiet: true, jobs: 2 };
   const id = await importRanks([join(folder, 'traces')], options, new AbortController().signal, importPart);
-  return (await explainSession(await openSession(id))).data;
+  const session = await openSession(id);
+  return { ...(await explainSession(session)).data, collectives: await analyzeCollectives(session) };
 }
 
 test.each(
@@ -36,12 +38,31 @@ test.each(
     causes.map(([rule, text, plant]) => ({ seed, rank: (3 * seed + 5) % 8, rule, text, plant })),
   ),
 )('seed $seed: $rule of rank $rank is first', async ({ seed, rank, rule, text, plant }) => {
-  const { findings, stages } = await explained({ seed, ranks: 8, steps: 5, layers: 3, ...plant(rank) });
+  const { findings, stages, collectives } = await explained({
+    seed,
+    ranks: 8,
+    steps: 5,
+    layers: 3,
+    ...plant(rank),
+  });
   expect(findings[0]?.rule).toBe(rule);
   expect(findings[0]?.title).toMatch(text(rank));
   expect(findings.map((one) => one.rule)).toEqual(
     expect.not.arrayContaining(causes.map(([other]) => other).filter((other) => other !== rule)),
   );
+  const { job, groups } = collectives.data;
+  expect(job!.ranks.find(({ late_by: by }) => by !== null)?.rank ?? null).toBe(
+    rule === 'slow_link' ? null : rank,
+  );
+  expect(collectives.issues.map(({ code }) => code)).not.toContain('collectives_over_link');
+  for (const { sums, of_link } of groups) {
+    expect(sums!.wire_ns + sums!.skew_ns).toBe(sums!.time_ns);
+    expect(of_link.value).toBeLessThan(1);
+  }
+  for (const one of job!.ranks) {
+    expect(one.exposed_ms! + one.overlapped_ms!).toBeCloseTo(one.wire_ms! + one.skew_ms!, 9);
+    expect(one.compute_ms! + one.exposed_ms!).toBeLessThan(one.step_ms!);
+  }
   // Bars of a rank sum to its step, exposed communication split or not.
   for (const stage of stages) expect(stage.sum_error_share).toBeLessThan(1e-9);
   expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.wire');

@@ -191,6 +191,11 @@ export const issueCodes = {
   collectives_version: { means: 'NCCL Inspector: the format of the logs is newer than supported' },
   collectives_empty_log: { means: 'NCCL Inspector: a log has no records: its ranks are missing' },
   collectives_bandwidth_differs: { means: 'bandwidths in the log differ from those of nccl-tests' },
+  collectives_over_link: {
+    means:
+      'a bus bandwidth is above the rate of the link: sizes, ranks or times of the collectives are wrong',
+    fix: 'do not use the bandwidths of these operations',
+  },
   collectives_not_measured: { means: 'bandwidths of collectives were not measured' },
 
   // Records of programs.

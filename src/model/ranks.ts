@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-const rankClockSchema = z.object({
+export const rankClockSchema = z.object({
   rank: z.number().int(),
   against: z
     .number()

@@ -3,8 +3,10 @@ import type {
   CollectiveGroup,
   CollectivesResult,
   CommunicatorCalls,
+  JobRank,
   RankShare,
 } from '../model/documents/collectives.js';
+import { instanceWord } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -22,6 +24,7 @@ const briefGroups = 8;
 export function collectiveBlocks({ data, issues }: Document<CollectivesResult>): Block[] {
   const several = new Set(data.communicators.map(({ communicator }) => communicator)).size > 1;
   return [
+    ...jobBlocks(data.job),
     tableOf('Times on the ranks, including waits for other ranks', groupColumns(several), data.groups, {
       brief: briefGroups,
       filter: true,
@@ -47,6 +50,65 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
 }
 
 const number = { numeric: true } as const;
+
+/** The ranks of a job, and those that are not there. */
+function jobBlocks(job: CollectivesResult['job']): Block[] {
+  if (!job) return [];
+  const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;
+  return [
+    tableOf(`Ranks, ${per}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
+    {
+      t: 'notes',
+      level: 2,
+      items: [
+        `Times are ${per}, a mean one. last to arrive: the others waited longer than the error of the clocks.`,
+        'exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
+        ...(job.missing.length === 0
+          ? []
+          : [`Without ranks ${job.missing.join(', ')}: waiting for them shows as exchange.`]),
+      ],
+    },
+  ];
+}
+
+const ms = (value: number | null): Text =>
+  value === null ? { missing: 'no operation was recorded on all ranks' } : { n: value, unit: 'ms' };
+
+const lateWords = { compute: 'it computes longer', host: 'its host is late' } as const;
+
+const rankColumns: readonly ColumnOf<JobRank>[] = [
+  { id: 'rank', head: 'rank', ...number, of: ({ rank }) => ({ count: rank }) },
+  { id: 'step_ms', head: 'time', ...number, of: (one) => ms(one.step_ms) },
+  { id: 'compute_ms', head: 'compute', ...number, of: (one) => ms(one.compute_ms) },
+  { id: 'host_ms', head: 'host', ...number, drop: 3, of: (one) => ms(one.host_ms) },
+  { id: 'exposed_ms', head: 'exposed comm.', ...number, of: (one) => ms(one.exposed_ms) },
+  { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, of: (one) => ms(one.overlapped_ms) },
+  { id: 'wire_ms', head: 'exchange', ...number, drop: 5, of: (one) => ms(one.wire_ms) },
+  { id: 'skew_ms', head: 'waiting', ...number, of: (one) => ms(one.skew_ms) },
+  {
+    id: 'last',
+    head: 'last to arrive',
+    drop: 6,
+    of: ({ last, operations, late_by: by }) =>
+      `${last} of ${operations}${by === null ? '' : `: ${lateWords[by]}`}`,
+  },
+  {
+    id: 'clock_offset',
+    head: 'clock offset',
+    ...number,
+    drop: 1,
+    of: ({ clock }) =>
+      clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : { missing: 'not aligned' },
+  },
+  {
+    id: 'clock_bound',
+    head: '±',
+    ...number,
+    drop: 1,
+    of: ({ clock }) =>
+      clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : { missing: 'not aligned' },
+  },
+];
 
 const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
   { id: 'operation', head: 'operation', of: ({ operation }) => operation },
@@ -108,6 +170,13 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
     ...number,
     drop: 3,
     of: ({ of_roof: figure }) => ({ figure, utilization: true }),
+  },
+  {
+    id: 'of_link',
+    head: 'of link',
+    ...number,
+    drop: 3,
+    of: ({ of_link: figure }) => ({ figure, utilization: true }),
   },
   { id: 'last_rank', head: 'last to arrive', of: ({ last }) => rankText(last, several) },
   { id: 'longest_rank', head: 'longest time', drop: 0, of: ({ longest }) => rankText(longest, several) },

@@ -127,3 +127,22 @@ test('a log that was imported twice counts once; another definition of bandwidth
     ['collectives_bandwidth_differs', 1],
   ]);
 });
+
+test('a bus bandwidth above the rate of the link is an accounting fault; switches may halve what an all-reduce moves', async () => {
+  const of = async (bytesPerSecond: number, operation: string) => {
+    // With 2 ranks the bus carries as much as the call has, whatever the operation.
+    const bytes = bytesPerSecond / 1e3;
+    const call = (rank: number) => rows(1, () => ({ rank, operation, bytes, dur_ns: 1_000_000 }));
+    const session = await sessionOf(
+      testHome(),
+      { collectives: [...call(0), ...call(1)] },
+      { workload: null },
+    );
+    session.manifest.hardware['gpu_name'] = 'NVIDIA H100 80GB HBM3';
+    const { data: found, issues } = await analyzeCollectives(session);
+    return { share: found.groups[0]!.of_link.value, codes: issues.map(({ code }) => code) };
+  };
+  // NVLink of an H100: 450 GB/s in one direction.
+  expect(await of(225e9, 'AllGather')).toEqual({ share: 0.5, codes: [] });
+  expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
+});

@@ -1,4 +1,4 @@
-import { collectiveTraffic } from '../../model/collectives.js';
+import { busFactor, collectiveTraffic } from '../../model/collectives.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import {
   type CollectiveGroup,
@@ -10,7 +10,11 @@ import {
 import type { Collectives } from '../../model/documents/gpu-roofline.js';
 import { type Figure, figure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
+import { gpuHostLink, gpuPeerLink } from '../../hardware/gpu-peaks.js';
+import { formatBytes } from '../../vocabulary/format.js';
+import { deviceOf } from '../device.js';
 import { storedGpuRoofline } from '../roofs.js';
+import { jobOf } from './job-ranks.js';
 import { communicatorsSql, completeSql, groupsSql, rankSharesSql, repeatedSql } from './queries.js';
 
 interface Group {
@@ -37,6 +41,8 @@ interface CompleteRow extends Group {
   complete: number;
   transfer: number;
   waiting: number;
+  time_ns: number;
+  wire_ns: number;
 }
 
 type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
@@ -55,14 +61,16 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const calls = await database.query<CallsRow>(communicatorsSql);
     const [found] = await database.query<{ repeated: number }>(repeatedSql);
     const roof = (await storedGpuRoofline(session))?.collectives ?? null;
+    const link = linkOf(session);
     const data = {
+      job: await jobOf(session, database),
       recorded: rows.reduce((sum, { recorded }) => sum + recorded, 0),
       groups: rows.map((row) =>
         group(
           row,
           { complete: same(complete, row), last: same(last, row), longest: same(longest, row) },
           calls,
-          roof,
+          { roof, link },
         ),
       ),
       communicators: calls.map(({ calls: numbers, ...own }) => ({
@@ -73,6 +81,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     return document('collectives', collectivesVersion, data, [
       ...session.issues,
       ...issues(rows, found?.repeated ?? 0),
+      ...overLink(data.groups),
     ]);
   } finally {
     await database.close();
@@ -99,7 +108,7 @@ function group(
     longest: RankShare | undefined;
   },
   calls: readonly CallsRow[],
-  roof: Collectives | null,
+  { roof, link }: { roof: Collectives | null; link: Figure },
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
   const own = calls.filter((one) => one.operation === row.counted && row.named.includes(one.communicator));
@@ -132,6 +141,14 @@ function group(
     waiting_p50_ns: over(complete?.waiting, 'median of the longest minus the shortest time over ranks'),
     transfer_bus_bandwidth: transferBus,
     of_roof: ofRoof(row, transferBus, roof),
+    sums: complete
+      ? {
+          time_ns: complete.time_ns,
+          wire_ns: complete.wire_ns,
+          skew_ns: complete.time_ns - complete.wire_ns,
+        }
+      : null,
+    of_link: ofLink(transferBus, link),
     longest: shareOf(longest),
     last: shareOf(last),
   };
@@ -162,6 +179,27 @@ function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null):
   return figure(bus.value / roof.bus_bytes_per_s, 'ratio', 'bus bandwidth over the largest of the roofline');
 }
 
+/** The link between GPUs: NVLink or its like, else that to the host. */
+function linkOf({ manifest }: Session): Figure {
+  const { name } = deviceOf(manifest);
+  if (name === null) return missing('unknown_gpu', 'the captures do not name the GPU');
+  const peer = gpuPeerLink(name);
+  return peer.value === null ? gpuHostLink(name) : peer;
+}
+
+function ofLink(bus: Figure, link: Figure): Figure {
+  if (bus.value === null) return bus;
+  if (link.value === null) return link;
+  return figure(bus.value / link.value, 'ratio', `bus bandwidth over ${link.source}`);
+}
+
+/**
+ * A rate that the link cannot have: bytes, ranks or times are wrong. Switches that reduce (NVLS) halve what an all-reduce moves,
+ * so its limit is 2(n − 1)/n of the link.
+ */
+const isOverLink = ({ operation, ranks, of_link: { value } }: CollectiveGroup): boolean =>
+  value !== null && value > (operation === 'AllReduce' ? busFactor(ranks) : 1) * (1 + tolerance);
+
 const recordedShare = (recorded: number, numbers: number): Figure =>
   numbers === 0
     ? missing('no_calls', 'no call was recorded')
@@ -180,6 +218,14 @@ const shareOf = (one: RankShare | undefined): RankShare | null =>
 
 /** A tenth of a percent is the rounding of the source's own figures. */
 const tolerance = 0.001;
+
+function overLink(groups: readonly CollectiveGroup[]): Issue[] {
+  const over = groups.filter(isOverLink);
+  if (over.length === 0) return [];
+  const named = over.map(({ operation, bytes }) => `${operation} of ${formatBytes(bytes)}`).join(', ');
+  const text = `The bus bandwidth of ${named} is above the rate of the link between GPUs: their sizes, ranks or times are wrong, and their bandwidths should not be used.`;
+  return [{ code: 'collectives_over_link', severity: 'warning', text, count: over.length }];
+}
 
 function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
   const list: Issue[] = [];

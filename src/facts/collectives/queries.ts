@@ -23,7 +23,7 @@ export const collectiveRows = `WITH own AS (
      HAVING count(*) = min(present) AND count(*) > 1 AND min(ranks) = max(ranks) AND min(bytes) = max(bytes)),
    complete AS (
      SELECT communicator, operation, sequence, bytes, ranks, nodes,
-       by_time[1].ns AS shortest_ns, by_time[2].ns AS second_ns, by_time[-1].ns AS longest_ns,
+       len(by_time) AS among, list_sum(list_transform(by_time, lambda one: one.ns)) AS time_ns, by_time[1].ns AS shortest_ns, by_time[2].ns AS second_ns, by_time[-1].ns AS longest_ns,
        CASE WHEN by_time[2].ns > by_time[1].ns THEN by_time[1].rank END AS last_rank, by_time[1].host AS last_host,
        CASE WHEN by_time[-2].ns < by_time[-1].ns THEN by_time[-1].rank END AS longest_rank, by_time[-1].host AS longest_host
      FROM times)`;
@@ -38,7 +38,8 @@ export const groupsSql = `${collectiveRows}
 
 /** The same groups, of complete operations. */
 export const completeSql = `${collectiveRows}
-   SELECT operation, bytes, ranks, nodes, count(*) AS complete, median(shortest_ns) AS transfer, median(longest_ns - shortest_ns) AS waiting
+   SELECT operation, bytes, ranks, nodes, count(*) AS complete, median(shortest_ns) AS transfer, median(longest_ns - shortest_ns) AS waiting,
+     sum(time_ns)::BIGINT AS time_ns, sum(among * shortest_ns)::BIGINT AS wire_ns
    FROM complete GROUP BY operation, bytes, ranks, nodes`;
 
 /** The rank of each group that most often was the last (`last`) or had the longest time (`longest`). */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
+import { rankClockSchema } from '../ranks.js';
 
 /** How often one rank was it, among the operations that all ranks recorded. */
 const rankShareSchema = z.object({
@@ -45,6 +46,17 @@ const groupSchema = z.object({
   of_roof: figureSchema.describe(
     'Of the largest bus bandwidth that a ring of as many GPUs of this machine reached (inferscope roofline).',
   ),
+  sums: z
+    .object({
+      time_ns: z.number().int().describe('Times of all ranks: wire_ns and skew_ns exactly.'),
+      wire_ns: z.number().int().describe('Shortest time over ranks, times the ranks.'),
+      skew_ns: z.number().int().describe('Waiting for the last rank.'),
+    })
+    .nullable()
+    .describe('Over complete operations; null without one.'),
+  of_link: figureSchema.describe(
+    'Bus bandwidth of the shortest rank over the rate of the link between GPUs by the data sheet: NVLink, else PCIe.',
+  ),
   longest: rankShareSchema.nullable().describe('The rank that most often had the longest time: it waited.'),
   last: rankShareSchema
     .nullable()
@@ -62,7 +74,45 @@ const communicatorSchema = z.object({
   recorded_share: figureSchema,
 });
 
+const count = () => z.number().int();
+const ms = () => z.number().nullable();
+
+/** One rank of a job (import --ranks): times in ms a mean step, over the whole capture where it has no steps. */
+const jobRankSchema = z.object({
+  rank: count(),
+  steps: count().describe('Steps of `step_kind` that count.'),
+  step_ms: ms().describe('First to last device activity of a mean step.'),
+  compute_ms: ms().describe('Kernels that do not communicate.'),
+  host_ms: ms().describe('Idle time of the device before and inside launch calls.'),
+  exposed_ms: ms().describe('Communication kernels while nothing computes.'),
+  overlapped_ms: ms().describe('Communication kernels while something computes.'),
+  wire_ms: ms().describe('In complete operations: the shortest time over ranks.'),
+  skew_ms: ms().describe('In complete operations: waiting for the last rank.'),
+  last: count().describe(
+    'Complete operations that the others waited in for it, longer than the error of the clocks.',
+  ),
+  operations: count().describe('Complete operations that it took part in.'),
+  late_by: z
+    .enum(['compute', 'host'])
+    .nullable()
+    .describe(
+      'What it did while the others waited, where it was last in a tenth or more: it computed longer than the median rank, or its device waited for its host.',
+    ),
+  clock: rankClockSchema.nullable(),
+});
+
+const jobSchema = z.object({
+  world_size: count().nullable(),
+  missing: z.array(count()).describe('Ranks of the job without an imported file.'),
+  step_kind: z
+    .string()
+    .nullable()
+    .describe('The kind of step with the longest sum of times; null without steps.'),
+  ranks: z.array(jobRankSchema),
+});
+
 const collectivesResultSchema = z.object({
+  job: jobSchema.nullable().describe('The ranks of import --ranks; null for logs of NCCL.'),
   recorded: z.number().int(),
   groups: z
     .array(groupSchema)
@@ -72,7 +122,7 @@ const collectivesResultSchema = z.object({
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.0';
+export const collectivesVersion = '1.1';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,
@@ -80,6 +130,7 @@ export const collectivesDocumentSchema = documentSchema(
 );
 
 export type CollectiveGroup = z.infer<typeof groupSchema>;
+export type JobRank = z.infer<typeof jobRankSchema>;
 export type RankShare = z.infer<typeof rankShareSchema>;
 export type CommunicatorCalls = z.infer<typeof communicatorSchema>;
 export type CollectivesResult = z.infer<typeof collectivesResultSchema>;

@@ -125,8 +125,12 @@ async function waiting(
   };
 }
 
+/** Ranks that evidence names: those that wait least. */
+const mostNamed = 8;
+
 const waitingText = (rows: RankCollectives[]): string =>
   waitingOfRanks(rows)
+    .slice(0, mostNamed)
     .map((row) =>
       row.unpaired_ms > 0
         ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired`

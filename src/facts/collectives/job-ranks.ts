@@ -1,0 +1,87 @@
+import type { CollectivesResult, JobRank } from '../../model/documents/collectives.js';
+import { stepKindsSql } from '../../model/record.js';
+import { rankFilesSchema } from '../../model/ranks.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { artifactJson } from '../artifact.js';
+import { collectiveRows } from './queries.js';
+
+type Job = NonNullable<CollectivesResult['job']>;
+
+/** Beyond the median rank's, as a share of a step, below which a rank does not compute longer or wait for its host. */
+const minExcess = 0.02;
+
+/** Share of a rank's operations that it is last in, below which no reason is looked for. */
+const minLast = 0.1;
+
+/** The ranks of a job (import --ranks); null for other sessions. */
+export async function jobOf(session: Session, database: SessionDatabase): Promise<Job | null> {
+  const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
+  if (stored === null) return null;
+  const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
+  const [longest] = await database.query<{ kind: string }>(
+    `SELECT kind FROM stages WHERE (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
+     GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC, kind LIMIT 1`,
+  );
+  const kind = longest?.kind ?? null;
+  const bounds = clocks.flatMap(({ bound_ns }) => bound_ns ?? []);
+  const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
+    ranksSql(kind, bounds.length > 0 ? Math.max(...bounds) : 0),
+  );
+  const computes = medianOf(rows.map((row) => row.compute_ms));
+  const hosts = medianOf(rows.map((row) => row.host_ms));
+  return {
+    world_size,
+    missing,
+    step_kind: kind,
+    ranks: rows.map((row) => {
+      const compute = (row.compute_ms ?? 0) - computes;
+      const host = (row.host_ms ?? 0) - hosts;
+      const late =
+        row.last >= minLast * row.operations &&
+        row.last > 0 &&
+        Math.max(compute, host) > minExcess * (row.step_ms ?? 0);
+      return {
+        ...row,
+        late_by: late ? (compute >= host ? ('compute' as const) : ('host' as const)) : null,
+        clock: clocks.find(({ rank }) => rank === row.rank) ?? null,
+      };
+    }),
+  };
+}
+
+/**
+ * SQL of the ranks; sums over the whole capture where it has no steps.
+ * @param boundNs error of the clocks: who was last is not stated where the others waited no longer
+ */
+function ranksSql(kind: string | null, boundNs: number): string {
+  const steps =
+    kind === null
+      ? 'SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels GROUP BY capture_id, rank'
+      : `SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns
+         FROM stages WHERE kind = '${kind}' AND NOT coalesce(warmup, false)`;
+  const inSteps = (row: string) =>
+    kind === null
+      ? ''
+      : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
+         JOIN steps p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id`;
+  const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
+  return `${collectiveRows},
+   steps AS (${steps}),
+   counted AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
+   computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.class <> 'communication' GROUP BY k.rank),
+   idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.device IS NOT NULL GROUP BY g.rank),
+   talking AS (
+     SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(c.dur_ns - c.exposed_ns) AS overlapped, sum(k.shortest_ns) AS wire, sum(c.dur_ns - k.shortest_ns) FILTER (k.shortest_ns IS NOT NULL) AS skew,
+       count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last
+     FROM collectives c ${inSteps('c')} LEFT JOIN complete k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     GROUP BY c.rank)
+   SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
+     ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, coalesce(last, 0) AS last, coalesce(operations, 0) AS operations
+   FROM counted LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN talking USING (rank) ORDER BY rank`;
+}
+
+function medianOf(values: readonly (number | null)[]): number {
+  const sorted = values.map((value) => value ?? 0).toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? 0;
+}
