@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { rankFilesSchema } from '../model/ranks.js';
-import { endJitterNs, type Planted, type RankEvents, writeKinetoRanks } from '../record/ranks/test-ranks.js';
+import {
+  endJitterNs,
+  type Planted,
+  playRanks,
+  type RankEvents,
+  writeKinetoRanks,
+  writeNsysRanks,
+} from '../record/ranks/test-ranks.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
@@ -155,4 +162,42 @@ test('without a file, or with none that can be read, nothing is saved', async ()
   await expect(everything()).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   rmSync(traces(), { recursive: true });
   expect(readdirSync(homeFolders(process.env).sessions)).toEqual([]);
+});
+
+test('nsys reports: ranks by the environment, clocks of two ranks aligned on kernels of one name', async () => {
+  const events = playRanks({ seed: 11, ranks: 2, steps: 6 });
+  // The names say the opposite of the environment, which goes first.
+  for (const one of events) await writeNsysRanks(join(traces(), `rank${1 - one.rank}.parquetdir`), [one], 2);
+  const session = await openSession(await everything());
+  const { clocks, files, missing } = filesOf(session);
+  expect(missing).toEqual([]);
+  expect(files.map(({ file, rank, rank_source: source }) => [file, rank, source])).toEqual([
+    ['rank0.parquetdir', 1, 'trace'],
+    ['rank1.parquetdir', 0, 'trace'],
+  ]);
+  const { clock, steps } = events[1]!;
+  const middle = (steps.at(-1)!.end - 20_000_000 - clock.offset_ns) / 2;
+  const expected = clock.offset_ns + 1e-6 * clock.drift_ppm * middle;
+  expect(clocks[1]!.against).toBe(0);
+  expect(Math.abs(clocks[1]!.offset_ns! - expected)).toBeLessThanOrEqual(clocks[1]!.bound_ns!);
+  const database = await session.connect();
+  const [row] = await database.query('SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM collectives');
+  expect(row).toEqual({ n: 2 * 6 * 4 * 3, ranks: 2 });
+  await database.close();
+});
+
+test('reports of whole hosts follow each other; of more than two ranks by name no clock is claimed', async () => {
+  const events = playRanks({ seed: 12, ranks: 4, steps: 2 });
+  await writeNsysRanks(join(traces(), 'host-a.parquetdir'), events.slice(0, 2), 4);
+  await writeNsysRanks(join(traces(), 'host-b.parquetdir'), events.slice(2), 4);
+  const session = await openSession(await everything());
+  const { clocks, files, missing } = filesOf(session);
+  expect([missing, files.map(({ rank }) => rank)]).toEqual([[], [0, 2]]);
+  expect(clocks.map(({ bound_ns }) => bound_ns)).toEqual([0, null]);
+  expect(session.issues.map(({ code }) => code)).toContain('rank_clock_unaligned');
+  const database = await session.connect();
+  expect(await database.query('SELECT DISTINCT rank FROM kernels ORDER BY 1')).toEqual(
+    [0, 1, 2, 3].map((rank) => ({ rank })),
+  );
+  await database.close();
 });

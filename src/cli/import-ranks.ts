@@ -18,7 +18,7 @@ import { planTasks, type RankTask, readJournal, writeJournal } from '../record/r
 import { mergeParts, type RankPart } from '../record/ranks/merge.js';
 import type { Recording } from '../record/record-session.js';
 import { ensureWritable } from '../session/home.js';
-import { openSession } from '../session/open.js';
+import { openSession, type Session } from '../session/open.js';
 import { plural } from '../vocabulary/format.js';
 import type { ImportedCaptures } from './import-captures.js';
 import { type Part, partHome, type PartOrder, readPart } from './import-part.js';
@@ -222,12 +222,12 @@ async function merged(
   for (const { task, part, rank } of ranked) {
     const session = await openSession(part.id, partHome(join(work, task.folder)));
     parts.push({
-      file: task.file,
       session,
       zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
       rank: rank!,
     });
   }
+  const counts = await placeProcesses(parts, ranked);
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const execution_id = 'ranks';
@@ -237,9 +237,6 @@ async function merged(
     zeroNs,
   });
   const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
-  const here = new Set(
-    captures.map(({ capture_id }) => Number(capture_id.slice(capture_id.indexOf('-') + 1))),
-  );
   const all = Array.from({ length: worldSize ?? 0 }, (_, rank) => rank);
   const kept: RankFiles = {
     world_size: worldSize,
@@ -255,7 +252,9 @@ async function merged(
       };
     }),
     clocks,
-    missing: all.filter((rank) => !here.has(rank)),
+    missing: all.filter(
+      (rank) => !parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
+    ),
   };
   await keepJson('ranks', kept);
   const [first] = parts;
@@ -282,6 +281,32 @@ async function merged(
     worldSize,
     failures: [],
   };
+}
+
+/**
+ * Reports of whole hosts have the ranks of their processes: the files' ranks then follow each other in their order.
+ * @returns how many ranks each part has
+ */
+async function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranked[]): Promise<number[]> {
+  const counts: number[] = [];
+  for (const { session } of parts) counts.push(await processesOf(session));
+  if (counts.every((count) => count === 1)) return counts;
+  let next = 0;
+  parts.forEach((part, at) => {
+    Object.assign(part, { rank: next });
+    Object.assign(ranked[at]!, { rank: next, source: 'order of files' });
+    next += counts[at]!;
+  });
+  return counts;
+}
+
+/** A trace of PyTorch is of one process. */
+async function processesOf(session: Session): Promise<number> {
+  if (session.manifest.captures.every(({ importer }) => importer === 'kineto')) return 1;
+  const database = await session.connect();
+  const [row] = await database.query<{ n: number }>('SELECT count(DISTINCT rank) AS n FROM kernels');
+  await database.close();
+  return Math.max(1, row?.n ?? 1);
 }
 
 /** The GPU facts of a part: the rest is of the machine that imported it. */

@@ -12,7 +12,6 @@ import { alignClocks, type RankClock } from './clock.js';
 
 /** The session that the import of one file made. */
 export interface RankPart {
-  file: string;
   session: Session;
   /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
   zeroNs: bigint | null;
@@ -55,11 +54,14 @@ export async function mergeParts(
   const { workbench } = files;
   const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
   await workbench.run(
-    `CREATE TABLE rank_calls (part INTEGER, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
+    `CREATE TABLE rank_calls (part INTEGER, by_name BOOLEAN, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
        bytes BIGINT, received_bytes BIGINT, device INTEGER, pid BIGINT, stage_id BIGINT, exposed_ns BIGINT, start_ns BIGINT, dur_ns BIGINT, end_ns BIGINT)`,
   );
   for (const [at, part] of parts.entries()) await readCalls(workbench, part, at, shiftOf(part));
-  // A communicator of kernels known by name only has the ranks that run them.
+  // Kernels known by name only are of an unknown group of ranks: with two ranks there is no choice.
+  await workbench.run(
+    'DELETE FROM rank_calls WHERE by_name AND (SELECT count(DISTINCT rank) FROM rank_calls) > 2',
+  );
   await workbench.run(
     `UPDATE rank_calls SET ranks = n FROM (SELECT communicator AS c, count(DISTINCT rank) AS n FROM rank_calls GROUP BY communicator) WHERE ranks IS NULL AND communicator = c`,
   );
@@ -71,14 +73,17 @@ export async function mergeParts(
   for (const [at, part] of parts.entries()) {
     const clock = clocks[at]!;
     const capture_id = captureOf(part);
-    const moved = shiftOf(part) - clock.offset_ns;
+    const by = {
+      moved: shiftOf(part) - clock.offset_ns,
+      ranks: part.rank - (await leastRank(workbench, part)),
+    };
     for (const [table, found] of Object.entries(part.session.manifest.tables)) {
       if (table === 'collectives' || !(table in tables)) continue;
       for (const { path } of found)
         await workbench.keep(
           table as TableName,
           capture_id,
-          `SELECT * REPLACE (${replaced(table as TableName, part, moved)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
+          `SELECT * REPLACE (${replaced(table as TableName, by)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
           { execution_id },
         );
     }
@@ -115,12 +120,20 @@ export async function mergeParts(
 const captureOf = ({ rank }: RankPart): string => `rank-${rank}`;
 
 /** Times, ranks and the capture of the merged session. */
-function replaced(table: TableName, part: RankPart, moved: number): string {
+function replaced(table: TableName, { moved, ranks }: { moved: number; ranks: number }): string {
   const columns = Object.keys(tables[table].columns);
   return [
     ...columns.filter((name) => timeColumns.has(name)).map((name) => `${name} + ${moved} AS ${name}`),
-    `rank + ${part.rank} - min(rank) OVER () AS rank`,
+    `rank + ${ranks} AS rank`,
   ].join(', ');
+}
+
+/** Rank that the part's own import gave its first process. */
+async function leastRank(workbench: Workbench, part: RankPart): Promise<number> {
+  const kernels = parquet(part, 'kernels');
+  if (kernels === null) return part.rank;
+  const [row] = await workbench.query<{ rank: number | null }>(`SELECT min(rank) AS rank FROM ${kernels}`);
+  return row?.rank ?? 0;
 }
 
 function parquet({ session }: RankPart, table: TableName): string | null {
@@ -148,7 +161,7 @@ async function readCalls(workbench: Workbench, part: RankPart, at: number, shift
            k.pid, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
          FROM ${calls} c LEFT JOIN ${communicating} k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.device IS NOT DISTINCT FROM c.device`;
   await workbench.run(
-    `INSERT INTO rank_calls SELECT ${at}, rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
+    `INSERT INTO rank_calls SELECT ${at}, ${calls === null}, rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
        exposed_ns, start_ns + ${shift}, dur_ns, start_ns + ${shift} + dur_ns FROM (${source})`,
   );
 }
@@ -167,7 +180,7 @@ async function keepCalls(
   await workbench.keep(
     'collectives',
     capture_id,
-    `SELECT * EXCLUDE (part, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
+    `SELECT * EXCLUDE (part, by_name, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
      FROM rank_calls WHERE part = ${at} ORDER BY rank_calls.start_ns`,
     constants,
   );
@@ -177,6 +190,6 @@ function clockIssues(clocks: readonly RankClock[]): Issue[] {
   const own = clocks.filter(({ against }) => against === null);
   if (own.length === 0) return [];
   const names = own.map(({ rank }) => rank).join(', ');
-  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap. Their times are those of their hosts.`;
+  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
   return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
 }
