@@ -61,10 +61,13 @@ const units: readonly [end: string, unit: string][] = [
   ['throttle_bits', 'bit field'],
 ];
 
+/** MHz, W, %; '' for a metric without a unit. */
+export const metricUnit = (metric: string): string => units.find(([end]) => metric.endsWith(end))?.[1] ?? '';
+
 /** Whether a scope is a GPU or a part of one, not the host. */
 export const isGpuScope = (scope: string): boolean => scope.startsWith('gpu');
 
 export const sampledMetrics: readonly { id: string; label: string; unit: string }[] = Object.entries({
   ...labels,
   ...codes,
-}).map(([id, label]) => ({ id, label, unit: units.find(([end]) => id.endsWith(end))?.[1] ?? '' }));
+}).map(([id, label]) => ({ id, label, unit: metricUnit(id) }));

@@ -1,12 +1,15 @@
 import type { CompareResult } from '../../model/documents/compare.js';
 import type { ManifestData } from '../../model/manifest.js';
+import { factOf } from '../../vocabulary/facts.js';
+import { formatQuantity } from '../../vocabulary/format.js';
+import { metricLabel, metricUnit } from '../../vocabulary/sampled-metrics.js';
 import type { Side } from './side.js';
 
 type Difference = CompareResult['environment'][number];
 
 /** How a difference can change times, by its id: the name in the manifest, or the part it belongs to. */
 const explanations: readonly { pattern: RegExp; text: string }[] = [
-  { pattern: /^batch_size$/, text: 'more sequences a step: larger GEMMs, the same weights read' },
+  { pattern: /^batch_size$/, text: 'more sequences per step: larger GEMMs, the same weights read' },
   { pattern: /dtype|quantization/, text: 'bytes of the weights and the tensor cores that compute' },
   { pattern: /^(input|output)_len$/, text: 'context length: attention and KV cache grow with it' },
   { pattern: /^model$/, text: 'another model' },
@@ -20,6 +23,7 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
   { pattern: /^arguments$/, text: 'what the program was asked to do' },
   { pattern: /clock/, text: 'clocks scale kernel time directly' },
   { pattern: /power_limit/, text: 'a lower limit lowers clocks under load' },
+  { pattern: /^(power|temperature)/, text: 'a GPU at its power or temperature limit lowers its clocks' },
   {
     pattern: /cpu|node|kernel|python|threads|governor/,
     text: 'host speed: launch overhead and time between steps',
@@ -51,9 +55,11 @@ function explanation(id: string): string | null {
 /** Facts of a session that can change times, by id. */
 export function factsOf({ workload, hardware, software }: ManifestData) {
   const facts = new Map<string, { part: Difference['part']; label: string; value: string }>();
-  const put = (part: Difference['part'], id: string, value: unknown, label = id.replaceAll('_', ' ')) => {
+  const put = (part: Difference['part'], id: string, value: unknown, label?: string) => {
     if (value === null || value === undefined || irrelevant.test(id)) return;
-    facts.set(id, { part, label, value: String(value) });
+    const { name, value: shown } = factOf({ id, value: String(value) });
+    const text = typeof shown === 'string' ? shown : formatQuantity(shown.n, shown.unit, shown.digits);
+    facts.set(id, { part, label: label ?? name, value: text });
   };
   if (workload) {
     const { model, engine } = workload;
@@ -101,11 +107,16 @@ function argumentDifference(sides: readonly Side[]): Difference[] {
 
 /** Sampled means differ by chance: from 2 % on they could explain a change. */
 function clockDifferences(sides: readonly Side[]): Difference[] {
-  const labels = [...new Set(sides.flatMap(({ clocks }) => clocks.map(({ label }) => label)))];
-  return labels.flatMap((label): Difference[] => {
-    const values = sides.map(({ clocks }) => clocks.find((one) => one.label === label)?.values[0] ?? null);
-    const numbers = values.filter((value) => value !== null).map(Number);
-    if (numbers.length < 2 || Math.max(...numbers) < 1.02 * Math.min(...numbers)) return [];
-    return [{ label, part: 'clocks', values, could_explain: explanation('clock') }];
+  const first = sides.flatMap(({ clocks }) => clocks);
+  const keys = new Map(first.map(({ gpu, metric }) => [`${gpu} ${metric}`, { gpu, metric }]));
+  return [...keys.values()].flatMap(({ gpu, metric }): Difference[] => {
+    const means = sides.map(
+      ({ clocks }) => clocks.find((one) => one.gpu === gpu && one.metric === metric)?.mean ?? null,
+    );
+    const known = means.filter((mean) => mean !== null);
+    if (known.length < 2 || Math.max(...known) < 1.02 * Math.min(...known)) return [];
+    const values = means.map((mean) => (mean === null ? null : formatQuantity(mean, metricUnit(metric))));
+    const label = `${gpu} ${metricLabel(metric)}`;
+    return [{ label, part: 'clocks', values, could_explain: explanation(metric) }];
   });
 }

@@ -33,10 +33,11 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
     .flatMap(({ phase, values, changes }) => {
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
+      const within = change.significant === false;
+      const lead = within ? 'no significant difference, within the spread of both: ' : '';
       const sure = change.significant === null ? ', spread not known' : '';
-      const lead = change.significant === false ? 'no real difference, within the spread of both: ' : '';
       const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
-      const rates = rateTexts(from, to);
+      const rates = rateTexts(from, to, within);
       // Steps of other sizes are not the same work: what they compute per second is compared, not how long they take.
       const texts =
         rates !== null && from.tokens !== to.tokens
@@ -44,7 +45,10 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
               `${phase}: ${lead}${rates.join(', ')}${sure}`,
               `per step ${times} for ${formatCount(from.tokens!)} → ${plural(to.tokens!, 'token')}`,
             ]
-          : [`${phase}: ${lead}${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
+          : [
+              `${phase}: ${lead}${times}${within ? '' : `, ${speedWords(change.ratio)}`}${sure}`,
+              ...(rates?.slice(1) ?? []),
+            ];
       if (from.mfu.value !== null && to.mfu.value !== null)
         texts.push(`MFU ${formatPercent(from.mfu.value)} → ${formatPercent(to.mfu.value)}`);
       if (from.idle_share !== null && to.idle_share !== null) {
@@ -59,20 +63,23 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
 
 type Stage = NonNullable<StageValue>;
 
-/** "2.0 times faster", "12 % slower" of a ratio of times. */
+/** "2.00× faster", "12 % slower", from a ratio of times. */
 function speedWords(ratio: number): string {
   const factor = ratio < 1 ? 1 / ratio : ratio;
   const by = factor >= 1.995 ? formatFactor(factor) : formatPercent(Math.abs(ratio - 1));
   return `${by} ${ratio < 1 ? 'faster' : 'slower'}`;
 }
 
-/** Throughput first, then what it is per token and of linear scaling; null where tokens are not known. */
-function rateTexts(from: Stage, to: Stage): string[] | null {
+/**
+ * Throughput, time per token, share of linear scaling; null if tokens are not known.
+ * @param within the difference is not significant: no factor is stated
+ */
+function rateTexts(from: Stage, to: Stage, within: boolean): string[] | null {
   const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
   const by = ratio >= 1.995 || ratio <= 0.5 ? formatFactor(ratio) : formatSigned(ratio - 1, 'ratio');
-  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')} (${by})`;
+  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')}${within ? '' : ` (${by})`}`;
   const more = to.tokens / from.tokens;
   if (more === 1) return [throughput];
   const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;

@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
-import type { CompareResult, StageValue } from '../../model/documents/compare.js';
+import type { StageValue } from '../../model/documents/compare.js';
 import type { Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { ScopeOptions } from '../../facts/trace/scope.js';
@@ -40,5 +40,6 @@ export interface Side {
   operators: string[];
   /** Phases with their GEMMs listed in the order in which one typical instance ran them. */
   gemms: { phase: string; tiles: string[] }[];
-  clocks: CompareResult['environment'];
+  /** Mean clocks, power and temperature of each GPU in the compared phases. */
+  clocks: { gpu: string; metric: string; mean: number }[];
 }

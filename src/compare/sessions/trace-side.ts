@@ -177,11 +177,6 @@ async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
       const own = sampled.filter(({ kind }) => comparedPhases.has(kind));
       const samples = own.reduce((sum, one) => sum + one.samples, 0);
       const found = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
-      return {
-        label: `${gpu} ${metric.replaceAll('_', ' ')}`,
-        part: 'clocks' as const,
-        values: [String(Math.round(found))],
-        could_explain: null,
-      };
+      return { gpu, metric, mean: found };
     });
 }
