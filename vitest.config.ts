@@ -58,6 +58,15 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
+      // Sessions read by other engines (npm run test:engines installs them).
+      {
+        test: {
+          name: 'engines',
+          include: ['test/engines/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
       // The pictures of README and docs (npm run picture).
       { test: { name: 'picture', include: ['test/browser/**/*.picture.ts'], testTimeout: 120_000 } },
       {

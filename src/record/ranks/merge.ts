@@ -79,7 +79,7 @@ export async function mergeParts(
     };
     for (const [table, found] of Object.entries(part.session.manifest.tables)) {
       if (table === 'collectives' || !(table in tables)) continue;
-      for (const { path } of found)
+      for (const { path } of found.filter(({ rows }) => rows > 0))
         await workbench.keep(
           table as TableName,
           capture_id,

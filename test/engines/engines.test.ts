@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect, test, vi } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { writeKinetoRanks } from '../../src/record/ranks/test-ranks.js';
+import { openSession } from '../../src/session/open.js';
+import { inferscope, place } from '../cli/profile-cli.js';
+
+const at = place();
+vi.stubEnv('INFERSCOPE_HOME', at.home);
+
+/** The Python of npm run test:engines, with Polars, DuckDB and chDB. */
+const python = process.env['INFERSCOPE_TEST_ENGINES_PYTHON'] ?? 'python3';
+
+test('Polars, DuckDB and ClickHouse read the tables of a session in place, with equal sums', async () => {
+  const traces = join(at.scratch, 'traces');
+  writeKinetoRanks(traces, { seed: 1, ranks: 4, slowRank: { rank: 2, us: 50 } });
+  expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
+  const session = await openSession('@last');
+  const database = await session.connect();
+  const rows = async (sql: string) => (await database.query(sql)).map((row) => Object.values(row));
+  const own = {
+    kernels: await rows(
+      'SELECT rank, class, count(*) AS n, sum(dur_ns) AS d, sum(exclusive_ns) AS e FROM kernels GROUP BY ALL ORDER BY rank, class',
+    ),
+    collectives: (
+      await rows(
+        `SELECT sum(w)::BIGINT AS w, sum(t)::BIGINT AS t FROM (SELECT min(dur_ns) * count(*) AS w, sum(dur_ns) AS t FROM collectives GROUP BY communicator, operation, sequence)`,
+      )
+    )[0],
+  };
+  await database.close();
+  expect(own.kernels).toHaveLength(4 * 4);
+  const found: unknown = JSON.parse(
+    execFileSync(python, ['-B', join(packageRoot(), 'test', 'engines', 'sums.py'), session.folder], {
+      encoding: 'utf8',
+    }),
+  );
+  expect(found).toEqual({ polars: own, duckdb: own, chdb: own });
+});

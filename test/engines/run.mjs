@@ -1,0 +1,39 @@
+// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB and ClickHouse (chDB) from PyPI. Makes a
+// virtual environment with the pinned versions of requirements.txt once (1.2 GB). Without python3, venv or PyPI the test is
+// skipped, loudly.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, '..', '..');
+const requirements = join(here, 'requirements.txt');
+const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+const venv = join(root, 'node_modules', '.cache', `inferscope-engines-${key}`);
+const python = join(venv, 'bin', 'python');
+const whole = join(venv, 'whole');
+try {
+  if (!existsSync(whole)) {
+    rmSync(venv, { recursive: true, force: true });
+    process.stderr.write('Installing Polars, DuckDB and chDB for the test, once…\n');
+    execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
+    execFileSync(python, ['-m', 'pip', 'install', '--quiet', '-r', requirements], { stdio: 'inherit' });
+    writeFileSync(whole, '');
+  }
+} catch (error) {
+  process.stderr.write(
+    `\n*** SKIPPED: the test of other engines needs Polars, DuckDB and chDB from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What it covers is NOT tested in this run.\n\n`,
+  );
+  process.exit(process.env.INFERSCOPE_REQUIRE_ENGINES === '1' ? 1 : 0);
+}
+execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
+const tests = spawnSync('npx', ['vitest', 'run', '--project', 'engines'], {
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, INFERSCOPE_TEST_ENGINES_PYTHON: python },
+  timeout: 10 * 60_000,
+});
+process.exitCode = tests.status ?? 1;
