@@ -50,6 +50,7 @@ export default defineConfig([
     { 'ui-timeline': 'src/ui/client/served.ts' },
     { 'ui-exported': 'src/ui/client/exported.ts' },
     { 'ui-sql': 'src/ui/client/sql.ts' },
+    { 'ui-what-if': 'src/ui/client/what-if.ts' },
   ].map((entry) => ({
     entry,
     format: 'iife' as const,

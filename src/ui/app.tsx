@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
-import { whatIf } from '../advice/what-if/what-if.js';
-import { rememberedExplanation } from '../advice/explain/explain.js';
+import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
+import { deviceOf } from '../facts/device.js';
 import { documentsOf } from '../facts/session-document.js';
 import { kernelDurations, kernelOrigins } from '../facts/trace/kernel-instances.js';
 import { analyzeTrace } from '../facts/trace/trace.js';
@@ -22,27 +22,16 @@ import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
 import { compareView } from '../views/compare.js';
 import { viewOf } from '../views/registry.js';
-import { whatIfView } from '../views/what-if.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { placesOf } from './places.js';
 import { kernelsPage } from './kernels-page.js';
 import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
 import { sessionPath } from './session-path.js';
+import { WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
-import { OpenSessions, type OpenSession } from './timeline/open-timelines.js';
+import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
 const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js'];
-
-/** Changes that the overview offers; `explain --what-if` takes more. */
-const changes = [
-  'cudagraph',
-  'batch-size=8',
-  'batch-size=32',
-  'dtype=float8',
-  'dtype=int4',
-  'fused-attention',
-  'gpu=H200',
-];
 
 const sqlRowsShown = 10_000;
 
@@ -177,43 +166,42 @@ async function scripts() {
   return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
 }
 
-async function overview({ session, executions }: OpenSession, change: string | undefined): Promise<string> {
-  const { analysed, explain } = await analyzeAndExplain(session);
+async function overview(one: OpenSession, asked: string | undefined): Promise<string> {
+  const { session, executions } = one;
+  const { analysed, explain, places } = await once(one, 'overview', async () => {
+    const found = await analyzeAndExplain(session);
+    const linked = executions.length > 0 && found.explain;
+    return { ...found, ...(linked ? { places: await linksOf(session, linked.data) } : {}) };
+  });
   const path = sessionPath(session.id);
   const hasTimeline = executions.length > 0;
+  const chosen = (asked ?? '').split(',').filter((change) => change !== '');
+  const hasStages = explain !== null && explain.data.stages.length > 0;
   const navigation = (
     <>
       <Navigation session={named(session)} current={path} hasTimeline={hasTimeline} />
-      {explain && explain.data.stages.length > 0 && (
-        <nav class="pages" aria-label="What if">
-          <span class="spread">What if</span>
-          <a href={path} {...(change === undefined ? { 'aria-current': 'page' } : {})}>
-            as measured
-          </a>
-          {changes.map((one) => (
-            <a href={`${path}?what-if=${one}`} {...(one === change ? { 'aria-current': 'page' } : {})}>
-              {one}
-            </a>
-          ))}
-        </nav>
+      {hasStages && (
+        <WhatIfSwitches path={path} chosen={chosen} gpu={deviceOf(session.manifest, null).name} />
       )}
     </>
   );
-  if (change !== undefined) {
-    const view = whatIfView(await whatIf(session, [change], {}), await rememberedExplanation(session));
-    return pageOfView(view, { ...(await scripts()), navigation });
-  }
   if (documentsOf(analysed).length === 0)
     return failurePage({
       what: 'This session has nothing to sum up',
       why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
       fix: 'Its tables can be queried on the page SQL.',
     });
+  const measured =
+    hasStages && chosen.length > 0
+      ? await once(one, 'what if', () => measuredStages(session, { withRules: true }))
+      : null;
   return pageOfView(await viewOf(analysed), {
     ...(await scripts()),
     explain,
     navigation,
-    ...(hasTimeline && explain ? { places: await linksOf(session, explain.data) } : {}),
+    ...(places ? { places } : {}),
+    ...(measured ? { whatIf: changedStages(session, measured, chosen).data } : {}),
+    ...(hasStages ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
   });
 }
 

@@ -4,6 +4,8 @@ nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: basel
   border-bottom: 1px solid var(--line); font-size: .9375rem; }
 nav.pages strong { font-weight: 600; max-width: 40vw; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 nav.pages a { text-decoration: none; } nav.pages a[aria-current] { color: var(--ink); font-weight: 600; }
+nav.switches { gap: .25rem .5rem; } nav.switches a { border: 1px solid var(--line); border-radius: 4px; padding: 0 .375rem; font-size: .8125rem; }
+nav.switches a[aria-current] { border-color: var(--link); background: var(--raised); } nav.switches[aria-busy] { opacity: .6; }
 nav.pages a:hover { text-decoration: underline; }
 main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
 .tools { display: flex; flex-wrap: wrap; gap: .375rem .75rem; align-items: center; font-size: .875rem; margin: 0 0 .375rem; max-width: none; }

@@ -4,6 +4,9 @@ import { always, smallShare, stageHead, drawnBar, measuredTotal, stageRank } fro
 import type { WaterfallChart } from './chart.js';
 import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.js';
 
+/** What is drawn of a stage. */
+type Compared = Omit<ComparedWaterfall, 'roofline_ms'>;
+
 interface SharedBar {
   id: string;
   name: string;
@@ -11,30 +14,44 @@ interface SharedBar {
   values: readonly (number | null)[];
 }
 
+/** What each side of a waterfall is called: in a chart's bars and above a chart. */
+interface Sides {
+  short: readonly string[];
+  long: readonly string[];
+  /** A column of the table per side, then two per change. */
+  columns: readonly Column[];
+}
+
 /** The waterfall of each stage on every side, and from the first to the second what changed. */
 export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[] {
+  const count = sessions.length;
+  const sides = {
+    short: sessions.map((_, index) => letter(index)),
+    long: sessions.map(({ name, id }, index) => `${letter(index)} · ${name ?? id}`),
+    columns: [...sideColumns(count, 'ms'), ...changeColumns(count)],
+  };
   return inOrder(waterfalls).map((one, index): Block => ({
     level: index === 0 ? 1 : 2,
-    ...barsOf(one, sessions),
+    ...sidesOf(one, sides),
   }));
 }
 
 const inOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));
 
-function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions']): Bars {
+/** Waterfalls of one stage next to each other, all to one scale. */
+export function sidesOf(waterfall: Compared, named: Sides): Bars {
   const { phase, profiled, times_ms: times } = waterfall;
   const bars = sharedBars(waterfall);
   const sides = times.flatMap((time, index): BarSide[] => {
     if (time === null) return [];
-    const { name, id } = sessions[index]!;
     return [
       {
-        label: letter(index),
+        label: named.short[index]!,
         bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
         totals: [{ name: 'measured', ms: time.value ?? 0 }],
         drawn: {
-          label: `${letter(index)} · ${name ?? id}`,
+          label: named.long[index]!,
           chart: sideChart(waterfall, index),
         },
       },
@@ -55,16 +72,16 @@ function barsOf(waterfall: ComparedWaterfall, sessions: CompareResult['sessions'
     sides,
     ...(sides.length === 2 && {
       difference: {
-        chart: differenceChart(waterfall),
+        chart: differenceChart(waterfall, named),
         label: `From ${sides[0]!.label} to ${sides[1]!.label}: change of each bar`,
       },
     }),
-    behind: barTable(waterfall, sessions.length),
+    behind: barTable(waterfall, named),
   };
 }
 
 /** Bars under 1 % of every side's time as one before `unattributed`. */
-function sharedBars({ bars, times_ms: times }: ComparedWaterfall): SharedBar[] {
+function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
   const shown = bars.map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
   const small = shown.filter(
     ({ id, values }) =>
@@ -82,7 +99,7 @@ function sharedBars({ bars, times_ms: times }: ComparedWaterfall): SharedBar[] {
   return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
 }
 
-function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): Block {
+function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Block {
   const none = 'the session has no waterfall of the stage';
   const row = (head: Text, label: Text, values: readonly (number | null)[]): Row => ({
     cells: [
@@ -95,8 +112,8 @@ function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): 
   const meaning: Column = { id: 'meaning', head: 'meaning', wraps: true, drop: 0 };
   return {
     t: 'table',
-    title: 'The bars sum to the time of each session',
-    columns: [{ id: 'bar', head: 'bar' }, ...sideColumns(count, 'ms'), ...changeColumns(count), meaning],
+    title: 'The bars sum to the time of each side',
+    columns: [{ id: 'bar', head: 'bar' }, ...columns, meaning],
     rows: [
       ...bars.map(({ id, label, values }) => row({ code: id }, label, values)),
       row(
@@ -109,7 +126,7 @@ function barTable({ bars, times_ms: times }: ComparedWaterfall, count: number): 
 }
 
 /** All sides of a stage to one scale; a request of seconds would leave nothing of a step of milliseconds. */
-function sideChart(waterfall: ComparedWaterfall, index: number): WaterfallChart {
+function sideChart(waterfall: Compared, index: number): WaterfallChart {
   const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {
     form: 'waterfall',
@@ -124,19 +141,19 @@ function sideChart(waterfall: ComparedWaterfall, index: number): WaterfallChart 
 }
 
 /** The first side's time, each bar's change, and the second side's time. */
-function differenceChart(waterfall: ComparedWaterfall): WaterfallChart {
+function differenceChart(waterfall: Compared, { short }: Sides): WaterfallChart {
   const [from = 0, to = 0] = waterfall.times_ms.map((time) => time?.value ?? 0);
   return {
     form: 'waterfall',
     unit: 'ms',
     signed: true,
     bars: [
-      { ...drawnBar('roofline', letter(0), from), meaning: 'measured' },
+      { ...drawnBar('roofline', short[0]!, from), meaning: 'measured' },
       ...sharedBars(waterfall).map(({ id, name, label, values }) => ({
         ...drawnBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),
         meaning: label,
       })),
     ],
-    total: { name: letter(1), value: to, meaning: 'measured', whole: 'the measured time' },
+    total: { name: short[1]!, value: to, meaning: 'measured', whole: 'the measured time' },
   };
 }

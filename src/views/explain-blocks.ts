@@ -1,4 +1,4 @@
-import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { slowestFirst } from '../vocabulary/explain-words.js';
 import { barParts, classOfBar } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
@@ -16,6 +16,7 @@ import {
   timeLines,
   waterfallChart,
 } from './explain-series.js';
+import { whatIfBars } from './what-if-bars.js';
 import { barPlace, findingBlocks, type Places, type Shown } from './findings.js';
 
 /** Waterfall and findings, for a page of their own and for the top of any other. */
@@ -29,12 +30,13 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
   ];
 }
 
-function waterfallBlocks(data: ExplainResult, { allStages = false, places }: Shown): Block[] {
+function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatIf }: Shown): Block[] {
   // The headline states why there is none.
   if (data.stages.length === 0 && data.without_waterfall.length <= 1) return [];
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
     ...full.flatMap((one, index): Block[] => [
+      ...predicted(one, whatIf),
       barsOf(one, index === 0 ? 1 : 2, places),
       ...rankLine(one, index === 0 ? 1 : 2),
       { t: 'notes', level: 3, items: clockLines(one) },
@@ -66,6 +68,12 @@ const meaning: Block = {
   level: 3,
   text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time. Parts under 1 % are merged.',
 };
+
+/** What a change would make of a stage, above what was measured. */
+function predicted(stage: StageWaterfall, whatIf: WhatIfResult | undefined): Block[] {
+  const found = whatIf?.stages.find(({ kind, point }) => kind === stage.kind && point === stage.point);
+  return whatIf && found ? whatIfBars(stage, found, whatIf.change) : [];
+}
 
 /** "Decode step: 4.45 ms ± 0.12 (95 %, n = 7082) under the profiler": the first bar is the roofline. */
 function headOf(stage: StageWaterfall): Text {

@@ -3,7 +3,7 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { modelFacts } from './model-facts.js';
 import { identityWords } from '../vocabulary/workload.js';
-import type { Places, Shown } from './findings.js';
+import type { Shown } from './findings.js';
 import { stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
@@ -35,10 +35,19 @@ const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
   items.length === 0 ? [] : [{ id: 'next', title: 'Next', level: 2, blocks: [{ t: 'commands', items }] }];
 
 /** A view that its session's explanation leads: sentences first, waterfall and findings before its own sections, what to type after. */
-export function withExplanation(view: View, explain: Document<ExplainResult> | null, places?: Places): View {
+export function withExplanation(
+  view: View,
+  explain: Document<ExplainResult> | null,
+  { places, whatIf }: Pick<Shown, 'places' | 'whatIf'> = {},
+): View {
   if (!explain) return view;
   const { data } = explain;
-  const sections = explanationBlocks(data, { tables: true, places, timed: view.explains !== 'findings' });
+  const sections = explanationBlocks(data, {
+    tables: true,
+    places,
+    whatIf,
+    timed: view.explains !== 'findings',
+  });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
     return {

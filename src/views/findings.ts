@@ -1,4 +1,10 @@
-import type { Evidence, ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
+import type {
+  Evidence,
+  ExplainResult,
+  Finding,
+  StageWaterfall,
+  WhatIfResult,
+} from '../model/documents/explain.js';
 import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
@@ -16,6 +22,8 @@ export interface Shown {
   /** Whether this is a summary followed by the tables of its command. */
   tables?: boolean;
   places?: Places | undefined;
+  /** Predictions; their waterfalls are shown next to the measured ones. */
+  whatIf?: WhatIfResult | undefined;
   /** Whether waterfalls are shown with them. */
   timed?: boolean;
 }

@@ -1,11 +1,10 @@
 import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js';
-import type { Block, Part, View } from './block.js';
+import type { Block, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
-import { stageHead } from './explain-series.js';
 import { onPageOnly } from './on-page.js';
-import { formatFactor } from '../vocabulary/format.js';
+import { whatIfHead, whatIfNotes } from './what-if-bars.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -35,16 +34,16 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
           ...refused.map(({ text }): Block => ({ t: 'missing', what: 'Not predicted.', why: text })),
         ],
       },
-      ...onPageOnly(explanationBlocks(explain.data)),
+      ...onPageOnly(explanationBlocks(explain.data, { whatIf: data })),
     ],
   };
 }
 
 function stageBlocks(stage: Stage): Block[] {
-  if (stage.after_ms.value === null) return [{ t: 'heading', text: headOf(stage) }];
+  if (stage.after_ms.value === null) return [{ t: 'heading', text: whatIfHead(stage) }];
   const least = minShare * (stage.before_ms.value ?? 0);
   return [
-    { t: 'heading', text: headOf(stage) },
+    { t: 'heading', text: whatIfHead(stage) },
     {
       t: 'table',
       title: 'Changed waterfall bars (mean per instance)',
@@ -58,43 +57,6 @@ function stageBlocks(stage: Stage): Block[] {
         cells: [barWords(id).label, { n: from, unit: 'ms' }, { n: to, unit: 'ms' }],
       })),
     },
-    { t: 'notes', items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)] },
-  ];
-}
-
-/** Bars that change for one reason are named together. */
-const reasons = ({ bars }: Stage): string[] =>
-  [...new Set(bars.map(({ how }) => how))].map(
-    (why) =>
-      `${bars
-        .filter(({ how }) => how === why)
-        .map(({ id }) => barWords(id).label)
-        .join(', ')}: ${why}.`,
-  );
-
-/** "Decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.41× as fast." */
-function headOf({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
-  const name = stageHead({ ...stage, name: null });
-  if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
-  const from = before.value ?? 0;
-  const ratio = after.value > 0 ? from / after.value : 1;
-  const words =
-    Math.abs(ratio - 1) < 0.005
-      ? 'no change'
-      : ratio > 1
-        ? `${formatFactor(ratio)} as fast`
-        : `${formatFactor(1 / ratio)} as long`;
-  const ms = (n: number): Part => ({ n, unit: 'ms' });
-  return [
-    `${name}: `,
-    ms(from),
-    ' → ',
-    ms(after.value),
-    ...(after.ci95 ? [' (', ms(after.ci95[0]), ' to ', ms(after.ci95[1]), ')'] : []),
-    `, ${words}`,
-    ...(stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
-      ? ['; a token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]
-      : []),
-    '.',
+    whatIfNotes(stage),
   ];
 }

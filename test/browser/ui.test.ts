@@ -188,9 +188,28 @@ describe('inferscope ui in Chromium', () => {
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     expect(await page.textContent('h1')).toContain('launch_bound_decode');
     await page.goto(`${base}/s/${idOf('launch_bound_decode-fault')}`);
-    await page.click('nav.pages a:has-text("cudagraph")');
-    await page.waitForSelector('#what-if');
-    expect(await page.textContent('#what-if')).toMatch(/\d\sms/);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
+    const before = await drawn.count();
+    // In place: the page is not loaded again.
+    await page.evaluate('globalThis.stays = true');
+    await page.click('#switches a:has-text("cudagraph")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
+    // As measured, as predicted, and the difference, of each stage with a prediction.
+    await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
+    expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
+    expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
+    await page.click('#switches a:has-text("batch-size=8")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
+    await page.click('#switches a:has-text("batch-size=32")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=32")');
+    expect(new URL(page.url()).searchParams.get('what-if')).toBe('cudagraph,batch-size=32');
+    expect(await page.locator('#switches a[aria-current]').count()).toBe(2);
+    await page.goBack();
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
+    await page.click('#switches a:has-text("as measured")');
+    await expect.poll(() => drawn.count()).toBe(before);
+    expect(await page.evaluate('globalThis.stays')).toBe(true);
     await page.close();
   });
 

@@ -8,6 +8,7 @@ import type { ScopeOptions } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { changed } from './changed.js';
 import { initialStates } from './initial-state.js';
+import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
 
 /**
@@ -22,26 +23,51 @@ export async function whatIf(
   options: ScopeOptions = {},
 ): Promise<Document<WhatIfResult>> {
   const changes = parseChanges(texts);
+  // Only gains computed by a rule need the rules.
+  const withRules = changes.some(({ word }) => word.startsWith('fused-'));
+  return changedStages(session, await measuredStages(session, { ...options, withRules }), texts);
+}
+
+interface MeasuredStages {
+  states: StageState[];
+  issues: Issue[];
+}
+
+/**
+ * What changes start from, for pages that ask for one change after another.
+ * @param options.withRules with the gains that rules computed, which fused-… needs
+ */
+export async function measuredStages(
+  session: Session,
+  { withRules, ...options }: ScopeOptions & { withRules: boolean },
+): Promise<MeasuredStages> {
   const database = await session.connect();
   try {
     const { scope, stages, without } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
-    // Only gains computed by a rule need the rules.
-    const asked = changes.some(({ word }) => word.startsWith('fused-'));
-    const found = asked ? (await firedRules(context)).found.map(({ draft }) => draft) : [];
-    const states = await initialStates(session, context, found);
-    const result: WhatIfResult = {
-      session: sessionIdentity(session),
-      change: changes.map(({ text }) => text).join(', '),
-      stages: states.map((state) => changed(state, changes)),
-    };
-    const why = without.map(({ stage, reason }): Issue => ({
+    const found = withRules ? (await firedRules(context)).found.map(({ draft }) => draft) : [];
+    const issues = without.map(({ stage, reason }): Issue => ({
       code: 'no_waterfall',
       severity: 'warning',
       text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,
     }));
-    return document('what-if', whatIfVersion, result, [...why, ...session.issues]);
+    return { states: await initialStates(session, context, found), issues };
   } finally {
     await database.close();
   }
+}
+
+/** @throws as whatIf */
+export function changedStages(
+  session: Session,
+  { states, issues }: MeasuredStages,
+  texts: readonly string[],
+): Document<WhatIfResult> {
+  const changes = parseChanges(texts);
+  const result: WhatIfResult = {
+    session: sessionIdentity(session),
+    change: changes.map(({ text }) => text).join(', '),
+    stages: states.map((state) => changed(state, changes)),
+  };
+  return document('what-if', whatIfVersion, result, [...issues, ...session.issues]);
 }

@@ -5,17 +5,21 @@ import { currentTheme, draw, type Drawing } from './drawing.js';
 const root = document.documentElement;
 
 function drawAll(): void {
-  const drawings: Drawing[] = [];
+  const drawn = new Map<HTMLElement, Drawing>();
   let printing = false;
   const redraw = (): void => {
     const theme = currentTheme(printing);
-    for (const drawing of drawings) drawing.redraw(theme, printing);
+    for (const drawing of drawn.values()) drawing.redraw(theme, printing);
   };
 
-  for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
-    drawings.push(draw(box, currentTheme(printing)));
-  }
+  const drawNew = (): void => {
+    for (const box of drawn.keys()) if (!box.isConnected) drawn.delete(box);
+    for (const box of document.querySelectorAll<HTMLElement>('[data-chart]'))
+      if (!drawn.has(box)) drawn.set(box, draw(box, currentTheme(printing)));
+  };
+  drawNew();
   root.dataset['charts'] = 'drawn';
+  document.addEventListener('charts-added', drawNew);
 
   let width = root.clientWidth;
   let waiting = 0;

@@ -14,6 +14,8 @@ interface PageProps {
   readingScript?: string | undefined;
   /** Run after it. */
   moreScripts?: readonly string[];
+  /** Its scripts may ask the server that it came from. */
+  asks?: boolean;
   /** Above everything, where the page is one of several. */
   navigation?: Child;
   children: Child;
@@ -40,6 +42,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
   clientScript,
   readingScript = clientScript,
   moreScripts = [],
+  asks = false,
   navigation,
   children,
 }) => {
@@ -51,6 +54,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
     `script-src ${scripts.map(({ cspSource }) => cspSource).join(' ')}`,
     "style-src 'unsafe-inline'",
     'img-src data:',
+    ...(asks ? ["connect-src 'self'"] : []),
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ');

@@ -1,6 +1,6 @@
 import type { Child, FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
+import type { ExplainResult, WhatIfResult } from '../../model/documents/explain.js';
 import { Page } from './page.js';
 import { Absent, Behind, ChartFrame, DataTable } from './parts.js';
 import { Notices } from './summary-notices.js';
@@ -24,13 +24,25 @@ interface PageOptions {
   navigation?: Child;
   /** Where its findings and bars are to be seen. */
   places?: Places;
+  /** Predictions that its waterfalls are drawn with. */
+  whatIf?: WhatIfResult;
+  /** Run after the others. */
+  moreScripts?: readonly string[];
+  /** Its scripts may ask the server that it came from. */
+  asks?: boolean;
   /** A section before the others, and the script that fills it. */
   drawn?: { id: string; title: string; content: Child; script: string };
 }
 
 /** A view as one page without any remote asset. */
-export function pageOfView(of: View, { explain = null, places, drawn, ...page }: PageOptions): string {
-  const { session, document, title, command, lead, sections } = withExplanation(of, explain, places);
+export function pageOfView(
+  of: View,
+  { explain = null, places, whatIf, drawn, moreScripts = [], ...page }: PageOptions,
+): string {
+  const { session, document, title, command, lead, sections } = withExplanation(of, explain, {
+    places,
+    whatIf,
+  });
   // Findings are to the right of what they are about.
   const halves = sections
     .filter(({ half }) => half)
@@ -39,7 +51,7 @@ export function pageOfView(of: View, { explain = null, places, drawn, ...page }:
     <Page
       title={`${title} · inferscope`}
       contents={[{ id: 'summary', title: 'Summary' }, ...(drawn ? [drawn] : []), ...sections]}
-      moreScripts={drawn ? [drawn.script] : []}
+      moreScripts={drawn ? [drawn.script, ...moreScripts] : moreScripts}
       data={document}
       {...page}
     >

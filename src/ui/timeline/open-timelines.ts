@@ -9,12 +9,24 @@ export interface OpenSession {
   session: Session;
   executions: string[];
   timelines: Map<string, Promise<HeldTimeline>>;
+  /** What pages asked for before, by name: a session never changes. */
+  answers: Map<string, Promise<unknown>>;
 }
 
 interface HeldTimeline {
   timeline: Timeline;
   /** Why reading failed; null while it has not. */
   failed: string | null;
+}
+
+/** An answer of a session, computed once; one that failed is computed again. */
+export function once<T>({ answers }: OpenSession, name: string, compute: () => Promise<T>): Promise<T> {
+  const known = answers.get(name) as Promise<T> | undefined;
+  if (known) return known;
+  const answer = compute();
+  answers.set(name, answer);
+  answer.catch(() => answers.delete(name));
+  return answer;
 }
 
 /** More sessions than this are not held at once: a large one takes a gigabyte. */
@@ -47,7 +59,7 @@ export class OpenSessions {
 async function openedOf(session: Session): Promise<OpenSession> {
   const database = await session.connect();
   try {
-    return { session, executions: await executionsOf(database), timelines: new Map() };
+    return { session, executions: await executionsOf(database), timelines: new Map(), answers: new Map() };
   } finally {
     await database.close();
   }

@@ -1,0 +1,55 @@
+import type { FC } from 'hono/jsx';
+import { safeText } from '../render/safe-text.js';
+
+/** Changes that the overview offers, those of one word exclude each other; `explain --what-if` takes more. */
+const offered = [
+  'cudagraph',
+  'no-sync',
+  'fused-attention',
+  'fused-elementwise',
+  'batch-size=8',
+  'batch-size=32',
+  'dtype=float8',
+  'dtype=int4',
+  'gpu=H100',
+  'gpu=H200',
+  'gpu=B200',
+] as const;
+
+const wordOf = (change: string): string => change.replace(/=.*/s, '');
+
+interface SwitchesProps {
+  /** Path of the overview. */
+  path: string;
+  /** Changes that are on, in their order. */
+  chosen: readonly string[];
+  /** That the session ran on. */
+  gpu: string | null;
+}
+
+/** Links that switch a change on or off; a script redraws the waterfalls in place. */
+export const WhatIfSwitches: FC<SwitchesProps> = ({ path, chosen, gpu }) => {
+  const address = (changes: readonly string[]): string =>
+    changes.length === 0 ? path : `${path}?${new URLSearchParams({ 'what-if': changes.join(',') })}`;
+  const own = chosen.filter((one) => offered.every((known) => known !== one));
+  const shown = [...offered.filter((one) => !isOf(gpu, one)), ...own];
+  return (
+    <nav class="pages switches" id="switches" aria-label="What if">
+      <span class="spread">What if</span>
+      {shown.map((one) => {
+        const isOn = chosen.includes(one);
+        const others = chosen.filter((other) => other !== one && wordOf(other) !== wordOf(one));
+        return (
+          <a href={address(isOn ? others : [...others, one])} {...(isOn ? { 'aria-current': 'true' } : {})}>
+            {safeText(one)}
+          </a>
+        );
+      })}
+      {chosen.length > 0 && <a href={path}>as measured</a>}
+    </nav>
+  );
+};
+
+/** A change to the GPU that the session ran on changes nothing. */
+const isOf = (gpu: string | null, change: string): boolean =>
+  change.startsWith('gpu=') && (gpu ?? '').split(/[\s-]/).includes(change.slice('gpu='.length));

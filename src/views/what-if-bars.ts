@@ -1,0 +1,96 @@
+import { explainedBars, isProfiled } from '../model/headline-time.js';
+import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
+import { barWords } from '../vocabulary/bars.js';
+import { formatFactor } from '../vocabulary/format.js';
+import type { Block, Part } from './block.js';
+import { sidesOf } from './compare-waterfalls.js';
+import { stageHead } from './explain-series.js';
+
+type Stage = WhatIfResult['stages'][number];
+
+/** The waterfall of a stage as measured, as predicted, and the change of each bar; `change` as typed. */
+export function whatIfBars(measured: StageWaterfall, stage: Stage, change: string): Block[] {
+  const heading: Block = { t: 'heading', text: whatIfHead(stage) };
+  if (stage.after_ms.value === null) return [heading];
+  const before = explainedBars(measured.bars).bars;
+  const changes = new Map(stage.bars.map((bar) => [bar.id, bar]));
+  const added = stage.bars.filter(({ id }) => before.every((bar) => bar.id !== id));
+  const [short, columns] = [
+    ['now', 'predicted'],
+    [
+      { id: 'now_ms', head: 'now', numeric: true },
+      { id: 'predicted_ms', head: 'predicted', numeric: true },
+      { id: 'change_ms', head: 'change', numeric: true },
+      { id: 'change_share', head: '%', numeric: true },
+    ],
+  ];
+  return [
+    heading,
+    sidesOf(
+      {
+        phase: measured.kind,
+        profiled: isProfiled(measured),
+        times_ms: [stage.before_ms, stage.after_ms],
+        bars: [
+          ...before.map(({ id, label, ms }) => ({
+            id,
+            label,
+            values: [ms, changes.get(id)?.after_ms ?? ms],
+            changes: [],
+          })),
+          ...added.map(({ id, before_ms, after_ms }) => ({
+            id,
+            label: barWords(id).label,
+            values: [before_ms, after_ms],
+            changes: [],
+          })),
+        ],
+      },
+      { short, long: ['as measured', `predicted with ${change}`], columns },
+    ),
+    whatIfNotes(stage),
+  ];
+}
+
+/** Why bars change, and what is assumed. */
+export const whatIfNotes = (stage: Stage): Block => ({
+  t: 'notes',
+  items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)],
+});
+
+/** Bars that change for one reason are named together. */
+const reasons = ({ bars }: Stage): string[] =>
+  [...new Set(bars.map(({ how }) => how))].map(
+    (why) =>
+      `${bars
+        .filter(({ how }) => how === why)
+        .map(({ id }) => barWords(id).label)
+        .join(', ')}: ${why}.`,
+  );
+
+/** "Decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.41× as fast." */
+export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
+  const name = stageHead({ ...stage, name: null });
+  if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
+  const from = before.value ?? 0;
+  const ratio = after.value > 0 ? from / after.value : 1;
+  const words =
+    Math.abs(ratio - 1) < 0.005
+      ? 'no change'
+      : ratio > 1
+        ? `${formatFactor(ratio)} as fast`
+        : `${formatFactor(1 / ratio)} as long`;
+  const ms = (n: number): Part => ({ n, unit: 'ms' });
+  return [
+    `${name}: `,
+    ms(from),
+    ' → ',
+    ms(after.value),
+    ...(after.ci95 ? [' (', ms(after.ci95[0]), ' to ', ms(after.ci95[1]), ')'] : []),
+    `, ${words}`,
+    ...(stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
+      ? ['; a token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]
+      : []),
+    '.',
+  ];
+}
