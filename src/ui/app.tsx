@@ -6,8 +6,7 @@ import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { deviceOf } from '../facts/device.js';
 import { documentsOf } from '../facts/session-document.js';
-import { kernelDurations, kernelOrigins } from '../facts/trace/kernel-instances.js';
-import { analyzeTrace } from '../facts/trace/trace.js';
+import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
@@ -119,35 +118,35 @@ const named = (session: Session) => ({
 });
 
 /** Kernels as the explanation sees them: of the same rank and device. */
-async function kernels(
-  { session, executions }: OpenSession,
-  query: (name: string) => string,
-): Promise<string> {
+async function kernels(one: OpenSession, query: (name: string) => string): Promise<string> {
+  const { session, executions } = one;
   if (!hasRows(session.manifest, 'kernels'))
     throw new InferscopeError('E_USAGE', {
       what: 'This session has no kernels',
       why: 'Nothing in it recorded a GPU.',
       fix: 'Its overview shows what it has.',
     });
+  return kernelsPage({
+    ...(await once(one, 'kernels', () => kernelsOf(session))),
+    session: named(session),
+    hasTimeline: executions.length > 0,
+    sort: query('sort'),
+    filter: query('q'),
+    chosen: query('kernel'),
+    page: Number(query('page')),
+  });
+}
+
+async function kernelsOf(session: Session) {
   const database = await session.connect();
   try {
     const { scope } = await timelineScope(session, database, {});
-    const { rank, device } = scope.source.focus;
-    const trace = await analyzeTrace(session, {
-      ...(rank === null ? {} : { rank }),
-      ...(device === null ? {} : { device }),
-    });
-    const chosen = query('kernel');
-    return kernelsPage({
-      session: named(session),
-      hasTimeline: executions.length > 0,
-      trace: trace.data,
+    const { focus, attribution } = scope.source;
+    return {
+      shown: { execution: attribution.execution_id, rank: focus.rank, device: focus.device },
+      kernels: await namedKernels(scope),
       origins: await kernelOrigins(scope),
-      durations: chosen === '' ? null : await kernelDurations(scope, chosen),
-      sort: query('sort'),
-      filter: query('q'),
-      chosen,
-    });
+    };
   } finally {
     await database.close();
   }

@@ -1,7 +1,6 @@
 import type { FC } from 'hono/jsx';
-import type { KernelDurations, KernelOrigin } from '../facts/trace/kernel-instances.js';
+import type { KernelOrigin, NamedKernel } from '../facts/trace/kernel-instances.js';
 import type { OpClass } from '../model/classes.js';
-import type { TraceKernel, TraceResult } from '../model/documents/trace.js';
 import { safeText } from '../render/safe-text.js';
 import { classColors } from '../vocabulary/colours.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
@@ -14,38 +13,38 @@ import { sessionPath } from './session-path.js';
 const columns = {
   name: {
     label: 'Kernel',
-    of: ({ short_name }: TraceKernel) => short_name,
-    text: ({ short_name }: TraceKernel) => short_name,
+    of: ({ short_name }: NamedKernel) => short_name,
+    text: ({ short_name }: NamedKernel) => short_name,
   },
   class: {
     label: 'Class',
-    of: (row: TraceKernel) => classLabel(row.class),
-    text: (row: TraceKernel) => classLabel(row.class),
+    of: (row: NamedKernel) => classLabel(row.class),
+    text: (row: NamedKernel) => classLabel(row.class),
   },
   count: {
     label: 'Launches',
-    of: ({ count }: TraceKernel) => count,
-    text: ({ count }: TraceKernel) => formatCount(count),
+    of: ({ count }: NamedKernel) => count,
+    text: ({ count }: NamedKernel) => formatCount(count),
   },
   total: {
     label: 'Total',
-    of: ({ total_ns }: TraceKernel) => total_ns,
-    text: (row: TraceKernel) => formatNs(row.total_ns),
+    of: ({ total_ns }: NamedKernel) => total_ns,
+    text: (row: NamedKernel) => formatNs(row.total_ns),
   },
   share: {
     label: 'Share',
-    of: ({ share }: TraceKernel) => share,
-    text: (row: TraceKernel) => formatPercent(row.share),
+    of: ({ share }: NamedKernel) => share,
+    text: (row: NamedKernel) => formatPercent(row.share),
   },
   median: {
     label: 'Median',
-    of: (row: TraceKernel) => row.median_ns,
-    text: (row: TraceKernel) => formatNs(row.median_ns),
+    of: (row: NamedKernel) => row.median_ns,
+    text: (row: NamedKernel) => formatNs(row.median_ns),
   },
   max: {
     label: 'Max',
-    of: (row: TraceKernel) => row.max_ns,
-    text: (row: TraceKernel) => formatNs(row.max_ns),
+    of: (row: NamedKernel) => row.max_ns,
+    text: (row: NamedKernel) => formatNs(row.max_ns),
   },
 };
 type Column = keyof typeof columns;
@@ -53,30 +52,42 @@ type Column = keyof typeof columns;
 export interface KernelsShown {
   session: SessionNamed;
   hasTimeline: boolean;
-  trace: TraceResult;
+  /** What is shown: one rank and device of one execution. */
+  shown: { execution: string; rank: number | null; device: number | null };
+  /** All names, those with the most time first. */
+  kernels: readonly NamedKernel[];
   origins: readonly KernelOrigin[];
-  /** Of the kernel that is chosen. */
-  durations: KernelDurations | null;
   sort: string;
   filter: string;
   /** Name of the kernel that is chosen; '' for none. */
   chosen: string;
+  /** From 1. */
+  page: number;
 }
 
+const rowsPerPage = 200;
+
 /** Kernels of the rank and device that the session's explanation is about; state is in the address, without a script. */
-export const kernelsPage = (shown: KernelsShown): string => {
-  const { session, hasTimeline, trace, filter, chosen } = shown;
-  const sort: Column = Object.hasOwn(columns, shown.sort) ? (shown.sort as Column) : 'total';
+export const kernelsPage = (asked: KernelsShown): string => {
+  const { session, hasTimeline, kernels, filter, chosen } = asked;
+  const sort: Column = Object.hasOwn(columns, asked.sort) ? (asked.sort as Column) : 'total';
   const path = sessionPath(session.id, '/kernels');
-  const address = (change: { sort?: string; kernel?: string }): string => {
-    const state = { sort, q: filter, kernel: chosen, ...change };
+  const address = (change: { sort?: string; kernel?: string; page?: string }): string => {
+    const state = {
+      sort,
+      q: filter,
+      kernel: chosen,
+      ...(change.kernel && page > 1 ? { page: String(page) } : {}),
+      ...change,
+    };
     const query = Object.entries(state).filter(([, value]) => value !== '');
     return `${path}?${new URLSearchParams(query)}${change.kernel ? '#chosen' : ''}`;
   };
-  const { names, count, total_ns: total } = trace.kernels_total;
-  const { rank, device } = trace.source.focus;
+  const total = kernels.reduce((sum, { total_ns }) => sum + total_ns, 0);
+  const launches = kernels.reduce((sum, { count }) => sum + count, 0);
+  const { rank, device } = asked.shown;
   const wanted = filter.trim().toLowerCase();
-  const found = trace.kernels.filter((row) =>
+  const found = kernels.filter((row) =>
     `${row.name} ${classLabel(row.class)}`.toLowerCase().includes(wanted),
   );
   const key = columns[sort].of;
@@ -84,19 +95,25 @@ export const kernelsPage = (shown: KernelsShown): string => {
     const [x, y] = [key(a), key(b)];
     return typeof x === 'number' ? Number(y) - x : x.localeCompare(String(y), 'en');
   });
+  const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage));
+  const page = Math.min(pages, Math.max(1, Math.floor(asked.page) || 1));
   return html(
     <Shell title={`Kernels: ${session.title}`} navigation={{ session, current: path, hasTimeline }}>
       <section>
         <h1>Kernels</h1>
         <p>
-          {plural(count, 'launch', 'launches')} of {plural(names, 'kernel')}, {formatNs(total)} in total
+          {plural(launches, 'launch', 'launches')} of {plural(kernels.length, 'kernel')}, {formatNs(total)} in
+          total
           {rank === null ? '' : `, rank ${rank}`}
           {device === null ? '' : `, GPU ${device}`}.
-          {names > trace.kernels.length && ` The ${trace.kernels.length} with the most time are listed.`}
         </p>
-        <Icicle origins={shown.origins} total={total} linkTo={(kernel) => address({ kernel })} />
+        <Icicle origins={asked.origins} total={total} linkTo={(kernel) => address({ kernel })} />
       </section>
-      {shown.durations && <Chosen {...shown} durations={shown.durations} />}
+      {kernels
+        .filter(({ name }) => chosen !== '' && name === chosen)
+        .map((kernel) => (
+          <Chosen {...asked} kernel={kernel} />
+        ))}
       <section>
         <form action={path} method="get" class="tools">
           <input type="hidden" name="sort" value={sort} />
@@ -130,7 +147,7 @@ export const kernelsPage = (shown: KernelsShown): string => {
               </tr>
             </thead>
             <tbody>
-              {rows.map((row) => (
+              {rows.slice(rowsPerPage * (page - 1), rowsPerPage * page).map((row) => (
                 <tr {...(row.name === chosen ? { 'aria-current': 'true' } : {})}>
                   <td class="wraps">
                     <a href={address({ kernel: row.name })} title={safeText(row.name)}>
@@ -155,6 +172,15 @@ export const kernelsPage = (shown: KernelsShown): string => {
             </tbody>
           </table>
         </div>
+        {pages > 1 && (
+          <p class="tools" id="pages">
+            {page > 1 && <a href={address({ page: String(page - 1) })}>previous</a>}
+            <span>
+              page {page} of {pages}
+            </span>
+            {page < pages && <a href={address({ page: String(page + 1) })}>next</a>}
+          </p>
+        )}
       </section>
     </Shell>,
   );
@@ -167,28 +193,29 @@ const across = (start: number, width: number): string =>
   `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
 
 /** How long the launches of one kernel take, and the way to the longest. */
-const Chosen: FC<KernelsShown & { durations: KernelDurations }> = ({ session, trace, chosen, durations }) => {
-  const { longest, bins, min_ns, max_ns } = durations;
-  const most = Math.max(...bins.map(({ count }) => count));
+const Chosen: FC<KernelsShown & { kernel: NamedKernel }> = ({ session, shown, kernel }) => {
+  const { longest, bins, min_ns, max_ns } = kernel;
+  const most = Math.max(...bins);
+  const width = (max_ns - min_ns) / bins.length;
   const around = 10 * max_ns;
   const query = new URLSearchParams({
-    execution: trace.source.attribution.execution_id,
+    execution: shown.execution,
     start: String(longest.start_ns - around),
     end: String(longest.end_ns + around),
     mark: `${longest.start_ns},${longest.end_ns}`,
   });
-  const colour = classColors[trace.kernels.find(({ name }) => name === chosen)?.class ?? 'other'];
+  const colour = classColors[kernel.class];
   const figures: [string, string][] = [
-    ['launches', formatCount(durations.count)],
-    ['total', formatNs(durations.total_ns)],
+    ['launches', formatCount(kernel.count)],
+    ['total', formatNs(kernel.total_ns)],
     ['min', formatNs(min_ns)],
-    ['median', formatNs(durations.median_ns)],
-    ['p95', formatNs(durations.p95_ns)],
+    ['median', formatNs(kernel.median_ns)],
+    ['p95', formatNs(kernel.p95_ns)],
     ['max', formatNs(max_ns)],
   ];
   return (
     <section id="chosen">
-      <h2>{safeText(chosen) || 'without a name'}</h2>
+      <h2>{safeText(kernel.name) || 'without a name'}</h2>
       <dl class="figures">
         {figures.map(([label, text]) => (
           <div>
@@ -204,9 +231,9 @@ const Chosen: FC<KernelsShown & { durations: KernelDurations }> = ({ session, tr
         role="img"
         aria-label={`launches by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
       >
-        {bins.map(({ from_ns, to_ns, count }, at) => (
+        {bins.map((count, at) => (
           <rect x={at} y={most - count} width="1" height={count} fill={colour}>
-            <title>{`${formatNs(from_ns)} to ${formatNs(to_ns)}: ${plural(count, 'launch', 'launches')}`}</title>
+            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, 'launch', 'launches')}`}</title>
           </rect>
         ))}
       </svg>

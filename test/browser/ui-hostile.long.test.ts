@@ -69,6 +69,11 @@ describe('hostile names', () => {
       await expectInert(page);
       await page.close();
     }
+    const [[name]] = sqlRows(at, 'hostile', 'SELECT name FROM kernels LIMIT 1') as [[string]];
+    const kernel = await open(`/s/${idOf(at, 'hostile')}/kernels?kernel=${encodeURIComponent(name)}`);
+    expect(await kernel.textContent('#chosen h2')).toContain('<img src=x onerror');
+    await expectInert(kernel);
+    await kernel.close();
     const page = await open(`/s/${idOf(at, 'hostile')}/timeline`);
     await timelineReady(page);
     await page.keyboard.press('/');

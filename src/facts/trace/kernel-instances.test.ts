@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { traceScope } from '../derived/scope.js';
-import { kernelDurations, kernelOrigins } from './kernel-instances.js';
+import { kernelOrigins, namedKernels } from './kernel-instances.js';
 import { kernel, type Rows, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
@@ -14,17 +14,23 @@ const rows: Rows = {
   ],
 };
 
-test('durations of one name, its bins, and where the longest is', async () => {
+test('durations of each name, their bins, and where the longest is', async () => {
   const session = await sessionOf(rows);
   const scope = await traceScope(await session.connect(), session.manifest);
-  const found = (await kernelDurations(scope, 'a'))!;
-  expect(found).toMatchObject({ count: 3, total_ns: 70 * us, min_ns: 10 * us, median_ns: 30 * us });
-  expect(found.bins.reduce((sum, { count }) => sum + count, 0)).toBe(3);
-  expect([found.bins[0]!.count, found.bins.at(-1)!.count]).toEqual([1, 2]);
-  expect(found.longest.end_ns - found.longest.start_ns).toBe(30 * us);
-  const same = (await kernelDurations(scope, 'b'))!;
-  expect(same.bins.map(({ count }) => count)).toEqual([1]);
-  expect(await kernelDurations(scope, "no'such")).toBeNull();
+  const [found, same, ...others] = await namedKernels(scope);
+  expect(found).toMatchObject({
+    name: 'a',
+    count: 3,
+    share: 70 / 75,
+    total_ns: 70 * us,
+    min_ns: 10 * us,
+    median_ns: 30 * us,
+  });
+  expect(found!.bins.reduce((sum, count) => sum + count, 0)).toBe(3);
+  expect([found!.bins[0], found!.bins.at(-1)]).toEqual([1, 2]);
+  expect(found!.longest.end_ns - found!.longest.start_ns).toBe(30 * us);
+  expect(same).toMatchObject({ name: 'b', bins: [1] });
+  expect(others).toEqual([]);
 });
 
 test('origins sum to all kernels', async () => {

@@ -32,12 +32,7 @@ export async function kernels(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );
   const total = all?.total_ns ?? 0;
-  // A name that says nothing has the class of each launch's operator: the one with the most time is shown.
-  const rows = await database.query<KernelRow>(
-    `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, arg_max(class, (class_ns, class)) AS class,
-            any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
-     FROM (SELECT *, sum(dur_ns) OVER (PARTITION BY coalesce(name, short_name, ''), class) AS class_ns FROM kernel_cells) GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
-  );
+  const rows = await kernelLooks(database, rowsShown);
   const [others] = await database.query<{ n: number }>(
     'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
   );
@@ -79,6 +74,16 @@ export async function kernels(
         ),
     })),
   };
+}
+
+/** What kernels of each name are, those with the most time first. @param most names; all without one */
+export async function kernelLooks(database: TraceScope['database'], most?: number): Promise<KernelRow[]> {
+  // A name that says nothing has the class of each launch's operator: the one with the most time is shown.
+  return database.query<KernelRow>(
+    `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, arg_max(class, (class_ns, class)) AS class,
+            any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
+     FROM (SELECT *, sum(dur_ns) OVER (PARTITION BY coalesce(name, short_name, ''), class) AS class_ns FROM kernel_cells) GROUP BY 1 ORDER BY total_ns DESC, name ${most === undefined ? '' : `LIMIT ${most}`}`,
+  );
 }
 
 async function spreadsByName(database: TraceScope['database']): Promise<Map<string | null, Spread | null>> {

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { NamedKernel } from '../facts/trace/kernel-instances.js';
+import { kernelsPage } from './kernels-page.js';
+
+const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
+  const ns = 1000 - number;
+  const spread = { count: 1, total_ns: ns, mean_ns: ns, median_ns: ns, min_ns: ns, max_ns: ns, sd_ns: null };
+  return {
+    ...spread,
+    name: `kernel_${number}_`,
+    short_name: `kernel_${number}_`,
+    class: 'gemm',
+    share: 0,
+    p95_ns: ns,
+    bins: [1],
+    longest: { start_ns: 0, end_ns: ns },
+  };
+});
+
+const pageOf = (page: number, filter = ''): string =>
+  kernelsPage({
+    session: { id: 'a', title: 'a', hasKernels: true },
+    hasTimeline: true,
+    shown: { execution: 'e', rank: null, device: null },
+    kernels,
+    origins: [],
+    sort: '',
+    filter,
+    chosen: '',
+    page,
+  });
+
+const namesIn = (html: string): Set<string> => new Set(html.match(/kernel_\d+_/g));
+
+test('each of many kernels is on one page of the table, and a filter finds it', () => {
+  const pages = [1, 2, 3].map((page) => namesIn(pageOf(page)));
+  expect(pages.map(({ size }) => size)).toEqual([200, 200, 50]);
+  expect(new Set(pages.flatMap((names) => [...names])).size).toBe(450);
+  expect(pageOf(1)).toContain('page=2');
+  expect(pageOf(3)).not.toContain('page=4');
+  expect(namesIn(pageOf(99))).toEqual(pages[2]);
+  expect([...namesIn(pageOf(1, 'kernel_449'))]).toEqual(['kernel_449_']);
+});
