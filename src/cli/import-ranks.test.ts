@@ -62,6 +62,13 @@ test('planted offsets and drifts are found within the stated bound', async () =>
     'SELECT max(start_ns + dur_ns) - min(start_ns + dur_ns) AS spread FROM collectives GROUP BY communicator, sequence',
   );
   expect(Math.max(...ends.map(({ spread }) => spread))).toBeLessThan(3 * endJitterNs);
+  expect(
+    await database.query('SELECT DISTINCT communicator AS c, ranks FROM collectives ORDER BY 1'),
+  ).toEqual([
+    { c: 'ep[0-3]', ranks: 4 },
+    { c: 'tp0[0-1]', ranks: 2 },
+    { c: 'tp1[2-3]', ranks: 2 },
+  ]);
   await database.close();
 });
 

@@ -11,7 +11,7 @@ import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { recordVariable } from '../model/outer-run.js';
 import { startOwn } from '../model/process-start.js';
-import type { RankFiles } from '../model/ranks.js';
+import { type RankFiles, rankRanges } from '../model/ranks.js';
 import { shellCommand } from '../model/shell.js';
 import { rankFiles, rankOfName } from '../record/ranks/files.js';
 import { planTasks, type RankTask, readJournal, writeJournal } from '../record/ranks/journal.js';
@@ -322,7 +322,7 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
   }));
   const without = missing.filter((rank) => !failed.some((file) => file.rank === rank));
   if (without.length > 0) {
-    const text = `No file of ranks ${without.join(', ')} was found; waiting for them shows as exchange of the others.`;
+    const text = `No file of ranks ${rankRanges(without)} was found; waiting for them shows as exchange of the others.`;
     issues.push({ code: 'rank_missing', severity: 'warning', text, count: without.length });
   }
   const skipped = files.filter(({ outcome }) => outcome === 'skipped');

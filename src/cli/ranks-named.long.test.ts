@@ -17,7 +17,7 @@ const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: numbe
   ['rank_stragglers', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ slowRank: { rank, us: 80 } })],
   [
     'slow_link',
-    (rank) => new RegExp(`ranks ${rank < 4 ? '0, 1, 2, 3' : '4, 5, 6, 7'} `),
+    (rank) => new RegExp(`ranks ${rank < 4 ? '0-3' : '4-7'} `),
     (rank) => ({ slowLink: { rank, factor: 4 } }),
   ],
   ['expert_imbalance', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ hotExpert: { rank, factor: 2 } })],

@@ -34,3 +34,15 @@ export const rankFilesSchema = z.object({
 
 export type RankFiles = z.infer<typeof rankFilesSchema>;
 export type RankClockFacts = z.infer<typeof rankClockSchema>;
+
+/** "0-3, 8" */
+export function rankRanges(ranks: readonly number[]): string {
+  const sorted = [...new Set(ranks)].toSorted((a, b) => a - b);
+  const ranges: [first: number, last: number][] = [];
+  for (const rank of sorted) {
+    const open = ranges.at(-1);
+    if (open && rank === open[1] + 1) open[1] = rank;
+    else ranges.push([rank, rank]);
+  }
+  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
+}

@@ -6,6 +6,7 @@ import type {
   JobRank,
   RankShare,
 } from '../model/documents/collectives.js';
+import { rankRanges } from '../model/ranks.js';
 import { instanceWord } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
@@ -65,7 +66,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
         'exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
         ...(job.missing.length === 0
           ? []
-          : [`Without ranks ${job.missing.join(', ')}: waiting for them shows as exchange.`]),
+          : [`Without ranks ${rankRanges(job.missing)}: waiting for them shows as exchange.`]),
       ],
     },
   ];

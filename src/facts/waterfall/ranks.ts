@@ -42,8 +42,11 @@ interface RankTime {
 /** Those with the most kernel time are compared: each takes 20 queries, and a damaged capture may name a device per kernel. */
 const mostRanks = 64;
 
-/** The same of a job, in which each rank is a capture of its own. */
-const mostOfJob = 16;
+/**
+ * The same of a job, in which each rank is a capture of its own: those with the most kernel time, and as many with the least
+ * time in collectives, among which is the rank that waits least.
+ */
+const mostOfJob = 8;
 
 /** What the explanation of a session looks at: the rank asked for, else the one that the others wait for. */
 export async function timelineScope(
@@ -137,9 +140,11 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const { recorded } = await collectiveSource(database, [capture_id]);
     const captures = recorded ? job : [capture_id];
     const found = await database.query<{ rank: number | null; device: number | null }>(
-      `SELECT rank, device FROM (SELECT rank, device, sum(dur_ns) AS busy_ns FROM kernel_streams
-         WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)})
-         GROUP BY ALL ORDER BY busy_ns DESC, rank, device LIMIT ${recorded ? mostOfJob : mostRanks}) ORDER BY rank, device`,
+      `WITH busy AS (
+         SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
+         WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
+       placed AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS most, row_number() OVER (ORDER BY shared_ns, rank, device) AS least FROM busy)
+       SELECT rank, device FROM placed WHERE ${recorded ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
     );
     return { found, captures };
   } finally {

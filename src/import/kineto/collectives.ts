@@ -1,3 +1,4 @@
+import { rankRanges } from '../../model/ranks.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 
@@ -27,6 +28,17 @@ export async function keepCollectives(workbench: Workbench, context: ImportConte
   const cases = operations.map(
     ([pattern, operation]) => `WHEN regexp_matches(name, '${pattern}') THEN '${operation}'`,
   );
+  const groups = await workbench.query<{ code: number; text: string }>(
+    'SELECT DISTINCT CAST(group_ranks AS BIGINT) AS code, text FROM kineto_collectives JOIN trace_names ON code = group_ranks WHERE NOT isnan(group_ranks)',
+  );
+  const named = groups.map(({ code, text: list }) => {
+    const ranks = list.replaceAll('"', '').split(',');
+    const whole = ranks.every((rank) => /^\d+$/.test(rank));
+    // torch shortens long lists: those stay as they are.
+    const short = whole ? rankRanges(ranks.map(Number)) : ranks.join(',');
+    return `WHEN ${code} THEN '${short.replaceAll("'", "''")}'`;
+  });
+  const groupRanks = named.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${named.join(' ')} END, '')`;
   const text = (column: string) => `(SELECT text FROM trace_names WHERE code = c."${column}")`;
   const whole = (column: string) => `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
   await workbench.keep(
@@ -34,7 +46,7 @@ export async function keepCollectives(workbench: Workbench, context: ImportConte
     capture_id,
     `WITH named AS (
        SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${whole('device')} AS device,
-         ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, replace(coalesce(${text('group_ranks')}, ''), '"', '') AS group_ranks,
+         ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, ${groupRanks} AS group_ranks,
          ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
          ${whole('group_size')} AS ranks, ${whole('sent')} AS sent, ${whole('received')} AS received, ${whole('sequence')} AS sequence
        FROM kineto_collectives c),

@@ -21,7 +21,7 @@ export async function keepAllocatorTotals(
     'memory',
     captureId,
     `SELECT t_ns, pid, device::DOUBLE AS device, kind, bytes, source FROM
-     (${row('allocated', 'allocated')} UNION ALL ${row('reserved', 'reserved')}) ORDER BY t_ns`,
+     (${row('allocated', 'allocated')} UNION ALL ${row('reserved', 'reserved')}) ORDER BY t_ns, kind`,
     constants,
   );
 }

@@ -1,6 +1,7 @@
 import { linksSql, type LinkUse } from '../../../facts/collectives/job.js';
 import { collectiveTraffic } from '../../../model/collectives.js';
 import { formatBytes, formatQuantity } from '../../../vocabulary/format.js';
+import { rankRanges } from '../../../model/ranks.js';
 import { jobCauses } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
@@ -38,7 +39,7 @@ export const slowLinkRule = stageRule(
     const { link, captures } = causes;
     if (!link) return 'no group of ranks exchanges slower than the others';
     if (link.lost_ms < minShare * stage.wall_ms)
-      return `ranks ${link.members} exchange slower than the others, ${part(link.lost_ms, stage.wall_ms)}`;
+      return `ranks ${shortOf(link)} exchange slower than the others, ${part(link.lost_ms, stage.wall_ms)}`;
     return finding(context, stage, link, captures);
   },
 );
@@ -52,10 +53,11 @@ async function finding(
   const { evidence } = await context.evidence<LinkUse>(linksSql(captures, kind, instances), (rows) =>
     rows
       .slice(0, 3)
-      .map((row) => `${row.operation} of ranks ${row.members}: ${micros(row.wire_us)}`)
+      .map((row) => `${row.operation} of ranks ${shortOf(row)}: ${micros(row.wire_us)}`)
       .join('; '),
   );
-  const { operation, members, wire_us: own, other_us: other, bytes, ranks, lost_ms: lost } = link;
+  const { operation, wire_us: own, other_us: other, bytes, ranks, lost_ms: lost } = link;
+  const members = shortOf(link);
   const bus = bytes === null ? null : (collectiveTraffic(operation, bytes, ranks)?.bus ?? null);
   const rate = (us: number) =>
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
@@ -84,5 +86,7 @@ async function finding(
     check: checkAgain,
   };
 }
+
+const shortOf = ({ members }: LinkUse): string => rankRanges(members.split(', ').map(Number));
 
 const micros = (us: number): string => ms(us / 1e3);
