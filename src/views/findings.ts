@@ -9,7 +9,7 @@ import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';
-import { nbsp } from '../vocabulary/format.js';
+import { formatRange, nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
@@ -234,7 +234,7 @@ function gainHead({ per, expected_ms: expected, after_ms: after }: NonNullable<F
     : [{ n: -expected, unit: 'ms' }, ' expected'];
 }
 
-/** "expected 1.84 ms per decode step (−4.04 ms, 3.32 to 4.31 ms)", or of a token where no step gets shorter. */
+/** "expected 1.84 ms per decode step (4.04 ms less, interval 3.32 to 4.31 ms)", or per token where no step gets shorter. */
 function expectedText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
@@ -246,22 +246,24 @@ function expectedText(
     ms(after),
     of === null ? '' : ` per ${of}`,
     ' (',
-    ms(-expected),
-    ', interval ',
-    ms(low),
-    ' to ',
-    ms(high),
-    per === 'token' ? '; no step is shorter)' : ')',
+    ms(expected),
+    ` less, interval ${formatRange(low, high, 'ms')}`,
+    per === 'token' ? '; the step itself does not get shorter)' : ')',
   ];
 }
 
 /** The same with its interval, and what is left of a stage. */
 function gainText(gain: NonNullable<Finding['gain']>): Part[] {
   const ms = (n: number): Part => ({ n, unit: 'ms' });
-  const interval: Part[] = ['(', ms(gain.low_ms), ' to ', ms(gain.high_ms), ')'];
+  const interval = `(${formatRange(gain.low_ms, gain.high_ms, 'ms')})`;
   return gain.per === 'token'
-    ? [...gainHead(gain), ', ', ms(gain.expected_ms), ' less per token ', ...interval, '; no step is shorter']
-    : [ms(gain.expected_ms), ' less ', ...interval, ', ', ms(gain.after_ms), ' afterwards'];
+    ? [
+        ...gainHead(gain),
+        ', ',
+        ms(gain.expected_ms),
+        ` less per token ${interval}; the step itself does not get shorter`,
+      ]
+    : [ms(gain.expected_ms), ` less ${interval}, `, ms(gain.after_ms), ' afterwards'];
 }
 
 /** The rows that were seen, and the query that yields them. */

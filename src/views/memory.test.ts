@@ -46,7 +46,7 @@ test('peak with how full the GPUs are, latency, the largest components', () => {
   expect(memoryResultDocumentSchema.parse(made)).toEqual(made);
   expect(leadText(view).split('\n')).toEqual([
     'peak: 21.00 GB of 160.0 GB (13 %) in use',
-    'latency: 4.00 s · 128 tok/s · TTFT 200 ms · TPOT 29.9 ms · mean of 3',
+    'latency: 4.00 s · 128 tok/s · TTFT 200 ms · TPOT 29.9 ms · mean of 3 runs',
     'largest: weights 14.00 GB (70 %), KV cache 2.500 GB (13 %), activations 2.000 GB (10 %)',
   ]);
 });

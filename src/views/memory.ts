@@ -144,7 +144,7 @@ function latency(profile: MemoryProfile): Text {
     tokens_per_second === null ? null : { n: tokens_per_second, unit: 'tok/s' },
     mean_ttft_ms === null ? null : ['TTFT ', { n: mean_ttft_ms, unit: 'ms' }],
     mean_tpot_ms === null ? null : ['TPOT ', { n: mean_tpot_ms, unit: 'ms' }],
-    `mean of ${runs}`,
+    runs === 1 ? '1 run' : `mean of ${runs} runs`,
   ];
   return join(
     parts.filter((part) => part !== null),

@@ -35,8 +35,7 @@ function verdict({ result, counts, tolerance }: Validation): Text {
   const { compared, rejected, skipped, within } = counts;
   return [
     results[result],
-    `: ${within} of ${compared} totals within `,
-    { n: tolerance, unit: 'ratio' },
+    ...(compared > 0 ? [`: ${within} of ${compared} totals within `, { n: tolerance, unit: 'ratio' }] : []),
     ...(rejected > 0 ? [`; ${rejected} rejected as implausible`] : []),
     ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
   ] as Text;
@@ -62,8 +61,8 @@ const errorCells = (row: ErrorSummary): Text[] => [
     ? { missing: 'not measured' }
     : { n: row.mean_absolute_share, unit: 'ratio' },
   signedShare(row.worst_share),
-  { n: row.mean_absolute_bytes, unit: 'B' },
-  `${row.within}/${row.profiles}`,
+  row.profiles === 0 ? { missing: 'no profile compared' } : { n: row.mean_absolute_bytes, unit: 'B' },
+  row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within}/${row.profiles}`,
 ];
 
 const groupLabels: Readonly<Record<Validation['groups'][number]['by'], string>> = {

@@ -110,7 +110,7 @@ describe('explain --verify as a page', () => {
 
   test('the markdown of it says the same', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
-    expect(text).toContain('| gone | 4.04 ms | 3.43 ms to 4.25 ms | 4.26 ms | −5.2 % | yes |');
+    expect(text).toContain('| gone | 4.04 ms | 3.43 to 4.25 ms | 4.26 ms | −5.2 % | yes |');
     expect(text).toContain('Score: 1 of 1 inside their intervals, error 5.2 % (median).');
   });
 });

@@ -2,6 +2,7 @@ import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
+import { formatRange } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -129,9 +130,7 @@ const known = (n: number | null, unit: string, why = 'the gain cannot be graded'
   n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };
 
 const intervalOf = ({ low_ms: low, high_ms: high }: Change): Text =>
-  low === null || high === null
-    ? { missing: 'no expected interval' }
-    : [{ n: low, unit: 'ms' }, ' to ', { n: high, unit: 'ms' }];
+  low === null || high === null ? { missing: 'no expected interval' } : formatRange(low, high, 'ms');
 
 function drawn(
   { low_ms: lowMs, expected_ms: expectedMs, high_ms: highMs, achieved_ms: achievedMs }: Change,

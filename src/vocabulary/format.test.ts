@@ -12,6 +12,7 @@ import {
   formatNumber,
   formatPercent,
   formatQuantity,
+  formatRange,
   formatSigned,
   formatUtilization,
   isAccountingFault,
@@ -122,8 +123,15 @@ it('a difference has its sign where it is one', () => {
   expect(formatSigned(0.042, 'ratio')).toBe('+4.2 %');
   expect(formatSigned(-0.12, 'ratio')).toBe('−12 %');
   expect(formatSigned(0.000_01, 'ratio')).toBe('0.0 %');
+  expect(formatSigned(0.0006, 'ratio')).toBe('+0.1 %');
   expect(formatSigned(3.2, 'ms')).toBe('+3.20 ms');
   expect(formatSigned(0, 'ms')).toBe('0 ms');
+});
+
+it('a range has one unit, and one value where both ends read the same', () => {
+  expect(plain(formatRange(0.0229, 0.773, 'ms'))).toBe('0.023 to 0.773 ms');
+  expect(plain(formatRange(0, 16.7, 'ms'))).toBe('0.0 to 16.7 ms');
+  expect(plain(formatRange(0.001_08, 0.001_08, 'ms'))).toBe('1.08 µs');
 });
 
 it('counts that are means keep a decimal where they are few', () => {
@@ -160,6 +168,8 @@ describe('figures', () => {
     expect(of(5.23, 0.15)).toBe('5.23 s ± 0.15');
     expect(of(9.6, 0.44)).toBe('9.6 s ± 0.4');
     expect(of(5.23, 2.1)).toBe('5.2 s ± 2.1');
+    const wide = figure(56_916, 'tok/s', 'test', { ci95: [56_916 - 267_001, 56_916 + 267_001] });
+    expect(plain(formatFigureWithInterval(wide))).toBe('57 000 tok/s ± 267 000');
   });
 
   it('is the same number with and without its interval', () => {

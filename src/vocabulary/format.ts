@@ -185,12 +185,21 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   return `${formatNumber(value / rung.factor, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
+/** Both ends of a range in one unit: 0.023 to 0.773 ms; one value where both read the same. */
+export function formatRange(low: number, high: number, unit: string): string {
+  const larger = Math.max(Math.abs(low), Math.abs(high));
+  const rung = rungOf(larger, unitNames[unit] ?? unit);
+  const decimals = decimalsFor(larger / rung.factor, digitsOf(rung, 3));
+  const [from, to] = [low, high].map((end) => fixed(end / rung.factor, decimals));
+  return `${from === to ? to : `${from} to ${to}`} ${rung.unit}`;
+}
+
 /** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none, a change below 0.05 % is 0.0 %. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
   const name = unitNames[unit] ?? unit;
   const share = name === 'ratio' ? value : name === '%' ? value / 100 : null;
-  const nothing = share !== null && share !== 0 && Math.abs(share) < 5e-4;
-  const text = nothing ? '0.0 %' : formatQuantity(value, unit, digits);
+  const small = share !== null && share !== 0 && Math.abs(share) < 9.5e-4;
+  const text = small ? `${fixed(share * 100, 1)} %` : formatQuantity(value, unit, digits);
   return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
 }
 
@@ -242,13 +251,16 @@ export function figureParts(figure: Figure): Parts {
     return { text: noValue, unit: '', spread: '', interval: '', reason: figure.reason.text };
   const unit = unitOf(figure);
   const rung = unit === 'ratio' ? { from: 0, factor: 0.01, unit: '%' } : rungOf(figure.value, unit);
-  const value = figure.value / rung.factor;
-  const half = (halfInterval(figure) ?? 0) / rung.factor;
+  const unrounded = (halfInterval(figure) ?? 0) / rung.factor;
+  const step = roundingStep(figure.value / rung.factor, unrounded);
+  const rounded = (number: number) => (step === null ? number : Math.round(number / step) * step);
+  const value = rounded(figure.value / rung.factor);
+  const half = rounded(unrounded);
   const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
   const n = figure.n === undefined ? '' : `n = ${formatCount(figure.n)}`;
   const parts = { text, unit: rung.unit, reason: null };
   if (!figure.ci95) return { ...parts, spread: n && `(${n})`, interval: '' };
-  const [low, high] = figure.ci95.map((end) => end / rung.factor) as [number, number];
+  const [low, high] = figure.ci95.map((end) => rounded(end / rung.factor)) as [number, number];
   const shown = text.split('.')[1]?.length ?? 0;
   const decimals = Math.min(Math.max(shown, half > 0 ? decimalsFor(half, 1) : 0), decimalsFor(value, 5));
   const skewed = half > 0 && (low === 0 || Math.abs(high + low - 2 * value) > 0.2 * (high - low));
@@ -256,6 +268,12 @@ export function figureParts(figure: Figure): Parts {
     ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
     : `± ${fixed(half, decimals)}`;
   return { ...parts, spread: `${interval} (95 %${n && `, ${n}`})`, interval };
+}
+
+/** Rounding of whole digits that an interval as wide as the value does not support: 57 000 ± 267 000; null: none. */
+function roundingStep(value: number, half: number): number | null {
+  if (!(half >= Math.abs(value) / 2) || !(Math.abs(value) >= 1000) || !Number.isFinite(half)) return null;
+  return 10 ** (Math.floor(Math.log10(Math.abs(value))) - 1);
 }
 
 /**
