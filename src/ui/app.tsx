@@ -6,6 +6,9 @@ import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { deviceOf } from '../facts/device.js';
 import { documentsOf } from '../facts/session-document.js';
+import { memoryOverTime } from '../facts/memory-profile/over-time.js';
+import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
+import type { SessionDatabase } from '../session/query.js';
 import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
 import type { ExplainResult } from '../model/documents/explain.js';
@@ -22,6 +25,9 @@ import type { Places } from '../views/findings.js';
 import { compareView } from '../views/compare.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
+import { memorySections, noMemory } from './memory-page.js';
+import { noRequests, requestSections } from './requests-page.js';
+import { blocksPage } from './blocks-page.js';
 import { placesOf } from './places.js';
 import { kernelsPage } from './kernels-page.js';
 import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
@@ -30,7 +36,7 @@ import { WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
-const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js'];
+const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.js'];
 
 const sqlRowsShown = 10_000;
 
@@ -95,6 +101,25 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     const one = await opened.get(context.req.param('id'));
     return page(context, await kernels(one, (name) => context.req.query(name) ?? ''));
   });
+  app.get('/s/:id/requests', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    return page(context, await requests(one, context.req.query('execution')));
+  });
+  app.get('/s/:id/memory', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    const { session, executions } = one;
+    const series = await once(one, 'memory', () => read(session, memoryOverTime));
+    return page(
+      context,
+      blocksPage({
+        session: named(session),
+        title: 'Memory',
+        path: sessionPath(session.id, '/memory'),
+        hasTimeline: executions.length > 0,
+        sections: series.length > 0 ? memorySections(series) : [noMemory],
+      }),
+    );
+  });
   app.get('/s/:id/sql', async (context) => {
     const { session, executions } = await opened.get(context.req.param('id'));
     return page(context, sqlPage(named(session), executions.length > 0, describedTables()));
@@ -116,6 +141,33 @@ const named = (session: Session) => ({
   title: session.user.name ?? session.manifest.title,
   hasKernels: hasRows(session.manifest, 'kernels'),
 });
+
+async function requests(one: OpenSession, asked: string | undefined): Promise<string> {
+  const { session, executions: withTimeline } = one;
+  const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
+  const execution = executions.find((load) => load === asked) ?? executions[0];
+  const path = sessionPath(session.id, '/requests');
+  const sections =
+    execution === undefined
+      ? [noRequests]
+      : requestSections(
+          await once(one, `requests ${execution}`, () =>
+            read(session, (database) => requestsOf(database, execution)),
+          ),
+          { execution, executions, linkTo: (load) => `${path}?${new URLSearchParams({ execution: load })}` },
+        );
+  const hasTimeline = withTimeline.length > 0;
+  return blocksPage({ session: named(session), title: 'Requests', path, hasTimeline, sections });
+}
+
+async function read<T>(session: Session, ask: (database: SessionDatabase) => Promise<T>): Promise<T> {
+  const database = await session.connect();
+  try {
+    return await ask(database);
+  } finally {
+    await database.close();
+  }
+}
 
 /** Kernels as the explanation sees them: of the same rank and device. */
 async function kernels(one: OpenSession, query: (name: string) => string): Promise<string> {

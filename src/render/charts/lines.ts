@@ -159,18 +159,20 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place):
   const overTime = 'unit' in x && x.unit === 's';
   const alone = overTime && !isPaneled(chart) && panel.series.length === 1;
   const isStack = style === 'stack';
-  const marked = symbol !== undefined && points.length < 64 && style !== 'guide';
-  const named = isPaneled(chart) && overTime && style !== 'pale' && !isNarrow(at);
+  const isDots = style === 'dots';
+  const marked = symbol !== undefined && (isDots || points.length < 64) && style !== 'guide';
+  const named = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(at);
   return {
     type: 'line',
     name,
     symbol: symbol ?? 'circle',
-    symbolSize: 9,
+    symbolSize: points.length < 64 ? 9 : 6,
     showSymbol: marked,
+    ...(isDots && { showAllSymbol: true }),
     silent: style === 'guide',
     connectNulls: false,
     z: style === 'guide' || style === 'pale' || isStack ? 2 : 3,
-    ...(isStack ? { stack: 'held', step: 'start' } : overTime ? { sampling: 'lttb' } : {}),
+    ...(isStack ? { stack: 'held', step: 'start' } : overTime && !isDots ? { sampling: 'lttb' } : {}),
     ...((isStack || alone) && { areaStyle: { color, opacity: isStack ? 0.75 : 0.12 } }),
     lineStyle: {
       color,

@@ -17,4 +17,4 @@ addEventListener('beforeprint', () => openFindings(true));
 addEventListener('afterprint', () => openFindings(false));
 sortTables(document);
 labelCells(document);
-followSections(document);
+if (document.querySelector('nav.contents')) followSections(document);

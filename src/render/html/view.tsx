@@ -93,7 +93,8 @@ export function pageOfView(
   return `<!DOCTYPE html>\n${String(html)}\n`;
 }
 
-const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, blocks } }) => (
+/** A section with its heading. */
+export const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, blocks } }) => (
   <section id={id} aria-labelledby={`${id}-title`}>
     <h2 id={`${id}-title`}>
       <a href={`#${id}`}>{title}</a>

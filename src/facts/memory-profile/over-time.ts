@@ -1,0 +1,47 @@
+import type { SessionDatabase } from '../../session/query.js';
+
+/** Memory in use over time, as one source counts it. */
+export interface MemoryOverTime {
+  execution: string;
+  /** A device, or the host. */
+  place: string;
+  rank: number | null;
+  /** allocated, reserved, used, rss, … */
+  kind: string;
+  /** [s since the first sample of the execution, bytes], in the order of time. */
+  points: [number, number][];
+}
+
+/** Points of a line; of several in one bin the highest is shown, so that no peak is lost. */
+const pointsShown = 1000;
+
+/** Samples of memory captures, of an allocator, and of the driver: every series on its own, none summed. */
+export async function memoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
+  const rows = await database.query<{
+    execution: string;
+    place: string;
+    rank: number | null;
+    kind: string;
+    s: number;
+    bytes: number;
+  }>(
+    `WITH samples AS (
+       SELECT execution_id, coalesce('GPU ' || device, 'host') AS place, rank, kind, t_ns, bytes::DOUBLE AS bytes
+       FROM memory WHERE t_ns IS NOT NULL AND bytes IS NOT NULL AND kind <> 'allocation' AND kind NOT LIKE '%:%'
+       UNION ALL SELECT execution_id, CASE WHEN scope LIKE 'gpu%' THEN 'GPU ' || substr(scope, 4) ELSE 'host' END, rank,
+         CASE metric WHEN 'memory_used_bytes' THEN 'used' ELSE 'rss' END || ' (sampled)', t_ns, value
+       FROM telemetry WHERE scope <> 'inferscope' AND execution_id NOT IN (SELECT execution_id FROM memory) AND metric IN ('memory_used_bytes', 'rss_bytes') AND value IS NOT NULL),
+     span AS (SELECT execution_id, min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM samples GROUP BY 1)
+     SELECT execution_id AS execution, place, rank, kind, arg_max(t_ns - low, bytes) / 1e9 AS s, max(bytes) AS bytes
+     FROM samples JOIN span USING (execution_id)
+     GROUP BY execution_id, place, rank, kind, ((t_ns - low)::HUGEINT * ${pointsShown} // width) ORDER BY 1, 2, 3, 4, 5`,
+  );
+  const series = new Map<string, MemoryOverTime>();
+  for (const { s, bytes, ...of } of rows) {
+    const key = JSON.stringify(of);
+    const known = series.get(key) ?? { ...of, points: [] };
+    series.set(key, known);
+    known.points.push([s, bytes]);
+  }
+  return [...series.values()].filter(({ points }) => points.length > 1);
+}

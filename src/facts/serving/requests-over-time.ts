@@ -1,0 +1,32 @@
+import type { SessionDatabase } from '../../session/query.js';
+
+/** One request of a load, ms; null where it was not recorded. */
+export interface RequestSeen {
+  id: string | null;
+  /** Since the first request of the execution was sent, s. */
+  sent_s: number | null;
+  ttft_ms: number | null;
+  tpot_ms: number | null;
+  e2e_ms: number | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  status: string | null;
+  warmup: boolean;
+}
+
+/** Executions of a session that have requests, in their order. */
+export async function executionsWithRequests(database: SessionDatabase): Promise<string[]> {
+  const rows = await database.query<{ execution_id: string }>(
+    'SELECT DISTINCT execution_id FROM requests ORDER BY 1',
+  );
+  return rows.map(({ execution_id }) => execution_id);
+}
+
+/** All requests of an execution in the order in which they were sent. */
+export const requestsOf = (database: SessionDatabase, execution: string): Promise<RequestSeen[]> =>
+  database.query<RequestSeen>(
+    `SELECT request_id::VARCHAR AS id, (sent_ns - min(sent_ns) OVER ()) / 1e9 AS sent_s, ttft_ns / 1e6 AS ttft_ms, tpot_ns / 1e6 AS tpot_ms,
+            (end_ns - sent_ns) / 1e6 AS e2e_ms, input_tokens, output_tokens, status, coalesce(warmup, false) AS warmup
+     FROM requests WHERE execution_id = $1 ORDER BY sent_ns, request_id`,
+    [execution],
+  );

@@ -1,0 +1,26 @@
+import { SectionOfPage } from '../render/html/view.js';
+import type { Section } from '../views/block.js';
+import { html, type SessionNamed, Shell } from './pages.js';
+
+interface BlocksPage {
+  session: SessionNamed;
+  title: string;
+  path: string;
+  hasTimeline: boolean;
+  sections: readonly Section[];
+}
+
+/** A page of a session from the blocks that reports are made of. */
+export const blocksPage = ({ session, title, path, hasTimeline, sections }: BlocksPage): string =>
+  html(
+    <Shell
+      title={`${title}: ${session.title}`}
+      navigation={{ session, current: path, hasTimeline }}
+      script="report-client.js"
+    >
+      <h1 class="unseen">{title}</h1>
+      {sections.map((section) => (
+        <SectionOfPage section={section} />
+      ))}
+    </Shell>,
+  );

@@ -1,0 +1,69 @@
+import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
+import type { Block, Section } from '../views/block.js';
+import { lineMark } from '../vocabulary/colours.js';
+
+/** Memory in use over time: a chart per execution and place. */
+export function memorySections(series: readonly MemoryOverTime[]): Section[] {
+  const charts = new Map<string, MemoryOverTime[]>();
+  for (const one of series) {
+    const title = `${one.place}, execution ${one.execution}`;
+    charts.set(title, [...(charts.get(title) ?? []), one]);
+  }
+  const ranks = new Set(series.map(({ rank }) => rank));
+  const nameOf = ({ kind, rank }: MemoryOverTime): string =>
+    ranks.size > 1 && rank !== null ? `${kind}, rank ${rank}` : kind;
+  const blocks = [...charts].map(([title, own]): Block => ({
+    t: 'chart',
+    title,
+    label: `Memory in use: ${title}`,
+    chart: {
+      form: 'lines',
+      x: { name: 'since the first sample', unit: 's' },
+      panels: [
+        {
+          unit: 'GB',
+          series: own.map((one, index) => ({
+            name: nameOf(one),
+            ...lineMark(index),
+            points: one.points.map(([s, bytes]) => [s, bytes / 1e9] as const),
+          })),
+        },
+      ],
+    },
+    behind: {
+      t: 'table',
+      title,
+      columns: [
+        { id: 'series', head: 'series' },
+        { id: 'points', head: 'points', numeric: true },
+        { id: 'max_bytes', head: 'max', numeric: true },
+        { id: 'last_bytes', head: 'last', numeric: true },
+      ],
+      rows: own.map((one) => ({
+        cells: [
+          nameOf(one),
+          { count: one.points.length },
+          { n: one.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0), unit: 'B' },
+          { n: one.points.at(-1)?.[1] ?? 0, unit: 'B' },
+        ],
+      })),
+    },
+  }));
+  return [{ id: 'memory', title: 'Memory over time', blocks }];
+}
+
+/** Why there is nothing, and what records it. */
+export const noMemory: Section = {
+  id: 'memory',
+  title: 'Memory over time',
+  blocks: [
+    { t: 'missing', what: 'No memory.', why: 'This session has no samples of memory in use.' },
+    {
+      t: 'commands',
+      items: [
+        { command: 'inferscope memory MODEL', why: 'Measure where the memory of a model goes' },
+        { command: 'inferscope monitor', why: 'Sample the memory of host and GPUs every second' },
+      ],
+    },
+  ],
+};

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+import { idOf, sqlRows, startUi, type UiServer } from './ui-server.js';
+
+let at: Place;
+let server: UiServer;
+let browser: Browser;
+let context: BrowserContext;
+const complaints: string[] = [];
+
+const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
+
+beforeAll(async () => {
+  at = place();
+  for (const [name, path] of [
+    ['serve', 'vllm-0.26-h200/bench-serve.tgz'],
+    ['watched', 'monitor-0.1-h200/session.tar.gz'],
+  ] as const) {
+    const { status, stdout } = inferscope(at, ['session', 'import', fixture(path), '--json']);
+    expect(status).toBe(0);
+    const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
+    expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
+  }
+  server = await startUi(at);
+  browser = await launchBrowser();
+  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  const page = await context.newPage();
+  await page.goto(server.url);
+  await page.close();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  server?.child.kill('SIGKILL');
+});
+
+async function open(name: string, of: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${server.origin}/s/${idOf(at, name)}${of}`);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  return page;
+}
+
+interface Chart {
+  panels: { title?: string; series: { points: [number, number][] }[] }[];
+}
+const chartOf = async (page: Page): Promise<Chart> =>
+  JSON.parse((await page.locator('figure > script').first().textContent())!) as Chart;
+
+/** Marks of a chart that is drawn as SVG. */
+const shapes = (page: Page): Promise<number> => page.locator('.chart svg path[fill^="#"]').count();
+
+it('draws each request of a load as SQL has it, and changes the load', async () => {
+  const page = await open('serve', '/requests');
+  const [execution] = sqlRows(at, 'serve', 'SELECT min(execution_id) FROM requests')[0] as [string];
+  const [count, ttft] = sqlRows(
+    at,
+    'serve',
+    `SELECT count(ttft_ns), sum(ttft_ns) / 1e6 FROM requests WHERE execution_id = '${execution}'`,
+  )[0] as [number, number];
+  const { panels } = await chartOf(page);
+  const points = panels[0]!.series.flatMap((one) => one.points);
+  expect(panels[0]!.title).toBe('TTFT');
+  expect(points).toHaveLength(count);
+  expect(points.reduce((sum, [, ms]) => sum + ms, 0) / ttft).toBeCloseTo(1, 6);
+  // A dot per request and latency.
+  expect(await shapes(page)).toBeGreaterThanOrEqual(2 * points.length);
+  await page.click('#requests a[href*="execution="]');
+  await page.waitForURL(/execution=/);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  expect(await shapes(page)).toBeGreaterThan(0);
+  await page.setViewportSize({ width: 390, height: 800 });
+  expect(await page.$eval('html', (html) => html.scrollWidth - html.clientWidth)).toBeLessThanOrEqual(0);
+  await page.close();
+});
+
+it('draws the memory that was sampled up to its largest value', async () => {
+  const page = await open('watched', '/memory');
+  const [most] = sqlRows(
+    at,
+    'watched',
+    "SELECT max(bytes) FROM memory WHERE kind IN ('used', 'process') AND device = 0",
+  )[0] as [number];
+  const { panels } = await chartOf(page);
+  const drawn = Math.max(...panels[0]!.series.flatMap((one) => one.points.map(([, gb]) => gb)));
+  expect((drawn * 1e9) / most).toBeCloseTo(1, 6);
+  await page.close();
+});
+
+it('says why a page has nothing, and what records it', async () => {
+  const page = await open('watched', '/requests');
+  expect(await page.innerText('#requests')).toContain('inferscope bench serve');
+  await page.close();
+  expect(complaints).toEqual([]);
+});
