@@ -1,4 +1,5 @@
 import type { LanguageModelUsage, ModelMessage } from 'ai';
+import type { Session } from '../session/open.js';
 import type { AnalyzeResult } from '../model/documents/analyze.js';
 import { figure, type Figure, missing } from '../model/figure.js';
 import { AskBudget, type AskLimits } from './budget.js';
@@ -8,7 +9,7 @@ import { languageModel } from './language-model.js';
 import { modelFailure, refusesTools } from './model-failure.js';
 import { type ModelSettings, requireKey } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
-import { type RecordedQuery, recorder, toolSet } from './recorder.js';
+import { type RecordedQuery, recorder, toolSet, withoutData } from './recorder.js';
 import type { Redactor } from './redactor.js';
 import { programNames } from './telling-names.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
@@ -86,6 +87,27 @@ export async function ask(options: AskOptions): Promise<Asked> {
       cost_usd: costOf(settings, result.totalUsage.inputTokens, result.totalUsage.outputTokens),
     },
     messages: [user, ...result.response.messages],
+  };
+}
+
+/** The document of an answer by the model. */
+export function modelAnswer(
+  session: Session,
+  { model }: ModelSettings,
+  question: string | null,
+  { answer, claims, unverified, queries, next_capture, usage }: Asked,
+): AnalyzeResult {
+  return {
+    session: { id: session.id, name: session.user.name, title: session.manifest.title },
+    question,
+    answered_by: 'model',
+    model,
+    answer,
+    claims,
+    unverified,
+    queries: queries.map(withoutData),
+    next_capture,
+    usage,
   };
 }
 

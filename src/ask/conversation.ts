@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { askedQuerySchema } from '../model/documents/analyze.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
 

@@ -67,14 +67,19 @@ async function narrated(
   mode: AskMode,
   opening: unknown,
 ): Promise<AnalyzeResult> {
-  const [{ ask }, { defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
-    await Promise.all([
-      import('../ask/agent.js'),
-      import('../ask/prompt.js'),
-      import('../ask/session-context.js'),
-      import('../ask/redactor.js'),
-      import('../ask/tools/index.js'),
-    ]);
+  const [
+    { ask, modelAnswer },
+    { defaultQuestion },
+    { sessionContext },
+    { redactor, surroundingsOf },
+    { askTools },
+  ] = await Promise.all([
+    import('../ask/agent.js'),
+    import('../ask/prompt.js'),
+    import('../ask/session-context.js'),
+    import('../ask/redactor.js'),
+    import('../ask/tools/index.js'),
+  ]);
   const nothing = new Set<never>();
   const context = sessionContext(sessions, childEntry('sql-child'), nothing, randomBytes(8).toString('hex'));
   const redact = redactor(await surroundingsOf(sessions, process.env), nothing);
@@ -93,20 +98,7 @@ async function narrated(
       onNote: talk,
     }),
   );
-  const [first] = sessions;
-  const { withoutData } = await import('../ask/recorder.js');
-  return {
-    session: { id: first!.id, name: first!.user.name, title: first!.manifest.title },
-    question: null,
-    answered_by: 'model',
-    model: settings.model,
-    answer: answer.answer,
-    claims: answer.claims,
-    unverified: answer.unverified,
-    queries: answer.queries.map(withoutData),
-    next_capture: null,
-    usage: answer.usage,
-  };
+  return modelAnswer(sessions[0]!, settings, null, answer);
 }
 
 async function orWarning<T>(work: () => Promise<T | null>): Promise<T | null> {

@@ -99,10 +99,7 @@ async function asked(
   requireKey(settings);
   const what = await prepared(session, options);
   talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
-  const [{ ask }, { withoutData }] = await Promise.all([
-    import('../ask/agent.js'),
-    import('../ask/recorder.js'),
-  ]);
+  const { ask, modelAnswer } = await import('../ask/agent.js');
   const answer = await ask({
     ...what,
     settings,
@@ -129,18 +126,7 @@ async function asked(
     if (!(error instanceof InferscopeError)) throw error;
     warn(`the conversation was not saved: ${error.parts.what}`);
   }
-  return {
-    session: { id: session.id, name: session.user.name, title: session.manifest.title },
-    question: options.question ?? null,
-    answered_by: 'model',
-    model: settings.model,
-    answer: answer.answer,
-    claims: answer.claims,
-    unverified: answer.unverified,
-    queries: answer.queries.map(withoutData),
-    next_capture: answer.next_capture,
-    usage: answer.usage,
-  };
+  return modelAnswer(session, settings, options.question ?? null, answer);
 }
 
 const brief = (text: string): string => {

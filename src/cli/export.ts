@@ -220,6 +220,6 @@ async function writeChunks(text: AsyncIterable<string>, path: string): Promise<v
 }
 
 async function asFailure(error: unknown, path: string): Promise<unknown> {
-  const { asStorageFailure } = await import('../session/storage-failure.js');
+  const { asStorageFailure } = await import('../vocabulary/storage-failure.js');
   return asStorageFailure(error, { path, doing: 'write the export' });
 }

@@ -2,7 +2,7 @@
 import process from 'node:process';
 import { Command, CommanderError } from 'commander';
 import { toolVersion } from '../model/version.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { commands } from './commands.js';
 import { leaveUnlessHandled } from './interrupt.js';
 import { reportError } from './output.js';

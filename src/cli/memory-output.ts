@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { profileName, stampOf } from '../model/result-names.js';
 import { makeFolder, tryFolder } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { claimNames } from './results-folder.js';
 
 /** In results/memory-profiles below the working directory. */

@@ -8,7 +8,7 @@ import { redactCommand, redactText } from '../model/redaction.js';
 import type { Recording } from '../record/record-session.js';
 import { type Machine, recordMachine } from './monitor-recording.js';
 import { talk, warn } from './output.js';
-import { interruptibleTwice } from './run-interrupt.js';
+import { interruptibleTwice } from './interrupt.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
 /** Time to sample the machine before the program starts, as a baseline. */

@@ -18,7 +18,7 @@ import type { Workload } from '../model/manifest.js';
 import { engineWords, lengthWords, modelWords, shapeWords } from '../vocabulary/workload.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { machineRoofs } from './machine-roofs.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import { InferscopeError } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 /** Path of a session's report. */
 export function reportPath(sessionFolder: string): string {

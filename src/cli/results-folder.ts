@@ -4,7 +4,7 @@ import { join, parse, resolve } from 'node:path';
 import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import { makeFolder, tryFolder } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 /**
  * Checks that the folder of result files is writable before anything is measured.

@@ -16,7 +16,7 @@ import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
-import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
+import { interruptibleRun, type RunInterrupts } from './interrupt.js';
 import { keepRun } from './run-keep.js';
 import { type ContextOptions, keepContext, readContext } from './context-options.js';
 import { showSession } from './session-summary.js';

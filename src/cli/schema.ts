@@ -5,7 +5,7 @@ import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { jsonSchema, publishedNames } from '../model/published.js';
 import { makeFolder } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
 

@@ -7,7 +7,7 @@ import { serveModel } from '../engines/onnx/server/serve-model.js';
 import { detectCpu } from '../hardware/cpu.js';
 import { parseDType } from '../model/dtype.js';
 import { ensureWritable } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { leaveAtOnce, stopped, whileStopping } from './interrupt.js';
 import { listeningPort, threadCount, wholeNumber } from './numbers.js';

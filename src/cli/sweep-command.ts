@@ -14,10 +14,10 @@ import {
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../model/errors.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
 import { resultsFolder } from './results-folder.js';
-import { interruptibleTwice } from './run-interrupt.js';
+import { interruptibleTwice } from './interrupt.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 type Cell = string | number | boolean | null;
 

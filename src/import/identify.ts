@@ -1,3 +1,4 @@
+import { cannotRead } from './trace-file-error.js';
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -109,10 +110,4 @@ async function inflateHead(path: string): Promise<Buffer> {
   return Buffer.concat(parts).subarray(0, headBytes);
 }
 
-function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    { what: `cannot read ${path}`, why, fix: 'Check the path, or export it again from the profiler.' },
-    { cause },
-  );
-}
+const unreadable = cannotRead(null, 'Check the path, or export it again from the profiler.');

@@ -1,7 +1,7 @@
+import { cannotRead } from './trace-file-error.js';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
-import { InferscopeError } from '../model/errors.js';
 import type { TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import type { ImportContext, Importer, ImportOutcome } from './importer.js';
@@ -104,17 +104,10 @@ function parseEvent(text: string, path: string, lineNumber: number): Event {
   throw badTrace(path, `line ${lineNumber} is not a trace event`, cause);
 }
 
-function badTrace(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot read the operator trace ${path}`,
-      why,
-      fix: 'Record it again; session.endProfiling() must be called before the process exits.',
-    },
-    { cause },
-  );
-}
+const badTrace = cannotRead(
+  'operator trace',
+  'Record it again; session.endProfiling() must be called before the process exits.',
+);
 
 interface Run {
   startUs: number;

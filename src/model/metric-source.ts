@@ -1,3 +1,15 @@
+/** One number of a result file: a row of the table `metrics` without its keys. */
+export interface ResultMetric {
+  name: string;
+  defined_as_ours: boolean;
+  statistic: string;
+  value: number;
+  unit: string;
+  n: number | null;
+  definition: string;
+  source: string;
+}
+
 /**
  * `metrics.source` starts with a code: `recomputed`, then from what, or `file: ` and the field. These are the only readers of it;
  * sessions of every version have it.

@@ -9,7 +9,7 @@ import { createSession, type NewSession, type SessionWriter } from '../session/c
 import { type Home, homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import type { SessionFiles } from '../session/session-files.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { type Privacy, privacyOfCommand } from './privacy.js';
 
 interface RecordingPlan extends NewSession {

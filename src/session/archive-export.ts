@@ -18,7 +18,7 @@ import {
   writeManifest,
 } from './manifest-file.js';
 import { createScratchFolder } from './scratch-folder.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   openSync,
   statSync,
-  statfsSync,
   writeSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -22,7 +21,7 @@ import { ensureWritable, homeFolders, type Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
 import { rawLeftOut, readManifest, type ManifestFile } from './manifest-file.js';
 import { openFolder } from './open.js';
-import { asStorageFailure, diskFull } from './storage-failure.js';
+import { asStorageFailure, diskFull, freeBytes } from '../vocabulary/storage-failure.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 import { changeUser, readUser } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
@@ -193,8 +192,7 @@ function createFile(folder: string, place: string, keep: boolean): UnpackedFile 
 
 /** Before the files are written: an archive that cannot fit, honest or not, fails at its manifest. */
 function requireSpace(archive: string, folder: string, neededBytes: number): void {
-  const { bavail, bsize } = statfsSync(folder);
-  if (neededBytes > bavail * bsize)
+  if (neededBytes > (freeBytes(folder) ?? Infinity))
     throw diskFull({ path: folder, doing: `unpack ${archive}`, neededBytes, home: true });
 }
 

@@ -10,7 +10,7 @@ import { flushToDisk } from './kept-file.js';
 import { keptFiles, manifestHashName, writeManifest } from './manifest-file.js';
 import { openSession, type Session } from './open.js';
 import { openSessionFiles, type SessionFiles } from './session-files.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { asidePath, createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 import { userFileName } from './user-file.js';
 

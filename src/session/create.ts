@@ -7,7 +7,7 @@ import { ensureWritable, homeFolders, type Home } from './home.js';
 import { sessionId } from './id.js';
 import { writeManifest } from './manifest-file.js';
 import { openSessionFiles, type SessionFiles } from './session-files.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { tellOuterRun } from './tell-outer.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 

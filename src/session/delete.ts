@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import type { SessionFolder } from './folders.js';
 import { homeFolders, type Home } from './home.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { asidePath } from './temporary-folder.js';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemErrorCode } from '../model/errors.js';
 import type { Home } from './home.js';
 import { sessionIdPattern } from './id.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { swappedOutId } from './temporary-folder.js';
 
 export interface SessionFolder {

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { systemErrorCode } from '../model/errors.js';
 import { createScratchFolder } from './scratch-folder.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { probePath } from './temporary-folder.js';
 
 /** Folders below the home: kept sessions, and what can be made again (models, peaks). */

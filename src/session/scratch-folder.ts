@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { createScratch, type ScratchFolder } from '../model/scratch.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 /**
  * A new empty folder in the system's temporary one.

@@ -6,7 +6,7 @@ import type { TableName } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import { copyWithDigest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
 import { createStaging } from './staging.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 interface ArtifactPlace {
   /** What it is: record, ort-trace, log, config, stdout, … */

@@ -8,7 +8,7 @@ import { duckdb } from './duckdb.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
 import { makeTables } from './made-tables.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import type { SqlDefinitions, SqlMessage, SqlRequest } from './sql-message.js';
 import { createViews } from './views.js';
 

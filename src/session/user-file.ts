@@ -9,7 +9,7 @@ import { type UserData, userVersion } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import { flushToDisk, writeDurably } from './kept-file.js';
 import { newer } from './session-problem.js';
-import { asStorageFailure } from './storage-failure.js';
+import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 export const userFileName = 'user.json';
 const readableMajor = 1;

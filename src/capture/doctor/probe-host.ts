@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { kernelFiles } from '../../hardware/kernel-files.js';
 import { messageOf } from '../../model/errors.js';
+import { freeBytes } from '../../vocabulary/storage-failure.js';
 import type { DoctorFacts, FolderFacts } from './facts.js';
 
 /**
@@ -17,22 +18,12 @@ export function probeHome(path: string): FolderFacts {
 
 /** Whether folders can be created in `path`, which must exist. */
 export function probeFolder(path: string): FolderFacts {
-  const freeBytes = freeSpace(path);
+  const free = freeBytes(path);
   try {
     rmSync(mkdtempSync(join(path, '.inferscope-doctor-')), { recursive: true });
-    return { path, writable: true, reason: null, freeBytes };
+    return { path, writable: true, reason: null, freeBytes: free };
   } catch (error) {
-    return { path, writable: false, reason: messageOf(error).replace(/,.*$/, ''), freeBytes };
-  }
-}
-
-/** Bytes that an unprivileged process can still write there. */
-function freeSpace(path: string): number | null {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
-  } catch {
-    return null;
+    return { path, writable: false, reason: messageOf(error).replace(/,.*$/, ''), freeBytes: free };
   }
 }
 

@@ -1,23 +1,12 @@
 import { z } from 'zod';
 import { startPython } from '../../engines/transformers/python-process.js';
+import { kernelDeviceSchema } from '../../model/documents/kernels.js';
 import type { EngineLaunch } from '../../model/engine.js';
 import type { KernelControl, KernelOrder } from '../../model/kernels.js';
 
 const reportedSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('case'), case: z.string(), done: z.number(), total: z.number() }),
-  z.object({
-    type: z.literal('device'),
-    device: z.object({
-      name: z.string(),
-      device: z.string(),
-      framework: z.string(),
-      sm_count: z.number().nullable(),
-      l2_bytes: z.number().nullable(),
-      memory_bytes: z.number().nullable(),
-      compute_capability: z.string().nullable(),
-      driver: z.string().nullable(),
-    }),
-  }),
+  z.object({ type: z.literal('device'), device: kernelDeviceSchema }),
 ]);
 
 /** Time to notice SIGINT between two batches of runs and to record open cases; a hung kernel never does. */

@@ -1,9 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { execaNode } from 'execa';
 import { endWithUs } from '../../model/end-with-us.js';
-import { exitCodeOf, InferscopeError, messageOf, isDiskFull, type ErrorCode } from '../../model/errors.js';
+import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
+import { recordVariable } from '../../model/outer-run.js';
+import { asStorageFailure } from '../../vocabulary/storage-failure.js';
 import { type FailedStart, notStarted } from '../../model/process-start.js';
 
 /**
@@ -116,15 +119,9 @@ export function serveEngineProcess<Plan, Progress, Result>(
 }
 
 function failureOf(error: unknown): Failure {
-  if (error instanceof InferscopeError) return { code: error.code, ...error.parts };
-  if (isDiskFull(error)) {
-    return {
-      code: 'E_DISK_FULL',
-      what: 'the disk filled up while the engine recorded',
-      why: messageOf(error),
-      fix: 'Free some space, or set INFERSCOPE_HOME to a larger disk.',
-    };
-  }
+  const path = process.env[recordVariable] ?? tmpdir();
+  const known = asStorageFailure(error, { path, doing: 'record the run of the engine', home: true });
+  if (known instanceof InferscopeError) return { code: known.code, ...known.parts };
   return { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 

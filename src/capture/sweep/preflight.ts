@@ -1,27 +1,14 @@
-import { existsSync, statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { Issue } from '../../model/document.js';
 import type { SweepFailure } from '../../model/documents/sweep.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
-
-/** Bytes that a user can still write below a folder, which need not exist yet; null if unknown. */
-function freeDiskBytes(folder: string): number | null {
-  let place = folder;
-  while (!existsSync(place) && dirname(place) !== place) place = dirname(place);
-  try {
-    const { bavail, bsize } = statfsSync(place);
-    return bavail * bsize;
-  } catch {
-    return null;
-  }
-}
+import { freeBytes } from '../../vocabulary/storage-failure.js';
 
 /** Why a run cannot start: too little disk in one of its output folders. */
 export function diskFailure(folders: readonly string[], minBytes: number): SweepFailure | null {
   for (const folder of folders) {
-    const free = freeDiskBytes(folder);
+    const free = freeBytes(folder);
     if (free === null || free >= minBytes) continue;
     return {
       code: 'E_DISK_FULL',

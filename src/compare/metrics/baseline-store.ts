@@ -6,7 +6,7 @@ import { type Baseline, baselineDocumentSchema, baselineVersion } from '../../mo
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
 import { ensureWritable, type Home, homeFolders } from '../../session/home.js';
-import { asStorageFailure } from '../../session/storage-failure.js';
+import { asStorageFailure } from '../../vocabulary/storage-failure.js';
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 

@@ -2,21 +2,10 @@ import { isRecomputedSql } from '../../model/metric-source.js';
 import { interval95, mean } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { rank, summariesOf } from '../../facts/benchmark-results/results.js';
+import { type MetricRow, rank, summariesOf } from '../../facts/benchmark-results/results.js';
 import type { MetricPart } from './metric-parts.js';
 
-interface MetricRow {
-  capture_id: string;
-  point: number;
-  label: string;
-  name: string;
-  defined_as_ours: boolean;
-  statistic: string;
-  value: number;
-  unit: string;
-  n: number | null;
-  recomputed: boolean;
-}
+type ComparedRow = Omit<MetricRow, 'definition' | 'source'> & { recomputed: boolean };
 
 /** What changes for the better or worse; counts and lengths are conditions. */
 const directions: Record<string, MetricPart['better']> = {
@@ -42,7 +31,7 @@ export async function resultParts(
   captures: Session['manifest']['captures'],
   database: SessionDatabase,
 ): Promise<MetricPart[]> {
-  const found = await database.query<MetricRow>(
+  const found = await database.query<ComparedRow>(
     `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
@@ -52,7 +41,7 @@ export async function resultParts(
     capture_id: summaries.get(row.capture_id) ?? row.capture_id,
   }));
   const labels = new Set(rows.map(({ label }) => label));
-  const keys = new Map<string, MetricRow[]>();
+  const keys = new Map<string, ComparedRow[]>();
   for (const row of rows) {
     if (!directions[row.unit] || conditions.has(row.name) || !compared.includes(row.statistic)) continue;
     // "max" is a condition of latencies but the point of memory.
@@ -71,7 +60,7 @@ export async function resultParts(
     const runs = all.filter(
       (row, i) => all.findIndex((one) => one.capture_id === row.capture_id && one.point === row.point) === i,
     );
-    const [first] = runs as [MetricRow, ...MetricRow[]];
+    const [first] = runs as [ComparedRow, ...ComparedRow[]];
     const values = runs.map(({ value }) => value);
     const several = values.length > 1;
     return {
@@ -89,7 +78,7 @@ export async function resultParts(
 }
 
 /** Mean ± t · sd / √n, within the run; null where the file has no sample deviation. */
-function intervalOf(row: MetricRow, rows: readonly MetricRow[]): MetricPart['interval'] {
+function intervalOf(row: ComparedRow, rows: readonly ComparedRow[]): MetricPart['interval'] {
   const { n, value } = row;
   if (row.statistic !== 'mean' || n === null || n < 2) return null;
   // Rows are sorted so that our own deviation is found first; both are over the same n values.

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { InferscopeError, messageOf, isDiskFull, systemErrorCode } from '../../model/errors.js';
 import { tensorBytes, writeOnnx, type OnnxGraph } from './onnx-file.js';
-import { formatQuantity } from '../../vocabulary/format.js';
+import { systemErrorCode } from '../../model/errors.js';
+import { asStorageFailure, diskFull, freeBytes } from '../../vocabulary/storage-failure.js';
 import { isAlive } from '../../model/alive.js';
 
 /** Written last into a model's folder; a folder without it, or one that disagrees with it, is not used. */
@@ -47,14 +47,14 @@ export async function cachedModel(
     await mkdir(cacheDir, { recursive: true });
     await sweepAbandoned(cacheDir);
     const built = graph();
-    await checkSpace(cacheDir, built);
+    checkSpace(cacheDir, built);
     await mkdir(building);
     await writeModel(building, built, onProgress);
     await moveInto(building, folder);
   } catch (error) {
     // What went wrong first is what to report, even when clearing up fails too.
     await rm(building, { recursive: true, force: true }).catch(() => undefined);
-    throw diskError(error, cacheDir);
+    throw asStorageFailure(error, { path: cacheDir, doing: 'write the model', home: true });
   }
   return folder;
 }
@@ -149,46 +149,14 @@ async function sweepAbandoned(cacheDir: string): Promise<void> {
   }
 }
 
-async function checkSpace(cacheDir: string, graph: OnnxGraph): Promise<void> {
-  const needed = graph.tensors.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
-  const { bavail, bsize } = await statfs(cacheDir);
-  const free = bavail * bsize;
-  if (free >= needed * 1.01) return;
-  throw new InferscopeError('E_DISK_FULL', {
-    what: `the model does not fit on the disk of ${cacheDir}`,
-    why: `Its weights take ${gigabytes(needed)} and ${gigabytes(free)} are free.`,
-    fix: 'Free some space, set INFERSCOPE_HOME to a larger disk, take --dtype int4 or a smaller model.',
-  });
-}
-
-function gigabytes(bytes: number): string {
-  return formatQuantity(bytes / 1e9, 'GB');
-}
-
-/** Turns the system's "no space" and "not permitted" into known failures; everything else passes unchanged. */
-export function diskError(error: unknown, cacheDir: string): unknown {
-  if (isDiskFull(error)) {
-    return new InferscopeError(
-      'E_DISK_FULL',
-      {
-        what: `the disk of ${cacheDir} filled up while the model was written`,
-        why: `${messageOf(error)}; what was written so far has been removed.`,
-        fix: 'Free some space, or set INFERSCOPE_HOME to a larger disk.',
-      },
-      { cause: error },
-    );
-  }
-  const code = systemErrorCode(error);
-  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM' || code === 'ENOTDIR') {
-    return new InferscopeError(
-      'E_HOME_UNWRITABLE',
-      {
-        what: `cannot write the model into ${cacheDir}`,
-        why: messageOf(error),
-        fix: 'Make the folder writable, or set INFERSCOPE_HOME to one that is.',
-      },
-      { cause: error },
-    );
-  }
-  return error;
+function checkSpace(cacheDir: string, graph: OnnxGraph): void {
+  const neededBytes = graph.tensors.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
+  const free = freeBytes(cacheDir);
+  if (free !== null && free < neededBytes * 1.01)
+    throw diskFull({
+      path: cacheDir,
+      doing: 'write the model',
+      neededBytes,
+      fix: 'Free some space, set INFERSCOPE_HOME to a larger disk, take --dtype int4 or a smaller model.',
+    });
 }

@@ -20,7 +20,7 @@ import type { InferscopeError } from '../../model/errors.js';
 import { openDecoder } from './decoder.js';
 import { readLlamaConfig } from './llama-config.js';
 import { llamaGraph } from './llama-graph.js';
-import { diskError } from './model-cache.js';
+import { asStorageFailure } from '../../vocabulary/storage-failure.js';
 import { resolveModel } from './model-source.js';
 import { writeOnnx } from './onnx-file.js';
 import { enginePresets } from './presets.js';
@@ -173,7 +173,9 @@ it.runIf(existsSync('/dev/full'))('reports a disk that fills up while it writes'
   });
   const error: unknown = await writeOnnx(folder, 'model.onnx', graph).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'ENOSPC' });
-  expect(diskError(error, folder)).toMatchObject({ code: 'E_DISK_FULL' });
+  expect(asStorageFailure(error, { path: folder, doing: 'write the model' })).toMatchObject({
+    code: 'E_DISK_FULL',
+  });
 });
 
 it('reports a cache folder that cannot be made', async () => {

@@ -3,7 +3,7 @@ import { figure, missing, type Figure, type MissingFigure } from '../../model/fi
 import type { Workload } from '../../model/manifest.js';
 import { type Because, reasons } from './plan.js';
 import type { BenchRows, MemoryRow, PointRow } from './rows.js';
-import type { EnergyRow, MetricRow, Telemetry } from './sampled.js';
+import type { EnergyRow, SampledMetric, Telemetry } from './sampled.js';
 
 export const onCpu = (workload: Workload): boolean => workload.device === 'cpu';
 /** Device of an engine that is reached over HTTP: its hardware is not known. */
@@ -73,7 +73,7 @@ const total = <T>(rows: readonly T[], of: (row: T) => number): number =>
   rows.reduce((sum, row) => sum + of(row), 0);
 
 function gpuFigures(
-  own: readonly MetricRow[],
+  own: readonly SampledMetric[],
   energy: readonly EnergyRow[],
   gpus: readonly string[],
   none: MissingFigure,
@@ -104,7 +104,7 @@ function gpuFigures(
 }
 
 /** Utilization from samples that NVML's averaging (up to 1 s) does not mix with neighboring points. */
-function utilizationOf(busy: readonly MetricRow[]): Figure {
+function utilizationOf(busy: readonly SampledMetric[]): Figure {
   if (busy.some(({ settled_n }) => settled_n === 0)) {
     return missing(
       'too_short',
@@ -126,8 +126,8 @@ const instantSamples = 10;
 /** From the energy counter, else instantaneous power, else NVML's mean over 1 s if it covers only this point. */
 function powerOf(
   energy: readonly EnergyRow[],
-  instant: readonly MetricRow[],
-  averaged: readonly MetricRow[],
+  instant: readonly SampledMetric[],
+  averaged: readonly SampledMetric[],
   none: MissingFigure,
 ): Figure {
   if (energy.length > 0 && energy.every(({ seconds }) => seconds >= energySeconds)) {

@@ -2,7 +2,7 @@ import { throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
 
 /** A device's or the host's metric over the timed repeats of a point. */
-export interface MetricRow {
+export interface SampledMetric {
   point: string;
   scope: string;
   metric: string;
@@ -31,7 +31,7 @@ export interface EnergyRow {
 }
 
 export interface Telemetry {
-  metrics: MetricRow[];
+  metrics: SampledMetric[];
   energy: EnergyRow[];
   throttled: ThrottleRow[];
   /** Scopes of the GPUs that the engine computed on. */
@@ -61,7 +61,7 @@ export async function benchTelemetry(
   executionId: string,
   devices: number,
 ): Promise<Telemetry> {
-  const metrics = await database.query<MetricRow>(
+  const metrics = await database.query<SampledMetric>(
     `WITH ${spans}
      SELECT point, scope, metric, avg(value) AS mean, count(*) AS n, max(value) AS largest,
             avg(value) FILTER (is_settled) AS settled, count(*) FILTER (is_settled) AS settled_n
@@ -94,7 +94,7 @@ export async function benchTelemetry(
 }
 
 /** Every GPU of the host is sampled; the engine's are the busiest ones. */
-function usedGpus(rows: readonly (MetricRow | EnergyRow)[], devices: number): string[] {
+function usedGpus(rows: readonly (SampledMetric | EnergyRow)[], devices: number): string[] {
   const work = new Map<string, number>();
   for (const row of rows) {
     if (!/^gpu\d+(\.mig\d+)?$/.test(row.scope)) continue;

@@ -1,4 +1,4 @@
-import { isRecomputed, isRecomputedSql } from '../../model/metric-source.js';
+import { isRecomputed, isRecomputedSql, type ResultMetric } from '../../model/metric-source.js';
 import { document, type Document } from '../../model/document.js';
 import {
   type BenchmarkMetric,
@@ -10,18 +10,10 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { requireSubject } from '../artifact.js';
 
-interface MetricRow {
+export interface MetricRow extends ResultMetric {
   capture_id: string;
   point: number;
   label: string;
-  name: string;
-  defined_as_ours: boolean;
-  statistic: string;
-  value: number;
-  unit: string;
-  n: number | null;
-  definition: string;
-  source: string;
 }
 
 interface RequestRow {

@@ -1,4 +1,4 @@
-import type { ResultMetric } from './result-file.js';
+import type { ResultMetric } from '../../model/metric-source.js';
 
 /**
  * Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only if its source has the same
@@ -63,6 +63,18 @@ export function metricList(tool: string): MetricList {
       put({ name: `${tool}.${name}`, defined_as_ours: false, statistic, unit, n, definition, source }, value);
     },
   };
+}
+
+/** Totals that serving benchmarks write under the names they share. @param total key of the total token throughput */
+export function servingTotals(list: MetricList, run: JsonObject, total: string): void {
+  const keys: [OurMetric, string][] = [
+    ['input_tokens', 'total_input_tokens'],
+    ['output_tokens', 'total_output_tokens'],
+    ['request_throughput', 'request_throughput'],
+    ['output_throughput', 'output_throughput'],
+    ['total_throughput', total],
+  ];
+  for (const [name, key] of keys) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
 }
 
 /** A finite number, else null: "inf", NaN and absent fields are not numbers. */

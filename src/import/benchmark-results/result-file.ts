@@ -1,19 +1,8 @@
 import type { Issue } from '../../model/document.js';
+import type { ResultMetric } from '../../model/metric-source.js';
 import type { Row } from '../../model/tables.js';
 import type { Fact } from '../importer.js';
 import type { IssueCode } from '../../model/issue-codes.js';
-
-/** One number of a result file: a row of the table `metrics` without its keys. */
-export interface ResultMetric {
-  name: string;
-  defined_as_ours: boolean;
-  statistic: string;
-  value: number;
-  unit: string;
-  n: number | null;
-  definition: string;
-  source: string;
-}
 
 /** One load point, test or repeat of the file. Times of rows are ns since the file's own zero. */
 export interface ResultPoint {

@@ -2,24 +2,18 @@ import { fileLines } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
-import { InferscopeError, messageOf } from '../../model/errors.js';
+import { cannotRead } from '../trace-file-error.js';
+import { messageOf } from '../../model/errors.js';
 import { type JsonObject, objectOf } from './metric-list.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
 /** V8's maximum string length is 2^29 − 24 characters. */
 const largestFile = 500 * 2 ** 20;
 
-export function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot read the benchmark result ${path}`,
-      why,
-      fix: 'Give the file as the benchmark wrote it; docs/reference/capture-formats.md lists the flag of each tool.',
-    },
-    { cause },
-  );
-}
+export const unreadable = cannotRead(
+  'benchmark result',
+  'Give the file as the benchmark wrote it; docs/reference/capture-formats.md lists the flag of each tool.',
+);
 
 /**
  * The objects of a result file: one object, an array, or one per line (files that runs append to).

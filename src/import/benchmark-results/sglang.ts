@@ -5,7 +5,7 @@ import {
   metricList,
   numberOf,
   numbersOf,
-  type OurMetric,
+  servingTotals,
   textOf,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
@@ -129,14 +129,7 @@ function askedFor(run: JsonObject, label: string): Issue[] {
 }
 
 function totals(run: JsonObject, list: MetricList): void {
-  const ours: [OurMetric, string][] = [
-    ['input_tokens', 'total_input_tokens'],
-    ['output_tokens', 'total_output_tokens'],
-    ['request_throughput', 'request_throughput'],
-    ['output_throughput', 'output_throughput'],
-    ['total_throughput', 'total_throughput'],
-  ];
-  for (const [name, key] of ours) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  servingTotals(list, run, 'total_throughput');
   const own: [string, string, string][] = [
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],
     [

@@ -5,7 +5,7 @@ import {
   metricList,
   numberOf,
   numbersOf,
-  type OurMetric,
+  servingTotals,
   textOf,
   realtimeNs,
 } from './metric-list.js';
@@ -164,14 +164,7 @@ function withoutFirst(request: RequestSample): RequestSample {
 }
 
 function totals(run: JsonObject, list: MetricList): void {
-  const ours: [OurMetric, string][] = [
-    ['input_tokens', 'total_input_tokens'],
-    ['output_tokens', 'total_output_tokens'],
-    ['request_throughput', 'request_throughput'],
-    ['output_throughput', 'output_throughput'],
-    ['total_throughput', 'total_token_throughput'],
-  ];
-  for (const [name, key] of ours) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  servingTotals(list, run, 'total_token_throughput');
   const own: [string, string, string][] = [
     [
       'request_goodput',

@@ -1,4 +1,5 @@
-import { InferscopeError } from '../../model/errors.js';
+import { containsNo } from '../trace-file-error.js';
+import type { InferscopeError } from '../../model/errors.js';
 import type { Row, TableSink } from '../../model/tables.js';
 import type { ImportContext } from '../importer.js';
 
@@ -83,12 +84,9 @@ const types: Record<string, string> = {
 };
 
 export function badLog(path: string, library: string, why: string): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} contains no matrix multiplication of ${library}`,
-    why,
-    fix:
-      library === 'cuBLAS'
-        ? 'Record it with CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=cublas.log.'
-        : `Record it with ${library === 'hipBLASLt' ? 'HIPBLASLT' : 'CUBLASLT'}_LOG_LEVEL=5 and …_LOG_FILE=FILE.`,
-  });
+  const fix =
+    library === 'cuBLAS'
+      ? 'Record it with CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=cublas.log.'
+      : `Record it with ${library === 'hipBLASLt' ? 'HIPBLASLT' : 'CUBLASLT'}_LOG_LEVEL=5 and …_LOG_FILE=FILE.`;
+  return containsNo(`matrix multiplication of ${library}`, fix)(path, why);
 }

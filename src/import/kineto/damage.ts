@@ -1,17 +1,11 @@
+import { cannotRead } from '../trace-file-error.js';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 
 /** A file that is not a PyTorch profiler trace, or is incomplete. */
-export function damagedTrace(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot read the PyTorch trace ${path}`,
-      why,
-      fix: 'Export it again with prof.export_chrome_trace("trace.json.gz"), and copy the file after the program has exited.',
-    },
-    { cause },
-  );
-}
+export const damagedTrace = cannotRead(
+  'PyTorch trace',
+  'Export it again with prof.export_chrome_trace("trace.json.gz"), and copy the file after the program has exited.',
+);
 
 export function cutOff(path: string, cause?: unknown): InferscopeError {
   return damagedTrace(

@@ -1,7 +1,7 @@
+import { containsNo } from '../trace-file-error.js';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Issue } from '../../model/document.js';
-import { InferscopeError } from '../../model/errors.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { logLines } from './lines.js';
@@ -77,7 +77,8 @@ export const ncclInspectorImporter = {
       if (left.rows === before) silent.push(basename(file));
       context.progress?.((index + 1) / logs.length);
     }
-    if (left.rows === 0) throw noRecords(path);
+    if (left.rows === 0)
+      throw noRecords(path, 'None of its lines has a communicator and the time of an operation.');
     return {
       // Each host has its own clock.
       clock: { name: 'CLOCK_REALTIME of each host, µs', resolution_ns: 1000, error_bound_ns: null },
@@ -165,9 +166,7 @@ function issuesOf(
   ];
 }
 
-const noRecords = (path: string): InferscopeError =>
-  new InferscopeError('E_TRACE_FILE', {
-    what: `${path} contains no NCCL Inspector record`,
-    why: 'None of its lines has a communicator and the time of an operation.',
-    fix: 'Record with: NCCL_PROFILER_PLUGIN=…/libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500 <command>',
-  });
+const noRecords = containsNo(
+  'NCCL Inspector record',
+  'Record with: NCCL_PROFILER_PLUGIN=…/libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500 <command>',
+);

@@ -1,9 +1,10 @@
+import { cannotRead } from '../trace-file-error.js';
 import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
-import { InferscopeError } from '../../model/errors.js';
+import { messageOf } from '../../model/errors.js';
 
 /** A verbose record of 64 channels has about 20 kB. */
 const longestLine = 2 ** 20;
@@ -52,14 +53,10 @@ async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGen
   try {
     yield* inflated;
   } catch (error) {
-    throw new InferscopeError(
-      'E_TRACE_FILE',
-      {
-        what: `cannot read ${path}`,
-        why: `The gzip file is damaged: ${(error as Error).message}.`,
-        fix: 'Copy it again from its source.',
-      },
-      { cause: error },
+    throw cannotRead(null, 'Copy it again from its source.')(
+      path,
+      `The gzip file is damaged: ${messageOf(error)}.`,
+      error,
     );
   }
 }

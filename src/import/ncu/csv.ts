@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { InferscopeError } from '../../model/errors.js';
+import { cannotRead } from '../trace-file-error.js';
 
 /** One record of the page: its fields, and the number of its first line. */
 interface CsvRecord {
@@ -76,10 +76,7 @@ function splitFields(text: string): string[] {
   }
 }
 
-export function badPage(path: string, why: string): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', {
-    what: `cannot read the Nsight Compute page ${path}`,
-    why,
-    fix: 'Write it again: ncu -i REPORT.ncu-rep --csv --page raw > page.csv',
-  });
-}
+export const badPage = cannotRead(
+  'Nsight Compute page',
+  'Write it again: ncu -i REPORT.ncu-rep --csv --page raw > page.csv',
+);

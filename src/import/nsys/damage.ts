@@ -1,17 +1,11 @@
+import { cannotRead } from '../trace-file-error.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 
 /** A file of the wrong type, or a damaged one. */
-export function damaged(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot read the Nsight Systems capture ${path}`,
-      why,
-      fix: 'Export it again from the report: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep',
-    },
-    { cause },
-  );
-}
+export const damaged = cannotRead(
+  'Nsight Systems capture',
+  'Export it again from the report: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep',
+);
 
 /** Rows that are declared but missing, or that contradict each other. */
 export class UnreadableRows extends Error {}

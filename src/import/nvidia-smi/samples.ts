@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { InferscopeError } from '../../model/errors.js';
+import { containsNo } from '../trace-file-error.js';
 import type { TableSink } from '../../model/tables.js';
 import type { ImportContext, ImportOutcome } from '../importer.js';
 import type { IssueCode } from '../../model/issue-codes.js';
@@ -197,13 +197,10 @@ class Samples {
   }
 }
 
-export function noSamples(path: string, why: string): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} contains no nvidia-smi samples`,
-    why,
-    fix: 'Record with: nvidia-smi dmon -o DT -s pucvmet > FILE, or nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -lms 200 > FILE',
-  });
-}
+export const noSamples = containsNo(
+  'nvidia-smi samples',
+  'Record with: nvidia-smi dmon -o DT -s pucvmet > FILE, or nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -lms 200 > FILE',
+);
 
 /** One line of a log: one GPU at one time. */
 export interface GpuSample {

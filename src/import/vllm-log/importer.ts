@@ -1,5 +1,5 @@
+import { containsNo } from '../trace-file-error.js';
 import { stat } from 'node:fs/promises';
-import { InferscopeError } from '../../model/errors.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { VllmLogFact, VllmLogFacts, VllmRankFacts } from '../../model/vllm-log.js';
@@ -188,10 +188,7 @@ function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[
   return issues;
 }
 
-function nothing(path: string, why: string): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', {
-    what: `${path} contains no memory figures`,
-    why,
-    fix: 'Keep the whole log, from the start of the engine: vllm serve … 2>&1 | tee vllm.log',
-  });
-}
+const nothing = containsNo(
+  'memory figures',
+  'Keep the whole log, from the start of the engine: vllm serve … 2>&1 | tee vllm.log',
+);

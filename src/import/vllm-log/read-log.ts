@@ -1,6 +1,7 @@
+import { cannotRead } from '../trace-file-error.js';
 import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
-import { InferscopeError, messageOf } from '../../model/errors.js';
+import { messageOf } from '../../model/errors.js';
 import { cleaned, type LogLine } from './lines.js';
 import { logClock, serverStats, type ServerStats } from './server-stats.js';
 
@@ -44,11 +45,7 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
     }
   } catch (error) {
     if (signal?.aborted) throw interrupted(`the import of ${path}`);
-    throw new InferscopeError(
-      'E_TRACE_FILE',
-      { what: `cannot read ${path}`, why: messageOf(error), fix: 'Check the path and its permissions.' },
-      { cause: error },
-    );
+    throw cannotRead(null, 'Check the path and its permissions.')(path, messageOf(error), error);
   }
   if (rest !== '') take(rest);
   return log;

@@ -19,6 +19,18 @@ const sweepPointSchema = z.object({
   backend: z.string().nullable(),
 });
 
+/** What the framework says of the device that it measures; null where it does not say it. */
+export const kernelDeviceSchema = z.object({
+  name: z.string(),
+  device: z.string(),
+  framework: z.string(),
+  sm_count: z.number().nullable(),
+  l2_bytes: z.number().nullable(),
+  memory_bytes: z.number().nullable(),
+  compute_capability: z.string().nullable(),
+  driver: z.string().nullable(),
+});
+
 const stepOpSchema = z.object({
   name: z.string(),
   count,
@@ -40,17 +52,7 @@ const stepSchema = z.object({
 export const kernelPlanSchema = z.object({
   engine: z.object({ name: z.string(), version: z.string().nullable() }),
   device: z.string().describe('cpu, cuda:0'),
-  device_facts: z
-    .object({
-      name: z.string(),
-      device: z.string(),
-      framework: z.string(),
-      sm_count: z.number().nullable(),
-      l2_bytes: z.number().nullable(),
-      memory_bytes: z.number().nullable(),
-      compute_capability: z.string().nullable(),
-      driver: z.string().nullable(),
-    })
+  device_facts: kernelDeviceSchema
     .nullable()
     .describe('What the framework says of it; null when no process came so far.'),
   threads: count.nullable(),

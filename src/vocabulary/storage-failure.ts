@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InferscopeError, isDiskFull, messageOf, systemErrorCode } from '../model/errors.js';
-import { formatBytes } from '../vocabulary/format.js';
+import { formatBytes } from './format.js';
 
 interface StorageContext {
   /** The file or folder being written. */
@@ -32,7 +32,8 @@ function isAboutAnotherFile(error: unknown, path: string): boolean {
   return named !== undefined && !named.startsWith(path) && !path.startsWith(named);
 }
 
-function freeBytes(path: string): number | null {
+/** Bytes that this user may still write on the disk of `path`, which need not exist yet; null when unknown. */
+export function freeBytes(path: string): number | null {
   let folder = path;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
@@ -81,9 +82,11 @@ export function diskFull(context: StorageContext, cause?: unknown): InferscopeEr
     {
       what: `cannot ${context.doing}: no space left at ${context.path}`,
       why: `${needed}; ${free === null ? 'the free space could not be read' : `${formatBytes(free)} are free there`}.`,
-      fix: context.home
-        ? 'Free space (inferscope session list shows sizes, session delete removes one), or set INFERSCOPE_HOME to a larger disk.'
-        : 'Free space there, or choose a path on a larger disk.',
+      fix:
+        context.fix ??
+        (context.home
+          ? 'Free space (inferscope session list shows sizes, session delete removes one), or set INFERSCOPE_HOME to a larger disk.'
+          : 'Free space there, or choose a path on a larger disk.'),
     },
     { cause },
   );
