@@ -90,3 +90,18 @@ const stretchesClaimed = 3;
 /** Long host gaps that a graph of the step removes, in ms. */
 export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCauses, 'launch'>): number =>
   inside_ms <= stretchesClaimed * launch ? inside_ms : 0;
+
+/** A longer launch does something else first: it loads code or waits for memory. */
+const slowestLaunchMs = 0.5;
+/** With fewer launches, launching is not the bottleneck. */
+const minLaunches = 20;
+
+/** Whether the host launches more slowly than the device runs what it launches, by the idle time before the launches. */
+export const isLaunchBound = (
+  stage: StageFacts,
+  { launch }: Pick<IdleCauses, 'launch'>,
+  minShare: number,
+): boolean =>
+  launch >= minShare * stage.wall_ms &&
+  stage.launches >= minLaunches &&
+  launch <= slowestLaunchMs * stage.launches;

@@ -1,3 +1,5 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { conversionsOfWeights } from './conversions-of-weights.js';
 import type { SequenceKernel } from './step-sequence.js';
 
 /** Consecutive kernels of a stream that touch each element once: one fused kernel could replace them. */
@@ -23,11 +25,12 @@ const throughMemory = /scan|cumsum|cumprod|sort/i;
 const pointwise = (kernel: SequenceKernel): boolean =>
   !throughMemory.test(kernel.name) &&
   (['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
-    (kernel.class === 'copy' && kernel.role !== 'cat'));
+    (kernel.class === 'copy' && kernel.role !== 'cat' && kernel.role !== 'constant'));
 
-/** Chains of a step's kernels, in order. */
-export function chainsOf(sequence: readonly SequenceKernel[]): Chain[] {
+/** Chains of a step's kernels, in order; without conversions of weights. */
+export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): Chain[] {
   const chains: Chain[] = [];
+  const ofWeights = new Set(conversionsOfWeights(sequence, kind).flat());
   const open = new Map<number, SequenceKernel[]>();
   const close = (stream: number) => {
     const own = open.get(stream) ?? [];
@@ -36,7 +39,8 @@ export function chainsOf(sequence: readonly SequenceKernel[]): Chain[] {
     if (chain) chains.push(chain);
   };
   for (const kernel of sequence) {
-    if (pointwise(kernel)) open.set(kernel.stream, [...(open.get(kernel.stream) ?? []), kernel]);
+    if (pointwise(kernel) && !ofWeights.has(kernel))
+      open.set(kernel.stream, [...(open.get(kernel.stream) ?? []), kernel]);
     else close(kernel.stream);
   }
   for (const stream of open.keys()) close(stream);

@@ -177,6 +177,9 @@ function share(all: readonly Ranked[], stage: StageTime): void {
     rest -= own;
     take(finding, own, left, taken);
   }
+  // A cause that explains it covers a finding that promises nothing, too.
+  for (const { finding } of all.filter((one) => !withGain.includes(one)))
+    finding.hidden_by ??= withGain.find((one) => covers(one, finding))?.finding.id ?? null;
   const host = withGain.find(
     ({ finding, removes }) =>
       removes === 'idle' &&
@@ -192,7 +195,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
 const covers = (one: Ranked, other: Finding): boolean =>
   one.finding !== other &&
   one.covers.includes(other.rule) &&
-  one.finding.gain!.expected_ms >= other.gain!.expected_ms;
+  one.finding.gain!.expected_ms >= (other.gain?.expected_ms ?? 0);
 
 function largestTaker(
   finding: Finding,

@@ -2,11 +2,12 @@ import { conversions } from '../operators/conversions.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
+import { conversionsOfWeights } from '../conversions-of-weights.js';
 import { contextCopies } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, stepSequence } from '../step-sequence.js';
-import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Shorter ones write the step's own tokens (for example into a cache): dominated by launch cost. */
@@ -40,61 +41,73 @@ export const castsAndLayoutCopies = stageRule(
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
     // Conversions inside a chain of elementwise kernels belong to the chain.
-    const chained = new Set(chainsOf(sequence).flatMap(({ kernels }) => kernels));
+    const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.
     const ofContext = new Set((await contextCopies(context, stage)).map(({ name }) => name));
-    const own = sequence.filter(
+    const ofWeights = conversionsOfWeights(sequence, stage.kind);
+    const weights = new Set(ofWeights.flat());
+    const separate = sequence.filter(
       (kernel) =>
         (kernel.role === 'cast' || kernel.role === 'layout') &&
         kernel.dur_ns >= minNs &&
+        !weights.has(kernel) &&
         !chained.has(kernel) &&
         !ofContext.has(kernel.name),
     );
-    const sum = (role: string) =>
-      own.filter((kernel) => kernel.role === role).reduce((total, { dur_ns }) => total + dur_ns, 0) * factor;
-    const casts = sum('cast') / 1e6;
-    const layouts = sum('layout') / 1e6;
-    const time = casts + layouts;
+    const sum = (kernels: Iterable<SequenceKernel>) =>
+      ([...kernels].reduce((total, { dur_ns }) => total + dur_ns, 0) * factor) / 1e6;
+    const found: Conversions = {
+      weights: sum(weights),
+      casts: sum(separate.filter(({ role }) => role === 'cast')),
+      layouts: sum(separate.filter(({ role }) => role === 'layout')),
+      n: weights.size + separate.length,
+      products: ofWeights.length,
+      dequantized: [...weights].some(({ class: own }) => own !== 'copy'),
+    };
+    const time = found.weights + found.casts + found.layouts;
     if (time < minShare * stage.wall_ms) {
       return `separate casts and layout copies take ${part(time, stage.wall_ms)}`;
     }
-    return finding(context, stage, { casts, layouts, n: own.length });
+    return finding(context, stage, found);
   },
   conversions,
 );
 
-async function finding(
-  context: FindingContext,
-  stage: StageFacts,
-  { casts, layouts, n }: { casts: number; layouts: number; n: number },
-): Promise<FoundDraft> {
+/** Ms of a mean instance. */
+interface Conversions {
+  weights: number;
+  casts: number;
+  layouts: number;
+  /** Kernels of a step. */
+  n: number;
+  /** Products with converted weights. */
+  products: number;
+  /** Whether the weights are computed, not only cast or copied. */
+  dequantized: boolean;
+}
+
+async function finding(context: FindingContext, stage: StageFacts, found: Conversions): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
-  const time = casts + layouts;
+  const { weights, casts, layouts, n } = found;
+  const time = weights + casts + layouts;
   const { evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
-    `SELECT coalesce(short_name, name) AS kernel, CASE WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
+    `SELECT coalesce(short_name, name) AS kernel, CASE WHEN class <> 'copy' THEN class WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`}
+       AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${found.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
-        .slice(0, 2)
+        .slice(0, found.dequantized ? 3 : 2)
         .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
         .join('; '),
   );
-  const mostlyCasts = casts >= layouts;
+  const text = weights >= time / 2 ? ofWeights(found, stage) : ofTensors(found, stage);
   return {
     stage: kind,
-    title: `${mostlyCasts ? 'Casts' : 'Layout copies'}: ${part(time, wall)} of ${everyInstance(kind)} (${count(n)} kernels)`,
+    title: `${text.what}: ${part(time, wall)} of ${everyInstance(kind)} (${plural(n, 'kernel')})`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} spends ${ms(casts)} on converting tensors to another type and ${ms(layouts)} on copying them to another layout. ${mostlyCasts ? 'Weights stored in another type, such as float32, are converted again in every step.' : 'A strided view (transpose, expand, slice) is made contiguous before use.'}`,
-    change: {
-      kind: 'code',
-      text: mostlyCasts
-        ? 'Convert weights and activations to the compute type once, before the loop.'
-        : 'Let the kernel read the strided view (scaled_dot_product_attention and matmul can), or produce the needed layout directly.',
-      example: mostlyCasts
-        ? 'model = model.to(torch.bfloat16)'
-        : 'F.scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat_interleave',
-    },
+    cause: text.cause,
+    change: { kind: 'code', ...text.change },
     gain: {
       expected_ms: time,
       low_ms: 0.7 * time,
@@ -104,8 +117,56 @@ async function finding(
       what_if: null,
     },
     confidence: 'medium',
-    bars: classBars(context, kind, ['copy', 'quantization']),
+    bars: classBars(context, kind, ['copy', 'quantization', ...(found.dequantized ? ['elementwise'] : [])]),
     evidence: [evidence],
     check: checkAgain,
   };
+}
+
+interface Words {
+  what: string;
+  cause: string;
+  change: { text: string; example: string };
+}
+
+function ofWeights({ weights, products, dequantized }: Conversions, { kind }: StageFacts): Words {
+  const cause = `Before ${plural(products, 'product')} of ${instanceWord(kind)} kernels run that take as long as the product, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
+  return dequantized
+    ? {
+        what: 'Weights dequantized at every use',
+        cause: `${cause} are converted to the type of the product in memory in every step. This reads and writes more than weights of 16 bits would.`,
+        change: {
+          text: 'Use products that read the quantized weights (Marlin and Machete in vLLM, the weight-only kernels of torchao), or keep 16-bit weights if they fit.',
+          example: 'quantize_(model, Int8WeightOnlyConfig()); model = torch.compile(model)  # torchao',
+        },
+      }
+    : {
+        what: 'Weights converted at every use',
+        cause: `${cause} are converted to another type or layout in every step.`,
+        change: {
+          text: 'Convert the weights to the type and layout in which the products read them once, before the loop.',
+          example: 'model = model.to(torch.bfloat16)',
+        },
+      };
+}
+
+function ofTensors({ weights, casts, layouts }: Conversions, { kind }: StageFacts): Words {
+  const cause = `${instanceWord(kind)} spends ${ms(weights + casts)} on converting tensors to another type and ${ms(layouts)} on copying them to another layout.`;
+  return weights + casts >= layouts
+    ? {
+        what: 'Casts',
+        cause: `${cause} Weights stored in another type, such as float32, are converted again in every step.`,
+        change: {
+          text: 'Convert weights and activations to the compute type once, before the loop.',
+          example: 'model = model.to(torch.bfloat16)',
+        },
+      }
+    : {
+        what: 'Layout copies',
+        cause: `${cause} A strided view (transpose, expand, slice) is made contiguous before use.`,
+        change: {
+          text: 'Let the kernel read the strided view (scaled_dot_product_attention and matmul can), or produce the needed layout directly.',
+          example: 'F.scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat_interleave',
+        },
+      };
 }

@@ -33,7 +33,7 @@ export const elementwiseNormOverhead = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
-    const chains = chainsOf(sequence);
+    const chains = chainsOf(sequence, stage.kind);
     const saved = (chains.reduce((sum, chain) => sum + chain.saved_ns, 0) * factor) / 1e6;
     const time =
       (chains.flatMap(({ kernels }) => kernels).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;

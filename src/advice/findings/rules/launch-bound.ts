@@ -1,6 +1,6 @@
 import { launchesOfBench } from '../bench-launches.js';
 import { gapParts } from '../../../facts/trace/phases.js';
-import { graphNode, idleCauses, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
+import { graphNode, idleCauses, isLaunchBound, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
 import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -8,11 +8,6 @@ import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
 import { formatNs } from '../../../vocabulary/format.js';
-
-/** A longer launch does something else first: it loads code or waits for memory. */
-const slowestLaunchMs = 0.5;
-/** With fewer launches, launching is not the bottleneck. */
-const minLaunches = 20;
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
@@ -46,11 +41,7 @@ const ofTimeline: Rule = stageRule(
   async (context, stage) => {
     const causes = idleCauses(stage);
     const { launch } = causes;
-    const bound =
-      launch >= minShare * stage.wall_ms &&
-      stage.launches >= minLaunches &&
-      launch <= slowestLaunchMs * stage.launches;
-    if (!bound)
+    if (!isLaunchBound(stage, causes, minShare))
       return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
     return finding(context, stage, launch, stretchesOfDispatch(stage.inside_ms, causes));
   },

@@ -10,7 +10,7 @@ import { checkOnCpu } from '../operators/copied-context.js';
 const minTokens = 8;
 const minSteps = 4;
 /** Share of step pairs with the same growth in rows. */
-const maxPairs = 0.75;
+const minPairs = 0.75;
 /** Rows that one core computes in the time to read the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
@@ -19,11 +19,14 @@ export const noKvCache: Rule = {
   id: 'no_kv_cache',
   title: 'No KV cache',
   docs: {
-    finds: 'Every step recomputes all earlier tokens: the rows of its products grow from step to step.',
-    needs: "PyTorch's profiler with operator shapes, on a GPU or a CPU",
+    finds:
+      'Every step recomputes all earlier tokens: the rows of its products or norms grow from step to step.',
+    needs:
+      "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
     gain: 'Kernel time in proportion to the rows, down to the time to read the weights; low end half of it.',
     change: 'Keep keys and values of earlier tokens (`use_cache=True`).',
-    withheld: 'fewer than 4 steps with shapes, or rows do not grow evenly',
+    withheld:
+      'fewer than 4 steps, rows that do not grow evenly, or a CUDA graph, which has the same rows in every step',
   },
   references: [
     {
@@ -41,10 +44,10 @@ export const noKvCache: Rule = {
         work_ms: operators_ms,
       })),
     ].filter(({ kind }) => kind === 'decode' || kind === 'mixed');
-    if (stages.length === 0 || !context.has('ops'))
+    if (stages.length === 0)
       return {
         outcome: 'not_applicable',
-        why: "The session has no steps with the shapes of its products (a framework's profiler records them).",
+        why: 'The session has no decode steps of a GPU timeline, nor operators of a program without a GPU.',
       };
     const findings: FoundDraft[] = [];
     const said: string[] = [];
@@ -74,8 +77,16 @@ type Row = {
   of_pairs: number | null;
 };
 
+/** Rows of a step: of its products, where their shapes were recorded; else of its norms, which have a block per row. */
+const productRows = (context: FindingContext, kind: string): string =>
+  `SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${productsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id`;
+
+const normRows = (kind: string): string =>
+  `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
+   FROM own_kernels JOIN phase_of p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
+
 const rowsSql = (context: FindingContext, kind: string): string =>
-  `WITH step AS (SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${productsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id),
+  `WITH step AS (${context.has('ops') ? productRows(context, kind) : normRows(kind)}),
    pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),
    usual AS (SELECT more, count(*) AS n FROM pair WHERE more > 0 GROUP BY more ORDER BY n DESC, more LIMIT 1)
    SELECT count(*) AS steps, arg_min(token_rows, at_ns)::DOUBLE AS first_rows, arg_max(token_rows, at_ns)::DOUBLE AS last_rows, avg(token_rows) AS mean_rows,
@@ -87,14 +98,14 @@ async function judge(
 ): Promise<FoundDraft | string> {
   const { rows, evidence } = await context.evidence<Row>(rowsSql(context, kind), ([row]) =>
     row
-      ? `rows of the products: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
+      ? `rows of the ${context.has('ops') ? 'products' : 'norms'}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
       : 'no products',
   );
   const [row] = rows;
-  if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with shapes`;
+  if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with known rows`;
   const batch = row.grows_by ?? 0;
-  if (batch <= 0 || (row.of_pairs ?? 0) < maxPairs || row.mean_rows < minTokens * batch)
-    return `its products have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
+  if (batch <= 0 || (row.of_pairs ?? 0) < minPairs || row.mean_rows < minTokens * batch)
+    return `its ${context.has('ops') ? 'products' : 'norms'} have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
   const { roofs } = context;
   const balance =
     context.scope && roofs
@@ -109,7 +120,7 @@ async function judge(
     stage: phase,
     title: `No KV cache: ${everyInstance(phase)} recomputes ${plural(tokens, 'token')} of each sequence`,
     at_stake_ms: gain,
-    cause: `The products of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
+    cause: `The ${context.has('ops') ? 'products' : 'norms'} of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
     change: {
       kind: 'code',
       text: 'Keep keys and values of the tokens so far, and pass only the new token to the model.',

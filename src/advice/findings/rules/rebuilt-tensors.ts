@@ -1,15 +1,20 @@
 import { repeatedTensors } from '../operators/repeated-tensors.js';
-import { operatorRule } from '../stage-rule.js';
+import { copyRoles } from '../kernel-roles.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
+import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
+import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Masks, weights or buffers that do not change are rebuilt in every step. */
-export const rebuiltTensors = operatorRule(
+export const rebuiltTensors = stageRule(
   {
     id: 'rebuilt_tensors',
     title: 'Tensors rebuilt in every step',
     docs: {
       finds: 'Masks, weights or buffers that do not change are rebuilt in every step.',
-      needs: "PyTorch's profiler with operator shapes of a program without a GPU",
-      gain: 'The time of the operators that write them; low end 70 % of it.',
+      needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
+      gain: 'The time of the kernels or operators that write them; low end 70 % of it.',
       change: 'Create them once before the loop.',
       withheld: 'less than 5 % of the stage at stake',
     },
@@ -20,5 +25,51 @@ export const rebuiltTensors = operatorRule(
       },
     ],
   },
+  constants,
   repeatedTensors,
 );
+
+type Row = { kernel: string; per_instance: number; us: number; ms: number };
+
+/** Kernels that write a tensor without reading another: nothing of the step is in it. */
+async function constants(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall, instances } = stage;
+  if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill') return 'judged for steps only';
+  const { rows, evidence } = await context.evidence<Row>(
+    `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE phase = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
+    (found) =>
+      found
+        .slice(0, 3)
+        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
+        .join('; '),
+  );
+  const time = rows.reduce((sum, row) => sum + row.ms, 0);
+  if (time < minShare * wall) return `tensors filled with constants take ${part(time, wall)}`;
+  const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
+  return {
+    stage: kind,
+    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${Math.round(n) === 1 ? 'writes' : 'write'} constants take ${part(time, wall)} of ${everyInstance(kind)}`,
+    at_stake_ms: time,
+    cause: `${instanceWord(kind)} spends ${ms(time)} on filling tensors with values that depend on no input: a mask for the longest context, positions, a cleared buffer. They are the same in every step.`,
+    change: {
+      kind: 'code',
+      text: 'Create them once, before the loop: a mask or positions for the longest context, sliced in each step.',
+      example:
+        'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.7 * time,
+      high_ms: time,
+      after_ms: wall - time,
+      assumption: 'These kernels are removed, and no other gets slower.',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: classBars(context, kind, ['copy']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,5 +1,5 @@
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
-import { idleCauses } from '../idle-causes.js';
+import { idleCauses, isLaunchBound, stretchesOfDispatch } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
@@ -30,14 +30,34 @@ export const synchronizationEveryStep: Rule = stageRule(
     ],
   },
   async (context, stage) => {
-    const { wait } = idleCauses(stage);
-    const stake = wait.synchronize + wait.copy + (await valuesRead(context, stage));
+    const causes = idleCauses(stage);
+    const { wait } = causes;
+    const waits = wait.synchronize + wait.copy + (await valuesRead(context, stage));
     const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
+    const inner = isLaunchBound(stage, causes, minShare) ? await innerWaits(context, stage) : 0;
+    const launches = inner >= minInner ? causes.launch + stretchesOfDispatch(stage.inside_ms, causes) : 0;
+    const stake = waits + launches;
     return stake >= minShare * stage.wall_ms
-      ? finding(context, stage, stake, calls)
-      : `${plural(calls, 'host wait')} idle the device for ${part(stake, stage.wall_ms)} of the time`;
+      ? finding(context, stage, { stake, calls, launches })
+      : `${plural(calls, 'host wait')} idle the device for ${part(waits, stage.wall_ms)} of the time`;
   },
 );
+
+/** Waits between its launches from which a step cannot be launched at once: a last value can be read after it. */
+const minInner = 2;
+/** Share of a step's launches before a wait and after it. */
+const ofLaunches = 0.05;
+
+/** Waits per instance with launches of the same instance before and after them. */
+async function innerWaits({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
+  const [row] = await database.query<{ n: number }>(
+    `SELECT count(*) / ${instances} AS n FROM finding_waits w
+     JOIN (SELECT step_id AS window_id, quantile_disc(api_start_ns, ${ofLaunches}) AS first_ns, quantile_disc(api_start_ns, ${1 - ofLaunches}) AS last_ns
+           FROM own_kernels JOIN phase_of USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id) l USING (window_id)
+     WHERE w.kind = '${kind}' AND w.cause IN ('synchronize', 'copy') AND w.start_ns BETWEEN l.first_ns AND l.last_ns`,
+  );
+  return row?.n ?? 0;
+}
 
 /** Waiting for a value copies it: a few bytes, while nothing else runs. */
 const valueBytes = 4096;
@@ -53,6 +73,8 @@ async function valuesRead({ database }: FindingContext, { kind, instances }: Sta
 interface Place {
   name: string;
   place: string | null;
+  /** Kernel that was launched last before the wait. */
+  after: string | null;
   per_instance: number;
   wait_ms: number;
 }
@@ -60,8 +82,7 @@ interface Place {
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  stake: number,
-  calls: number,
+  { stake, calls, launches }: { stake: number; calls: number; launches: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy, instances } = stage;
   const { rows, evidence } = await context.evidence<Place & Record<string, string | number | null>>(
@@ -69,19 +90,21 @@ async function finding(
     (found) =>
       found
         .slice(0, 3)
-        .map(
-          (row) =>
-            `${row.name}${row.place ? ` in ${row.place}` : ''}: ${times(row.per_instance)}, ${ms(row.wait_ms)}`,
-        )
+        .map((row) => `${callOf(row)}: ${times(row.per_instance)}, ${ms(row.wait_ms)}`)
         .join('; '),
   );
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronization: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is then idle for ${part(stake, wall)} of it`,
+    title: `Synchronization: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of it, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of it`}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.`,
-    change: /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '') ? changeExplicit : changeValues,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
+    change:
+      launches > 0
+        ? changeInside
+        : /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '')
+          ? changeExplicit
+          : changeValues,
     gain: {
       expected_ms: stake,
       low_ms: stake / 2,
@@ -89,10 +112,11 @@ async function finding(
       after_ms: wall - stake,
       assumption:
         'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
-      what_if: 'no-sync',
+      what_if: launches > 0 ? 'no-sync,cudagraph' : 'no-sync',
     },
     confidence: 'high',
     removes: 'idle',
+    covers: launches > 0 ? ['launch_bound'] : [],
     bars: context.waterfalls
       .find((one) => one.kind === kind)
       ?.bars.map(({ id }) => id)
@@ -103,17 +127,23 @@ async function finding(
   };
 }
 
-/** Waits by call and by the innermost operator or range around them. */
+const callOf = ({ name, place, after }: Place): string =>
+  `${name}${place !== null ? ` in ${place}` : after !== null ? ` after ${after}` : ''}`;
+
+/** Waits by call and by the innermost operator or range around them, else by the kernel launched before them. */
 function waitsSql(kind: string, instances: number): string {
   const inside =
     kind === 'outside'
       ? 'true'
       : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
-  return `SELECT a.name, coalesce(o.name, s.raw_name) AS place, count(*) / ${instances} AS per_instance,
-            round(sum(a.dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(a.dur_ns) / 1e6, 4) AS longest_ms
-     FROM own_api a LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
-     LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages) s ON s.stage_id = a.stage_id
-     WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside}
+  return `SELECT name, place, CASE WHEN place IS NULL THEN after END AS after, count(*) / ${instances} AS per_instance,
+            round(sum(dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(dur_ns) / 1e6, 4) AS longest_ms
+     FROM (SELECT a.name, a.dur_ns, coalesce(o.name, s.raw_name) AS place, k.kernel AS after
+       FROM own_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(short_name, name) AS kernel FROM own_kernels WHERE api_start_ns IS NOT NULL) k
+         ON k.tid = a.tid AND k.api_start_ns <= a.start_ns
+       LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
+       LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages WHERE kind = 'other') s ON s.stage_id = a.stage_id
+       WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside})
      GROUP BY ALL ORDER BY wait_ms DESC, name, place`;
 }
 
@@ -123,6 +153,14 @@ const changeExplicit: FoundDraft['change'] = {
   text: 'Take torch.cuda.synchronize() (cudaDeviceSynchronize) out of the loop: one after the last step is enough, and events time the steps without waiting.',
   example:
     'start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)); start.record(); step(); end.record()',
+};
+
+/** What is launched next depends on a value of the device: a loop over the experts that have tokens, a branch on a tensor. */
+const changeInside: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Make the step independent of values that the host reads: compute all experts in one grouped product, replace branches and nonzero() by torch.where and masks. Then launch the whole step as a CUDA graph.',
+  example:
+    'y = torch._grouped_mm(x_by_expert, weights, offs=ends)  # no loop over experts; then torch.cuda.CUDAGraph or mode="reduce-overhead"',
 };
 
 const changeValues: FoundDraft['change'] = {

@@ -1,0 +1,66 @@
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { classBars, minShare } from '../stage-rule.js';
+import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
+import { checkOnCpu } from './copied-context.js';
+import type { OperatorStage } from './operator-stages.js';
+import { productsSql } from './products.js';
+
+/** Largest rank of an adapter; latent attention has larger ones. */
+const maxRank = 256;
+/** Multiple of the rank that both sides of the adapted product have at least. */
+const narrow = 4;
+/** Pairs per step: a single one may be a part of the model. */
+const minPairs = 2;
+
+type Row = { rank: number; per_step: number; ms: number };
+
+const pairsSql = (context: FindingContext, { kind, instances }: OperatorStage): string =>
+  `WITH pair AS (
+     SELECT inner_size AS rank, ns + lag(ns) OVER step AS ns, lag(inner_size) OVER step AS from_size, lag(outer_size) OVER step AS between_size, outer_size AS to_size
+     FROM (${productsSql(context)}) WHERE kind = '${kind}' WINDOW step AS (PARTITION BY step_id ORDER BY start_ns))
+   SELECT rank::DOUBLE AS rank, round(count(*) / ${instances}, 2) AS per_step, round(sum(ns) / 1e6 / ${instances}, 4) AS ms FROM pair
+   WHERE between_size = rank AND rank <= ${maxRank} AND least(from_size, to_size) >= ${narrow} * rank GROUP BY rank ORDER BY ms DESC`;
+
+/** Two products in a row with a small dimension between them, beside other products: a low-rank adapter. */
+export async function adapterProducts(
+  context: FindingContext,
+  stage: OperatorStage,
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall } = stage;
+  const { rows, evidence } = await context.evidence<Row>(pairsSql(context, stage), (found) =>
+    found.length === 0
+      ? 'no two products in a row with a small dimension between them'
+      : found
+          .map(
+            (row) => `rank ${row.rank}: ${plural(row.per_step, 'pair')} of products per step, ${ms(row.ms)}`,
+          )
+          .join('; '),
+  );
+  const time = rows.reduce((sum, row) => sum + row.ms, 0);
+  const pairs = rows.reduce((sum, row) => sum + row.per_step, 0);
+  if (pairs < minPairs || time < minShare * wall) return `low-rank products take ${part(time, wall)}`;
+  return {
+    stage: kind,
+    title: `Unmerged adapters: ${plural(pairs, 'low-rank product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    at_stake_ms: time,
+    cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of products with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters beside the weights.`,
+    change: {
+      kind: 'code',
+      text: 'Merge the adapters into the weights once, before inference.',
+      example: 'model = model.merge_and_unload()  # PEFT',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.7 * time,
+      high_ms: Math.min(wall, 1.5 * time),
+      after_ms: wall - time,
+      assumption: 'The two products of every adapter are removed; their scaling and addition come on top.',
+      what_if: null,
+    },
+    confidence: 'medium',
+    covers: ['casts_and_layout_copies'],
+    bars: classBars(context, kind, ['gemm']),
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}

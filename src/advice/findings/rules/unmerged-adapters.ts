@@ -1,0 +1,94 @@
+import { lowRankProducts } from '../low-rank-products.js';
+import { adapterProducts } from '../operators/adapter-products.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
+import { carried, stepSequence } from '../step-sequence.js';
+import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
+
+/** Low-rank adapters are computed beside the products whose weights they could be merged into. */
+export const unmergedAdapters = stageRule(
+  {
+    id: 'unmerged_adapters',
+    title: 'Adapters beside the weights',
+    docs: {
+      finds: 'LoRA adapters are computed beside every product instead of being merged into its weights.',
+      needs:
+        "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
+      gain: "The time of the adapters' kernels and of the gaps between them; low end 70 % of it.",
+      change: 'Merge the adapters into the weights before inference.',
+      withheld: 'less than 5 % of the stage at stake, or fewer than two products with an adapter',
+    },
+    references: [
+      {
+        title: 'Hugging Face PEFT: merge adapters',
+        url: 'https://huggingface.co/docs/peft/developer_guides/lora#merge-lora-weights-into-the-base-model',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const sequence = await stepSequence(context, stage.kind);
+    const factor = carried(sequence, stage.compute_ms);
+    const products = lowRankProducts(sequence);
+    const kernels = products.flat();
+    const kernelsMs = (kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
+    // With the kernels go the gaps after them, which are idle time as other gaps of the step are.
+    const gapsMs =
+      (kernels.length * (stage.launch_latency_ms + stage.device_dependency_ms)) / Math.max(1, stage.kernels);
+    const time = kernelsMs + gapsMs;
+    if (time < minShare * stage.wall_ms)
+      return `${plural(products.length, 'product')} with low-rank products beside them; these take ${part(time, stage.wall_ms)}`;
+    return finding(context, stage, { products: products.length, kernels: kernels.length, kernelsMs, time });
+  },
+  adapterProducts,
+);
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  {
+    products,
+    kernels,
+    kernelsMs,
+    time,
+  }: { products: number; kernels: number; kernelsMs: number; time: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const adapters = context.manifest.workload?.model?.facts?.adapters ?? null;
+  const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
+    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
+    () =>
+      `${plural(products, 'product')} of ${instanceWord(kind)} followed by two small products and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
+  );
+  return {
+    stage: kind,
+    title: `Unmerged adapters: low-rank products beside ${plural(products, 'product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    at_stake_ms: time,
+    cause: `${plural(products, 'product')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small products, a scaling and an addition to the result: low-rank adapters that are computed beside the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
+    change: {
+      kind: 'code',
+      text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',
+      example: 'model = model.merge_and_unload()  # PEFT',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.7 * time,
+      high_ms: Math.min(wall, 1.15 * time),
+      after_ms: wall - time,
+      assumption: 'The kernels of the adapters are removed, and no other gets slower.',
+      what_if: null,
+    },
+    confidence: adapters !== null && adapters.layers > adapters.merged ? 'high' : 'medium',
+    covers: ['half_precision', 'elementwise_norm_overhead', 'casts_and_layout_copies', 'gemm_shape'],
+    bars: [
+      ...classBars(context, kind, ['gemm', 'elementwise', 'copy', 'quantization']),
+      ...(context.waterfalls.find((one) => one.kind === kind)?.bars.map(({ id }) => id) ?? []).filter(
+        (id) => id === 'launch_latency' || id === 'device_dependency',
+      ),
+    ],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
