@@ -86,8 +86,8 @@ def warm(case: Case, device: str, runs: int = 2) -> None:
         run(case, unmarked, device)
 
 
-Run = Tuple[int, int, List[int]]
-"""A run: its start and end, and the borders of its stages, ns of CLOCK_MONOTONIC."""
+Run = Tuple[int, int, List[int], bool]
+"""A run: its start and end, the borders of its stages, ns of CLOCK_MONOTONIC, and whether the device's events are these borders."""
 
 
 def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
@@ -97,14 +97,15 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
     lines.clock()
     if case.model is not None:
         lines.model("decoder", case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
-    for iteration, (start_ns, end_ns, borders) in enumerate(runs):
+    for iteration, (start_ns, end_ns, borders, by_device) in enumerate(runs):
         if case.batch is not None:
             context = (case.context or 0) // case.batch
             decodes = case.kind == "decode"
             size = (case.batch, max(context - 1, 0), case.stages) if decodes else (case.batch, context, 1)
             lines.request(start_ns, None, end_ns, iteration, *size)  # type: ignore[arg-type]
         for index, (at, until) in enumerate(zip(borders, borders[1:])):
-            lines.stage(case.kind, at, until, iteration, index, case.batch, case.new_tokens, case.context)
+            device = dict(device_start_ns=at, device_dur_ns=until - at) if by_device else {}
+            lines.stage(case.kind, at, until, iteration, index, case.batch, case.new_tokens, case.context, **device)
     lines.flush()
 
 
@@ -125,6 +126,7 @@ def nsys(session: Session, faults: List[str]) -> None:
                 finally:
                     torch.cuda.profiler.stop()
                     session.report(fault=fault, variant=variant, report=index)
+                record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", [])
                 del case
 
 
@@ -164,13 +166,13 @@ def timed(case: Case, device: str) -> Dict[str, float]:
 
 
 def untraced(case: Case, device: str) -> Run:
-    """One run without a profiler. Stages are timed by the host's clock where the host waits, else by the device's."""
+    """One run without a profiler. Stages are timed by events of the device, without one by the host's clock."""
     starts: List[Any] = []
 
     @contextlib.contextmanager
     def mark(kind: str, index: int) -> Iterator[None]:
         if kind == case.kind:
-            event = torch.cuda.Event(enable_timing=True) if device != "cpu" and not case.synchronize else None
+            event = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
             if event is not None:
                 event.record()
             starts.append((time.monotonic_ns(), event))
@@ -184,13 +186,13 @@ def untraced(case: Case, device: str) -> Run:
     run(case, mark, device)
     end_ns = time.monotonic_ns()
     if case.whole is not None:
-        return start_ns, end_ns, []
+        return start_ns, end_ns, [], False
     if starts[0][1] is None:
-        return start_ns, end_ns, [at for at, _ in starts] + [end_ns]
+        return start_ns, end_ns, [at for at, _ in starts] + [end_ns], False
     ends[1].record()
     ends[1].synchronize()
     events = [event for _, event in starts] + [ends[1]]
-    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in events]
+    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in events], True
 
 
 @contextlib.contextmanager

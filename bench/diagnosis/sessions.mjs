@@ -110,7 +110,8 @@ async function one({ fault, variant, report }) {
     values.kineto
       ? join(captures, 'time', `${name}.kineto.json.gz`)
       : join(captures, 'nsys', `r.${report}.parquetdir`),
-    join(captures, 'time', `${name}.jsonl`),
+    // What was not timed has its model and sizes only.
+    ['time', 'nsys'].map((mode) => join(captures, mode, `${name}.jsonl`)).find((path) => existsSync(path)) ?? null,
     join(captures, 'time', `${name}-delay.jsonl`),
     countersOf(name),
   ]

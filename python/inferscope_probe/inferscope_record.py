@@ -102,10 +102,11 @@ class Recorder:
         context_tokens_sum: Optional[int] = None,
         warmup: bool = False,
         device_dur_ns: Optional[int] = None,
+        device_start_ns: Optional[int] = None,
     ) -> None:
         """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences.
 
-        `device_dur_ns`: between two events of the device around its work.
+        `device_dur_ns`: between two events of the device around its work; `device_start_ns`: of the first, on one scale per process.
         """
         self._add(
             "stage",
@@ -120,6 +121,7 @@ class Recorder:
             context_tokens_sum=context_tokens_sum,
             warmup=warmup,
             device_dur_ns=device_dur_ns,
+            device_start_ns=device_start_ns,
         )
 
     def request(

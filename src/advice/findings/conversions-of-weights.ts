@@ -1,4 +1,5 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
+import { isSoftmax } from './kernel-roles.js';
 import { lowRankProducts } from './low-rank-products.js';
 import type { SequenceKernel } from './step-sequence.js';
 
@@ -22,19 +23,20 @@ export function conversionsOfWeights(
   if (kind !== 'decode' && kind !== 'mixed') return [];
   const ofAdapters = new Set(lowRankProducts(sequence).flat());
   const found: SequenceKernel[][] = [];
-  /** By stream: kernels since the last one that converts nothing. */
-  const before = new Map<number, SequenceKernel[]>();
-  for (const kernel of sequence) {
-    if (converts(kernel) && !ofAdapters.has(kernel)) {
-      before.set(kernel.stream, [...(before.get(kernel.stream) ?? []), kernel]);
-      continue;
-    }
-    if (kernel.class === 'gemm' && !ofAdapters.has(kernel)) {
-      const long = longest(before.get(kernel.stream) ?? [], Math.max(minNs, ofProduct * kernel.dur_ns));
-      if (long.some(({ class: own, role }) => own === 'quantization' || role === 'cast' || role === 'layout'))
+  for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
+    const own = sequence.filter((kernel) => kernel.stream === stream && !ofAdapters.has(kernel));
+    for (const [at, product] of own.entries()) {
+      if (product.class !== 'gemm') continue;
+      const first = own.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;
+      // Products of attention read keys and values, not weights.
+      const next = own.find((kernel, i) => i > at && !converts(kernel));
+      if ([own[first - 1], next].some((other) => other !== undefined && isSoftmax(other))) continue;
+      const long = longest(own.slice(first, at), Math.max(minNs, ofProduct * product.dur_ns));
+      if (
+        long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')
+      )
         found.push(long);
     }
-    before.delete(kernel.stream);
   }
   return found;
 }

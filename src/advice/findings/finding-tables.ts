@@ -130,6 +130,7 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
     )}`,
   );
   await onlyLaunching(database);
+  await withoutStalls(database);
   // A blocking copy is in both lists: keep the row with the byte count.
   await database.query(
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
@@ -145,6 +146,21 @@ async function onlyLaunching(database: TraceScope['database']): Promise<void> {
     `DELETE FROM finding_waits WHERE tid NOT IN (
        SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM own_kernels))
      AND EXISTS (SELECT 1 FROM own_kernels WHERE tid IS NOT NULL)`,
+  );
+}
+
+/** Shorter calls may be longer than the device's work by what the call itself takes. */
+const shortestStallNs = 1_000_000;
+/** Share of a call in which the device is idle. */
+const stalled = 0.9;
+
+/** A call that blocks while the device has nothing to do waits for the driver (the first of its kind, a profiler that starts), not for the device. */
+async function withoutStalls(database: TraceScope['database']): Promise<void> {
+  await database.query(
+    `DELETE FROM finding_waits WHERE cause <> 'allocator' AND dur_ns >= ${shortestStallNs} AND (start_ns, tid) IN (
+       SELECT (w.start_ns, w.tid) FROM finding_waits w JOIN own_gaps g ON g.start_ns < w.start_ns + w.dur_ns AND g.start_ns + g.dur_ns > w.start_ns
+       WHERE w.dur_ns >= ${shortestStallNs} GROUP BY w.start_ns, w.tid, w.dur_ns
+       HAVING sum(least(g.start_ns + g.dur_ns, w.start_ns + w.dur_ns) - greatest(g.start_ns, w.start_ns)) >= ${stalled} * w.dur_ns)`,
   );
 }
 

@@ -93,8 +93,8 @@ export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCaus
 
 /** A longer launch does something else first: it loads code or waits for memory. */
 const slowestLaunchMs = 0.5;
-/** With fewer launches, launching is not the bottleneck. */
-const minLaunches = 20;
+/** With fewer launches, launching is not the bottleneck: a graph of them brings little. */
+export const minLaunches = 20;
 
 /** Whether the host launches more slowly than the device runs what it launches, by the idle time before the launches. */
 export const isLaunchBound = (

@@ -44,7 +44,9 @@ export const castsAndLayoutCopies = stageRule(
     const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.
     const ofContext = new Set((await contextCopies(context, stage)).map(({ name }) => name));
-    const ofWeights = conversionsOfWeights(sequence, stage.kind);
+    const ofWeights = conversionsOfWeights(sequence, stage.kind)
+      .map((kernels) => kernels.filter(({ name }) => !ofContext.has(name)))
+      .filter(({ length }) => length > 0);
     const weights = new Set(ofWeights.flat());
     const separate = sequence.filter(
       (kernel) =>

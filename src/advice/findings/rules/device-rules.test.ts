@@ -117,7 +117,7 @@ describe('conversions', () => {
     );
     const found = fired(await castsAndLayoutCopies.find(context));
     expect(found.gain!.expected_ms).toBeCloseTo(1.28, 6);
-    expect(found.title).toMatch(/^Casts: .* \(8 kernels\)$/);
+    expect(found.title).toMatch(/^Weights converted at every use: .* \(8 kernels\)$/);
     expect(await firing(context)).toEqual(['casts_and_layout_copies']);
   });
 

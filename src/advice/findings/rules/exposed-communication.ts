@@ -172,13 +172,16 @@ async function exchange(
         .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
         .join('; '),
   );
-  const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
+  // Of a thread without a step they are placed by time.
+  const [placed] = await context.database.query<{ n: number }>(
+    `SELECT coalesce(sum(n), 0) / ${instances} AS n FROM finding_kernels WHERE kind = '${kind}' AND class = 'communication'`,
+  );
   const split = waits
     ? [(await context.evidence<RankCollectives>(waits.sql.collectives, waitingText)).evidence]
     : [];
   return {
     stage: kind,
-    title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(n, 'collective')}`,
+    title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
     at_stake_ms: time,
     cause: `In ${instanceWord(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),

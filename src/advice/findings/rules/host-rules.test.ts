@@ -309,3 +309,51 @@ describe('memory and copies', () => {
     expect(await firing(context)).toEqual([]);
   });
 });
+
+describe('a call that blocks', () => {
+  const waiting = (idle: Record<string, number>, busy: number) =>
+    stepRows('decode', 4, () => [
+      { call: 'cudaStreamSynchronize', at: 1, takes: 5000 },
+      { idle },
+      { kernel: busy },
+      { idle: { synchronization: 800 } },
+      { kernel: 100 },
+    ]);
+
+  test('while the device works is a synchronization', async () => {
+    expect(await firing(await contextOf(waiting({ launch_latency: 2 }, 5000)))).toContain(
+      'synchronization_every_step',
+    );
+  });
+
+  test('while the device has nothing to do is none: the driver holds it up', async () => {
+    expect(await firing(await contextOf(waiting({ device_dependency: 5200 }, 10)))).not.toContain(
+      'synchronization_every_step',
+    );
+  });
+});
+
+describe('waits between the launches of a step', () => {
+  const kernel = (at: number): Part => ({ kernel: 3, more: { api_start_ns: at } });
+  const experts = (waits: number) =>
+    stepRows('decode', 4, (step) =>
+      Array.from({ length: 100 }, (_, launched): Part[] => {
+        const at = step * 1_700_000 + launched * 17_000;
+        const wait: Part = { call: 'cudaStreamSynchronize', at: launched * 17 + 1, takes: 3 };
+        return [...(launched % Math.floor(100 / waits) === 2 ? [wait] : []), launch, kernel(at)];
+      }).flat(),
+    );
+
+  test('say that no graph can launch it, and cover the launches', async () => {
+    const found = fired(await synchronizationEveryStep.find(await contextOf(experts(20))));
+    expect(found.title).toContain('no CUDA graph can launch it');
+    expect(found.covers).toEqual(['launch_bound']);
+    expect(found.gain!.what_if).toBe('no-sync,cudagraph');
+  });
+
+  test('are too few where a graph of what is between them would do', async () => {
+    const context = await contextOf(experts(3));
+    expect((await synchronizationEveryStep.find(context)).outcome).toBe('not_fired');
+    expect(fired(await launchBound.find(context)).change.more).toContain('between its launches');
+  });
+});

@@ -43,6 +43,7 @@ import { anotherProcess } from './another-process.js';
 import { throttling } from './throttling.js';
 import { l2HitRate } from './l2-hit-rate.js';
 import { bankConflicts } from './bank-conflicts.js';
+import { vocabularySort } from './vocabulary-sort.js';
 import { unmergedAdapters } from './unmerged-adapters.js';
 import { uncoalescedAccess } from './uncoalesced-access.js';
 import { lowOccupancy } from './low-occupancy.js';
@@ -75,6 +76,7 @@ export const rules: readonly Rule[] = [
   kvCacheConcat,
   noKvCache,
   promptLogits,
+  vocabularySort,
   rebuiltTensors,
   lowOccupancy,
   uncoalescedAccess,

@@ -1,6 +1,7 @@
 import { launchesOfBench } from '../bench-launches.js';
 import { gapParts } from '../../../facts/trace/phases.js';
 import { graphNode, idleCauses, isLaunchBound, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
+import { innerWaits, minInner } from '../inner-waits.js';
 import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -102,7 +103,7 @@ async function finding(
       `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,
       ...more.filter((text) => text !== ''),
     ].join(' '),
-    change: await launchTogether(context, stage),
+    change: withoutWaits(await launchTogether(context, stage), await innerWaits(context, stage)),
     gain: {
       expected_ms: gain,
       low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
@@ -118,6 +119,13 @@ async function finding(
     evidence: places ? [evidence, places.evidence] : [evidence],
     check: checkAgain,
   };
+}
+
+/** No graph can contain a wait of the host. */
+function withoutWaits(change: FoundDraft['change'], inner: number): FoundDraft['change'] {
+  if (inner < minInner) return change;
+  const first = `First take the waits for the device out of the step (${count(inner)} between its launches): a graph ends at each.`;
+  return { ...change, more: [first, change.more ?? ''].join(' ').trim() };
 }
 
 /** Findings with time that is mostly counted here. */

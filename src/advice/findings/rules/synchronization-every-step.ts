@@ -1,5 +1,6 @@
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
-import { idleCauses, isLaunchBound, stretchesOfDispatch } from '../idle-causes.js';
+import { idleCauses, isLaunchBound, minLaunches, stretchesOfDispatch } from '../idle-causes.js';
+import { innerWaits, minInner } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
@@ -35,29 +36,16 @@ export const synchronizationEveryStep: Rule = stageRule(
     const waits = wait.synchronize + wait.copy + (await valuesRead(context, stage));
     const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
     const inner = isLaunchBound(stage, causes, minShare) ? await innerWaits(context, stage) : 0;
-    const launches = inner >= minInner ? causes.launch + stretchesOfDispatch(stage.inside_ms, causes) : 0;
+    const launches =
+      inner >= minInner && stage.launches < minLaunches * (inner + 1)
+        ? causes.launch + stretchesOfDispatch(stage.inside_ms, causes)
+        : 0;
     const stake = waits + launches;
     return stake >= minShare * stage.wall_ms
       ? finding(context, stage, { stake, calls, launches })
       : `${plural(calls, 'host wait')} idle the device for ${part(waits, stage.wall_ms)} of the time`;
   },
 );
-
-/** Waits between its launches from which a step cannot be launched at once: a last value can be read after it. */
-const minInner = 2;
-/** Share of a step's launches before a wait and after it. */
-const ofLaunches = 0.05;
-
-/** Waits per instance with launches of the same instance before and after them. */
-async function innerWaits({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
-  const [row] = await database.query<{ n: number }>(
-    `SELECT count(*) / ${instances} AS n FROM finding_waits w
-     JOIN (SELECT step_id AS window_id, quantile_disc(api_start_ns, ${ofLaunches}) AS first_ns, quantile_disc(api_start_ns, ${1 - ofLaunches}) AS last_ns
-           FROM own_kernels JOIN phase_of USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id) l USING (window_id)
-     WHERE w.kind = '${kind}' AND w.cause IN ('synchronize', 'copy') AND w.start_ns BETWEEN l.first_ns AND l.last_ns`,
-  );
-  return row?.n ?? 0;
-}
 
 /** Waiting for a value copies it: a few bytes, while nothing else runs. */
 const valueBytes = 4096;
@@ -136,7 +124,7 @@ function waitsSql(kind: string, instances: number): string {
     kind === 'outside'
       ? 'true'
       : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
-  return `SELECT name, place, CASE WHEN place IS NULL THEN after END AS after, count(*) / ${instances} AS per_instance,
+  return `SELECT name, place, CASE WHEN place IS NULL THEN mode(after) END AS after, count(*) / ${instances} AS per_instance,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(dur_ns) / 1e6, 4) AS longest_ms
      FROM (SELECT a.name, a.dur_ns, coalesce(o.name, s.raw_name) AS place, k.kernel AS after
        FROM own_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(short_name, name) AS kernel FROM own_kernels WHERE api_start_ns IS NOT NULL) k
@@ -144,7 +132,7 @@ function waitsSql(kind: string, instances: number): string {
        LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
        LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages WHERE kind = 'other') s ON s.stage_id = a.stage_id
        WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside})
-     GROUP BY ALL ORDER BY wait_ms DESC, name, place`;
+     GROUP BY name, place ORDER BY wait_ms DESC, name, place`;
 }
 
 /** Frameworks do not wait for the whole device themselves: the program calls it. */

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../../model/record.js';
 import { lowRankProducts } from '../low-rank-products.js';
 import { adapterProducts } from '../operators/adapter-products.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -27,6 +28,8 @@ export const unmergedAdapters = stageRule(
     ],
   },
   async (context, stage) => {
+    // Backward passes have products in pairs with additions behind them, too.
+    if (!stepKinds.some((kind) => kind === stage.kind)) return 'judged for steps of inference only';
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
     const products = lowRankProducts(sequence);

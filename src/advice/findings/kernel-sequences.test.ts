@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { conversionsOfWeights } from './conversions-of-weights.js';
+import { lowRankProducts } from './low-rank-products.js';
+import { chainsOf } from './pointwise-chains.js';
+import type { SequenceKernel } from './step-sequence.js';
+
+type Named = [name: string, us: number];
+
+const classOf = (name: string): [string, SequenceKernel['role']] => {
+  if (/gemm|splitK/.test(name)) return ['gemm', null];
+  if (/cast/.test(name)) return ['copy', 'cast'];
+  if (/cat/.test(name)) return ['copy', 'cat'];
+  if (/fill/.test(name)) return ['copy', 'constant'];
+  if (/softmax/.test(name)) return ['attention', null];
+  if (/norm|attention/.test(name)) return [name, null];
+  return ['elementwise', null];
+};
+
+const sequence = (...kernels: Named[]): SequenceKernel[] =>
+  kernels.map(([name, us], at) => {
+    const [own, role] = classOf(name);
+    const dur_ns = us * 1000;
+    return { name, class: own, role, start_ns: at, dur_ns, stream: 7, op_id: null, blocks: 1, threads: 128 };
+  });
+
+const namesOf = (lists: readonly SequenceKernel[][]) => lists.map((list) => list.map(({ name }) => name));
+
+describe('low-rank products', () => {
+  const beside: Named[] = [
+    ['gemm', 7],
+    ['cast', 3],
+    ['gemm A', 5],
+    ['splitKreduce_kernel', 2],
+    ['gemm B', 3],
+    ['mul', 1],
+    ['cast', 1],
+    ['add', 1],
+  ];
+
+  test('two products, a scaling and an addition beside every product', () => {
+    const found = lowRankProducts(sequence(['norm', 4], ...beside, ['attention', 50], ...beside, ['add', 2]));
+    expect(namesOf(found)).toEqual([
+      beside.slice(1).map(([name]) => name),
+      beside.slice(1).map(([name]) => name),
+    ]);
+  });
+
+  test.each<[string, Named[]]>([
+    [
+      'projections and a rotation',
+      [
+        ['gemm q', 7],
+        ['gemm k', 3],
+        ['gemm v', 3],
+        ['mul', 1],
+        ['neg', 1],
+        ['cat', 1],
+        ['mul', 1],
+        ['add', 1],
+      ],
+    ],
+    [
+      'a gated activation',
+      [
+        ['gemm gate', 7],
+        ['gemm up', 7],
+        ['silu', 1],
+        ['mul', 1],
+        ['gemm down', 7],
+        ['add', 1],
+      ],
+    ],
+    [
+      'an output projection and the next norm',
+      [
+        ['attention', 7],
+        ['gemm out', 7],
+        ['add', 1],
+        ['norm', 1],
+        ['gemm', 7],
+      ],
+    ],
+  ])('%s is none', (_what, layer) => {
+    expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
+  });
+
+  test('one alone may be a part of the model', () => {
+    expect(lowRankProducts(sequence(...beside))).toEqual([]);
+  });
+});
+
+describe('conversions of weights', () => {
+  const dequantized: Named[] = [
+    ['norm', 4],
+    ['cast', 19],
+    ['mul', 22],
+    ['cast', 11],
+    ['gemm', 7],
+  ];
+
+  test('kernels before a product that take as long as it; the norm before them is of activations', () => {
+    expect(namesOf(conversionsOfWeights(sequence(...dequantized), 'decode'))).toEqual([
+      ['cast', 'mul', 'cast'],
+    ]);
+    expect(chainsOf(sequence(...dequantized), 'decode')).toEqual([]);
+  });
+
+  test('keys and values of an attention in parts are no weights', () => {
+    const attention: Named[] = [
+      ['cast', 20],
+      ['gemm', 10],
+      ['mul', 2],
+      ['softmax', 4],
+      ['cast', 20],
+      ['gemm', 10],
+    ];
+    expect(conversionsOfWeights(sequence(['norm', 4], ...attention), 'decode')).toEqual([]);
+  });
+
+  test('in a prefill, activations are as large', () => {
+    expect(conversionsOfWeights(sequence(...dequantized), 'prefill')).toEqual([]);
+  });
+
+  test('short conversions, of activations, and long kernels that convert nothing are none', () => {
+    expect(
+      conversionsOfWeights(sequence(['cast', 3], ['gemm', 7], ['cast', 5], ['gemm', 40]), 'decode'),
+    ).toEqual([]);
+    expect(conversionsOfWeights(sequence(['mul', 30], ['gemm', 7]), 'decode')).toEqual([]);
+    expect(conversionsOfWeights(sequence(['fill', 300], ['gemm', 7]), 'decode')).toEqual([]);
+  });
+});
