@@ -111,7 +111,8 @@ async function one({ fault, variant, report }) {
       ? join(captures, 'time', `${name}.kineto.json.gz`)
       : join(captures, 'nsys', `r.${report}.parquetdir`),
     // What was not timed has its model and sizes only.
-    ['time', 'nsys'].map((mode) => join(captures, mode, `${name}.jsonl`)).find((path) => existsSync(path)) ?? null,
+    ['time', 'nsys'].map((mode) => join(captures, mode, `${name}.jsonl`)).find((path) => existsSync(path)) ??
+      null,
     join(captures, 'time', `${name}-delay.jsonl`),
     countersOf(name),
   ]

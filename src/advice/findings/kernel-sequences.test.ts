@@ -26,7 +26,7 @@ const sequence = (...kernels: Named[]): SequenceKernel[] =>
 const namesOf = (lists: readonly SequenceKernel[][]) => lists.map((list) => list.map(({ name }) => name));
 
 describe('low-rank products', () => {
-  const beside: Named[] = [
+  const adapted: Named[] = [
     ['gemm', 7],
     ['cast', 3],
     ['gemm A', 5],
@@ -37,11 +37,13 @@ describe('low-rank products', () => {
     ['add', 1],
   ];
 
-  test('two products, a scaling and an addition beside every product', () => {
-    const found = lowRankProducts(sequence(['norm', 4], ...beside, ['attention', 50], ...beside, ['add', 2]));
+  test('two products, a scaling and an addition after every product', () => {
+    const found = lowRankProducts(
+      sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]),
+    );
     expect(namesOf(found)).toEqual([
-      beside.slice(1).map(([name]) => name),
-      beside.slice(1).map(([name]) => name),
+      adapted.slice(1).map(([name]) => name),
+      adapted.slice(1).map(([name]) => name),
     ]);
   });
 
@@ -85,7 +87,7 @@ describe('low-rank products', () => {
   });
 
   test('one alone may be a part of the model', () => {
-    expect(lowRankProducts(sequence(...beside))).toEqual([]);
+    expect(lowRankProducts(sequence(...adapted))).toEqual([]);
   });
 });
 

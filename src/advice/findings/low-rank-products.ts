@@ -1,10 +1,10 @@
 import type { SequenceKernel } from './step-sequence.js';
 
-/** Products of a step with an adapter beside them: fewer is a part of the model itself. */
+/** Products of a step with an adapter: fewer is a part of the model itself. */
 const minProducts = 2;
 
 const isProduct = ({ class: own, name }: SequenceKernel): boolean => own === 'gemm' && !isReduction(name);
-/** The second kernel of a product whose inner dimension was split. */
+/** The second kernel of a product with a split inner dimension. */
 const isReduction = (name: string): boolean => /split_?k_?reduce|reduce_?split|splitkreduce/i.test(name);
 const isCast = ({ role }: SequenceKernel): boolean => role === 'cast' || role === 'layout';
 const isScaling = (kernel: SequenceKernel): boolean =>
@@ -13,7 +13,7 @@ const isAddition = (kernel: SequenceKernel): boolean =>
   kernel.class === 'elementwise' && /add/i.test(kernel.name);
 
 /**
- * Low-rank adapters (LoRA) computed beside products: their kernels, a list per product. After the product x·W follow two products
+ * Low-rank adapters (LoRA) computed next to products: their kernels, a list per product. After the product x·W follow two products
  * without anything between them but casts, at most one scaling, and the addition to the product's output: x·W + (x·A)·B · scale.
  * Projections of attention also follow each other, but a rotation or attention comes before an addition.
  */

@@ -21,7 +21,7 @@ const pairsSql = (context: FindingContext, { kind, instances }: OperatorStage): 
    SELECT rank::DOUBLE AS rank, round(count(*) / ${instances}, 2) AS per_step, round(sum(ns) / 1e6 / ${instances}, 4) AS ms FROM pair
    WHERE between_size = rank AND rank <= ${maxRank} AND least(from_size, to_size) >= ${narrow} * rank GROUP BY rank ORDER BY ms DESC`;
 
-/** Two products in a row with a small dimension between them, beside other products: a low-rank adapter. */
+/** Two products in a row with a small dimension between them, next to other products: a low-rank adapter. */
 export async function adapterProducts(
   context: FindingContext,
   stage: OperatorStage,
@@ -43,7 +43,7 @@ export async function adapterProducts(
     stage: kind,
     title: `Unmerged adapters: ${plural(pairs, 'low-rank product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of products with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters beside the weights.`,
+    cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of products with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters next to the weights.`,
     change: {
       kind: 'code',
       text: 'Merge the adapters into the weights once, before inference.',

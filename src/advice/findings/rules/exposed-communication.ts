@@ -172,7 +172,7 @@ async function exchange(
         .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
         .join('; '),
   );
-  // Of a thread without a step they are placed by time.
+  // Kernels launched outside a step are placed by time.
   const [placed] = await context.database.query<{ n: number }>(
     `SELECT coalesce(sum(n), 0) / ${instances} AS n FROM finding_kernels WHERE kind = '${kind}' AND class = 'communication'`,
   );

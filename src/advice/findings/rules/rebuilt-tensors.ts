@@ -3,7 +3,7 @@ import { copyRoles } from '../kernel-roles.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
+import { count, everyInstance, instanceWord, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Masks, weights or buffers that do not change are rebuilt in every step. */
@@ -50,7 +50,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
   return {
     stage: kind,
-    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${Math.round(n) === 1 ? 'writes' : 'write'} constants take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${count(n) === '1' ? 'writes' : 'write'} constants take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} spends ${ms(time)} on filling tensors with values that depend on no input: a mask for the longest context, positions, a cleared buffer. They are the same in every step.`,
     change: {

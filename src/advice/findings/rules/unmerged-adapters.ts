@@ -7,13 +7,13 @@ import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
-/** Low-rank adapters are computed beside the products whose weights they could be merged into. */
+/** Low-rank adapters are computed next to products, although they could be merged into the weights. */
 export const unmergedAdapters = stageRule(
   {
     id: 'unmerged_adapters',
-    title: 'Adapters beside the weights',
+    title: 'Unmerged adapters',
     docs: {
-      finds: 'LoRA adapters are computed beside every product instead of being merged into its weights.',
+      finds: 'LoRA adapters are computed next to every product instead of being merged into its weights.',
       needs:
         "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
       gain: "The time of the adapters' kernels and of the gaps between them; low end 70 % of it.",
@@ -40,7 +40,7 @@ export const unmergedAdapters = stageRule(
       (kernels.length * (stage.launch_latency_ms + stage.device_dependency_ms)) / Math.max(1, stage.kernels);
     const time = kernelsMs + gapsMs;
     if (time < minShare * stage.wall_ms)
-      return `${plural(products.length, 'product')} with low-rank products beside them; these take ${part(time, stage.wall_ms)}`;
+      return `${plural(products.length, 'product')} with low-rank products after them; these take ${part(time, stage.wall_ms)}`;
     return finding(context, stage, { products: products.length, kernels: kernels.length, kernelsMs, time });
   },
   adapterProducts,
@@ -67,9 +67,9 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Unmerged adapters: low-rank products beside ${plural(products, 'product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unmerged adapters: low-rank products after ${plural(products, 'product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${plural(products, 'product')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small products, a scaling and an addition to the result: low-rank adapters that are computed beside the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
+    cause: `${plural(products, 'product')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small products, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
     change: {
       kind: 'code',
       text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',
