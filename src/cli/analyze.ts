@@ -11,6 +11,7 @@ export function define(command: Command): void {
       'answer a question about a session with a configured model (read-only tools, every number checked), or without a model from the stored analyses and findings',
     )
     .argument('[session]', 'id prefix, name, @last or @last~1')
+    .argument('[question]', 'same as --question; with a question alone, the session is the newest')
     .option('--session <selector>', 'same as the argument', '@last')
     .option('--question <text>', 'question to answer (default: where the time goes, why, and what to change)')
     .option('--deeper', 'allow more steps, and suggest the capture that would show more')
@@ -34,15 +35,30 @@ export function define(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope analyze --question "why is decode slow?"', 'ask about the newest session'],
+        ['inferscope analyze "why is decode slow?"', 'ask about the newest session'],
         ['inferscope analyze llm-b1 --deeper --dry-run', 'show what would be sent to the model'],
       ),
     )
-    .action(async (selector: string | undefined, options: AnalyzeOptions) => {
+    .action(async (first: string | undefined, second: string | undefined, options: AnalyzeOptions) => {
       const { analyzeCommand } = await import('./analyze-run.js');
-      await analyzeCommand(selector ?? options.session, options);
+      // No session has a name with a space.
+      const [selector, asked] =
+        second === undefined && first?.includes(' ') ? [undefined, first] : [first, second];
+      if (asked !== undefined && options.question !== undefined) throw askedTwice(asked, options.question);
+      const question = asked ?? options.question;
+      await analyzeCommand(selector ?? options.session, {
+        ...options,
+        ...(question === undefined ? {} : { question }),
+      });
     });
 }
+
+const askedTwice = (first: string, second: string): InferscopeError =>
+  new InferscopeError('E_USAGE', {
+    what: 'two questions were given',
+    why: `One is the argument "${first}", the other --question "${second}".`,
+    fix: 'Ask one after the other.',
+  });
 
 function allowed(text: string, before: Allowed[]): Allowed[] {
   const found = text

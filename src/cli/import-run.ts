@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { captureName } from '../import/benchmark-results/aiperf-folder.js';
 import type { Workload } from '../model/manifest.js';
 import { attachGpuRoofline, attachRooflineFile, readRooflineFile } from './attach-roofline.js';
 import { findModel } from '../engines/model-files/find-model.js';
@@ -108,11 +108,14 @@ export async function newSession(
 
 const namesOf = (files: readonly CaptureFile[]) => ({
   label: stemOf(files[0]!.path),
-  title: files.map(({ path }) => basename(path)).join(', '),
+  title: [...new Set(files.map(({ path }) => captureName(path)))].join(', '),
 });
 
 function stemOf(path: string): string {
-  return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|jsonl|json|gz|csv|log|txt))+$/, '');
+  return captureName(path).replace(
+    /(\.(nsys-rep|sqlite|parquetdir|ncu-rep|jsonl|json|gz|csv|log|txt))+$/,
+    '',
+  );
 }
 
 function recordedBy(imported: ImportedCaptures, names: string, model: NamedModel | null): Recorded {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
+import { shellCommand } from '../model/shell.js';
 import { openSession, type Session } from '../session/open.js';
 import { talk } from './output.js';
 
@@ -14,7 +15,14 @@ export async function openSessionOrFile(argument: string): Promise<Session> {
     return await openSession(argument);
   } catch (error) {
     const missing = error instanceof InferscopeError && error.code === 'E_SESSION_NOT_FOUND';
-    if (!missing || !statSync(argument, { throwIfNoEntry: false })?.isFile()) throw error;
+    const found = missing ? statSync(argument, { throwIfNoEntry: false }) : undefined;
+    if (found?.isDirectory())
+      throw new InferscopeError('E_SESSION_NOT_FOUND', {
+        what: `${argument} is a folder, not a session or a file`,
+        why: 'A folder of captures is imported first.',
+        fix: shellCommand(['inferscope', 'import', argument]),
+      });
+    if (!found?.isFile()) throw error;
   }
   return openSession(await saved(resolve(argument)));
 }

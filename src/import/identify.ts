@@ -20,24 +20,31 @@ export async function identify(path: string): Promise<Importer> {
   const found = importers.find((importer) => importer.sniff(head, basename(path)));
   if (found) return found;
   if ((await stat(path)).isDirectory()) throw plainFolder(path, head.split('\n'));
+  if (isSession(head)) throw exportedSession(path);
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} has an unknown format`,
-    why: `It starts with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
-    fix: whatToGive(path, head),
+    why: `It starts with ${JSON.stringify(head.slice(0, 40))}.`,
+    fix: whatToGive(head),
   });
 }
 
-function whatToGive(path: string, head: string): string {
-  if (isTar(head))
-    return head.slice(0, 100).includes('/session.json')
-      ? `This is an exported session: ${shellCommand(['inferscope', 'session', 'import', path])}`
-      : 'This is an archive. Unpack it and import the files.';
+function whatToGive(head: string): string {
+  if (isTar(head)) return 'This is an archive. Unpack it and import the files.';
   if (head.includes('<nvidia_smi_log>'))
     return 'This is a single snapshot (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
   if (head.startsWith('PAR1'))
     return 'Give the whole folder that nsys export --type parquetdir wrote, including StringIds.parquet.';
   return 'Give a file as the profiler wrote it (docs/reference/capture-formats.md lists the formats and the commands that write them).';
 }
+
+const isSession = (head: string): boolean => isTar(head) && head.slice(0, 100).includes('/session.json');
+
+const exportedSession = (path: string): InferscopeError =>
+  new InferscopeError('E_FORMAT_UNKNOWN', {
+    what: `${path} is an exported session`,
+    why: 'import reads captures and results of other tools; a session has been read already.',
+    fix: `To save it among the sessions: ${shellCommand(['inferscope', 'session', 'import', path])}. To look at it: ${shellCommand(['inferscope', 'explain', path])}`,
+  });
 
 /** The user probably meant the files in it, or a session. */
 function plainFolder(path: string, names: readonly string[]): InferscopeError {

@@ -20,8 +20,11 @@ export interface Column {
   head: string;
   /** Digits under digits. */
   numeric?: boolean;
-  /** May wrap on a page, and is cut first in a terminal. */
-  wraps?: boolean;
+  /**
+   * May wrap on a page, and is cut in a terminal: after other columns were left out, or down to so many characters before
+   * they are.
+   */
+  wraps?: boolean | number;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
   /** On a page only with all columns, which a box above the table shows. */

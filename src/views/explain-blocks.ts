@@ -1,8 +1,8 @@
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { slowestFirst } from '../vocabulary/explain-words.js';
-import { barParts, classOfBar } from '../model/bars.js';
+import { barParts } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
-import { barWords } from '../vocabulary/bars.js';
+import { barWords, countedIn } from '../vocabulary/bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
   briefBars,
@@ -119,7 +119,7 @@ const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || s
 
 /**
  * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies or
- * gaps it holds. Gaps with a launch call in them are not all launches: a launch while the device is busy leaves none.
+ * gaps it holds.
  */
 function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
@@ -128,16 +128,9 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
   if (bar.count === null || bar.count === 0) return [];
   const count = Math.max(1, Math.round(bar.count));
-  const [one, more] =
-    head === 'exposed_copy'
-      ? ['copy', 'copies']
-      : classOfBar(bar.id) !== null || head === 'exposed_comm'
-        ? cpu
-          ? ['operator', 'operators']
-          : ['kernel', 'kernels']
-        : ['gap', 'gaps'];
+  const [one, several] = countedIn(bar.id, cpu);
   return [
-    { count, unit: count === 1 ? one : more },
+    { count, unit: count === 1 ? one : several },
     ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),
   ];
 }

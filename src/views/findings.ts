@@ -55,6 +55,15 @@ export function findingBlocks(
           brief: limit ?? briefFindings,
           items: shown.map((one) => itemOf(one, { titles, queries, session, place: places?.get(one.id) })),
         },
+    ...(ordersDiffer(shown)
+      ? [
+          {
+            t: 'text',
+            level: 2,
+            text: 'In order of the time at stake in the whole run; high, medium and low go by the share of the finding’s own stage.',
+          } satisfies Block,
+        ]
+      : []),
     ...(found.length > 0 && found.every(isMinor)
       ? [{ t: 'text', text: nothingSignificant(data, left) } satisfies Block]
       : []),
@@ -119,6 +128,13 @@ export function findingBlocks(
       : []),
   ];
 }
+
+const severities = ['high', 'medium', 'low', 'info'];
+/** Whether a graver one is listed after a lesser one. */
+const ordersDiffer = (found: readonly Finding[]): boolean =>
+  found.some(
+    ({ severity }, i) => i > 0 && severities.indexOf(severity) < severities.indexOf(found[i - 1]!.severity),
+  );
 
 /** Share from which it is said that what was recorded does not explain a stage. */
 const muchUnexplained = 0.2;

@@ -37,13 +37,13 @@ export function metricTable(
     t: 'table',
     title,
     columns: [
-      { id: 'metric', head: 'metric', wraps: true },
+      { id: 'metric', head: 'metric', wraps: 16 },
       { id: 'base', head: base, numeric: true },
       { id: 'new', head: now, numeric: true },
       { id: 'change', head: 'change', numeric: true },
-      { id: 'change_ci95', head: '95 %', numeric: true },
+      { id: 'change_ci95', head: '95 %', numeric: true, drop: 2 },
       { id: 'p', head: 'p', numeric: true, drop: 0 },
-      ...(uniform ? [] : [{ id: 'n', head: 'n', numeric: true }]),
+      ...(uniform ? [] : [{ id: 'n', head: 'n', numeric: true, drop: 1 }]),
       { id: 'verdict', head: '' },
     ],
     rows: metrics.map((one) => ({

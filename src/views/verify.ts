@@ -87,7 +87,6 @@ function changeBlocks(data: VerifyResult): Block[] {
     0,
     ...changes.flatMap(({ high_ms: high, achieved_ms: ms }) => [high ?? 0, ms ?? 0]),
   );
-  const score = scoreOf(data);
   return [
     { t: 'heading', text: 'Expected gains of the findings' },
     {
@@ -96,12 +95,12 @@ function changeBlocks(data: VerifyResult): Block[] {
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
         { id: 'number', head: '#', numeric: true },
-        { id: 'finding', head: 'finding', wraps: true, drop: 0 },
+        { id: 'finding', head: 'finding', wraps: true },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected', numeric: true },
-        { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },
+        { id: 'interval_ms', head: 'interval', numeric: true, drop: 0 },
         { id: 'achieved_ms', head: 'achieved', numeric: true },
-        { id: 'error', head: 'error', numeric: true },
+        { id: 'error', head: 'error', numeric: true, drop: 1 },
         { id: 'within_interval', head: 'in interval' },
       ],
       rows: changes.map((one, i) => ({
@@ -121,8 +120,12 @@ function changeBlocks(data: VerifyResult): Block[] {
         ],
       })),
     },
-    { t: 'notes', items: changes.map(({ title, text }, i) => `${i + 1}. ${title}: ${text}`) },
-    ...(score === null ? [] : [{ t: 'text', text: score } satisfies Block]),
+    {
+      t: 'notes',
+      items: changes.flatMap(({ within_interval: graded, text }, i) =>
+        graded === null ? [`${i + 1}. ${text}`] : [],
+      ),
+    },
   ];
 }
 
@@ -138,15 +141,4 @@ function drawn(
 ): Part[] {
   if (lowMs === null || expectedMs === null || highMs === null || longestMs <= 0) return [];
   return [{ gain: { lowMs, expectedMs, highMs, achievedMs }, longestMs }];
-}
-
-/** "Score: 1 of 1 inside their intervals, error 5 % (median)."; null where nothing could be graded. */
-function scoreOf({ score }: VerifyResult): Part[] | null {
-  if (score.graded === 0) return null;
-  const error = score.median_absolute_error;
-  return [
-    `Score: ${score.within_interval} of ${score.graded} inside their intervals`,
-    ...(error === null ? [] : [', error ', { n: error, unit: 'ratio' } satisfies Part, ' (median)']),
-    '.',
-  ];
 }

@@ -8,7 +8,7 @@ const idle = (id: string): string => idleCauses[id]!.meaning;
 export const barMeanings: Readonly<Record<BarHead, string>> = {
   roofline: 'time of the necessary FLOPs and bytes of the stage at the device peaks, fully overlapped',
   serial: 'extra time because operations run one after another, each at its own limit',
-  kernels: 'time of kernels of a class with unknown necessary time',
+  kernels: 'time of kernels of a class that has no known roofline',
   inefficiency: 'time of kernels of a class above their roofline',
   nonessential: 'time of kernels that fusion or another choice would remove: elementwise, copies, casts',
   exposed_comm: 'communication while nothing computes',
@@ -21,6 +21,17 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
   unattributed: 'measured time that the session does not explain',
   profiler_overhead: 'time added by the profiler, if the workload was also measured without it',
 };
+
+/**
+ * What the count of a bar is of, one and several. Gaps with a launch call in them are not all launches: a launch while the
+ * device is busy leaves none.
+ */
+export function countedIn(id: string, onCpu: boolean): readonly [one: string, several: string] {
+  const { head } = barParts(id);
+  if (head === 'exposed_copy') return ['copy', 'copies'];
+  if (classOfBar(id) === null && head !== 'exposed_comm') return ['gap', 'gaps'];
+  return onCpu ? ['operator', 'operators'] : ['kernel', 'kernels'];
+}
 
 const labels: Readonly<Partial<Record<BarHead, string>>> = {
   roofline: 'roofline',

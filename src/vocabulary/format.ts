@@ -171,6 +171,9 @@ const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? M
 const isCounted = ({ factor, unit }: Rung, value: number): boolean =>
   factor === 1 && ['B', 'FLOP', 'parameters'].includes(unit) && Number.isInteger(value);
 
+/** No one measures tokens per second to five digits: 34 013 are 34 000. */
+const isRate = ({ unit }: Rung): boolean => unit === 'tok/s' || unit === 'req/s';
+
 /** A number with its unit, in the prefix that reads best: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
 export function formatQuantity(value: number, unit: string, digits = 3): string {
   const name = unitNames[unit] ?? unit;
@@ -182,7 +185,8 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   // The rounding of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
   if (isCounted(rung, value)) return `${fixed(value, 0)} ${rung.unit}`;
-  return `${formatNumber(value / rung.factor, digitsOf(rung, digits))} ${rung.unit}`;
+  const number = isRate(rung) ? Number(value.toPrecision(digits)) : value / rung.factor;
+  return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
 /** Both ends of a range in one unit: 0.023 to 0.773 ms; one value where both read the same. */
@@ -282,7 +286,8 @@ function roundingStep(value: number, half: number): number | null {
  */
 function numberWithin(value: number, half: number, rung: Rung): string {
   const most = digitsOf(rung, 3);
-  if (!(half > 0) || Math.abs(value) < 1e-6) return formatNumber(value, most);
+  if (!(half > 0) || Math.abs(value) < 1e-6)
+    return formatNumber(isRate(rung) ? Number(value.toPrecision(most)) : value, most);
   const needed = decimalsFor(half, Number(half.toExponential(1).slice(0, 3)) < 3.55 ? 2 : 1);
   return fixed(value, Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed)));
 }

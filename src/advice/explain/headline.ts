@@ -2,7 +2,7 @@ import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { leadStage } from './sentences.js';
-import { formatFactor, formatMs, formatQuantity } from '../../vocabulary/format.js';
+import { formatFactor, formatFigure, formatQuantity } from '../../vocabulary/format.js';
 
 /**
  * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.10× roofline": the time per instance of the first stage, without
@@ -15,10 +15,11 @@ export function headlineOf(
   const stage = leadStage(stages);
   if (!stage) return null;
   const { kind, roofline_ms: roofline } = stage;
-  const ms = headlineTime(stage).value;
+  const time = headlineTime(stage);
+  const ms = time.value;
   if (ms === null) return null;
   const times = roofline.value ? `, ${formatFactor(ms / roofline.value)} roofline` : '';
-  return `${kind === 'outside' ? 'capture' : kind} ${formatMs(ms)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
+  return `${kind === 'outside' ? 'capture' : kind} ${formatFigure(time)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
 }
 
 function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {

@@ -107,8 +107,8 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     assumptions: [
       ...scaling.assumptions,
       state.onCpu
-        ? 'every operator class scales with its necessary time, at the reached share of the roof'
-        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.least)} to ${formatMs(latencyMs.most)}); the rest scales with its class's necessary time`,
+        ? 'every operator class scales with its roofline limit, at the share of it that was reached'
+        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.least)} to ${formatMs(latencyMs.most)}); the rest scales with its class's roofline limit`,
     ],
   };
 }

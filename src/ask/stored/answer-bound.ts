@@ -121,14 +121,15 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
       ? 'memory'
       : null;
   const parts = stages.map(({ where, kind, point, bound, mfu, mbu }) => {
-    const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? 'Yes: ' : 'No: ';
     const used = bound === 'memory' ? mbu : mfu;
+    const isFar = used.value !== null && used.value < 0.5;
+    const yes = isFar ? 'Not yet: ' : 'Yes: ';
+    const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? yes : 'No: ';
     const both =
       bound === 'memory'
         ? [utilizedWords('MBU', mbu), utilizedWords('MFU', mfu)]
         : [utilizedWords('MFU', mfu), utilizedWords('MBU', mbu)];
-    const far =
-      used.value !== null && used.value < 0.5 ? `, but far from it${largestCause(facts, kind, point)}` : '';
+    const far = isFar ? `, but far from it${largestCause(facts, kind, point)}` : '';
     return partFrom(
       'utilization',
       `${word}${where} is on the ${bound} side of its roofline (${both.join(', ')})${far}.`,

@@ -5,6 +5,7 @@ import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js'
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { largestFit } from '../../llm/memory-fit.js';
 import { knownEngine, type MemoryRequest } from '../../llm/memory-request.js';
+import { componentWord } from './answer-memory.js';
 import { type AskedWorkload, changesAsked } from './changes-asked.js';
 import {
   notKnown,
@@ -15,7 +16,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import type { GpuSheet } from '../../hardware/gpu-sheet.js';
-import { formatGb, plural } from '../../vocabulary/format.js';
+import { formatCount, formatGb, plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
 interface Room {
@@ -53,7 +54,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
     const word = facts.question.isYesNo ? (made.fits ? 'Yes: ' : 'No: ') : '';
     const most =
       made.fits && fit.batchSize !== null && fit.contextTokens !== null
-        ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
+        ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
       `${word}${name} (${stored}, ${size}) needs ${formatGb(made.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
@@ -62,7 +63,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const made = estimateMemory(model.architecture, { ...request, storage: model.storage });
   const lines = made.lines
     .filter(({ bytes }) => bytes >= 1e6)
-    .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${formatGb(bytes)}`);
+    .map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   return known(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
 }
 

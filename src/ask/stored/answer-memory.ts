@@ -36,7 +36,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
   const own = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
-  const lines = ordered.map(({ component, bytes }) => `- ${words(component)}: ${formatBytes(bytes)}`);
+  const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatBytes(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
@@ -50,14 +50,14 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
       ? own
           .map(
             ({ component, bytes }) =>
-              `${capital(words(component))}: ${formatBytes(bytes)}, ${formatPercent(bytes / total)} of the ${formatBytes(total)} at the peak.`,
+              `${capital(componentWord(component))}: ${formatBytes(bytes)}, ${formatPercent(bytes / total)} of the ${formatBytes(total)} at the peak.`,
           )
           .join(' ')
-      : `Most of it is ${words(first!.component)}: ${formatBytes(first!.bytes)} of ${formatBytes(total)} at the peak${second ? `; then ${words(second.component)}, ${formatBytes(second.bytes)}` : ''}.`;
+      : `Most of it is ${componentWord(first!.component)}: ${formatBytes(first!.bytes)} of ${formatBytes(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatBytes(second.bytes)}` : ''}.`;
   return known(partFrom('memory profile', text), [list]);
 }
 
-const words = (component: string): string =>
+export const componentWord = (component: string): string =>
   (componentLabels as Record<string, string | undefined>)[component] ??
   component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
@@ -116,11 +116,11 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
     .toSorted((a, b) => b.bytes - a.bytes)[0];
   if (!own) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);
-  const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${formatGb(bytes)}`);
+  const list = lines.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const size = `batch ${workload.batch_size ?? 1}, ${lengthWords(workload.input_len ?? 1, workload.output_len ?? 0)}`;
   return known(
     part(
-      `Memory was not measured here; computed from the model: ${words(own.component)} ${formatGb(own.bytes)} of ${formatGb(totalBytes)} (${size}).`,
+      `Memory was not measured here; computed from the model: ${componentWord(own.component)} ${formatGb(own.bytes)} of ${formatGb(totalBytes)} (${size}).`,
     ),
     [part(`By component:\n${list.join('\n')}`), part(`To measure it: ${capture.memory}`)],
   );

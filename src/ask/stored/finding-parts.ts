@@ -1,10 +1,11 @@
 import { isAmong } from '../../model/bars.js';
+import { countedIn } from '../../vocabulary/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { ended, overlap } from './words.js';
-import { formatMs, formatPercent, formatCount } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A whole request is about the findings of all its stages. */
@@ -117,12 +118,13 @@ export function stageText(stage: StageWaterfall): StoredPart {
 /** Bars with one of these ids, parts of them included, the largest first. */
 export function barTexts(stage: StageWaterfall, names: readonly string[], most = 4): StoredPart[] {
   const { bars, ms: whole } = explainedBars(stage.bars);
+  const onCpu = stage.source === 'profile' || stage.source === 'operators';
   return bars
     .filter(({ id, ms }) => ms > 0 && isAmong(id, names))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${id}: ${label}, ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${formatCount(count)} each time`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(whole)}${count === null ? '' : `, ${plural(count, ...countedIn(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

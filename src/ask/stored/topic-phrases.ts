@@ -44,7 +44,7 @@ export const topicPhrases = {
     which kernel is compute-bound | kernels limited by bandwidth | list kernels by memory or compute limit |
     kernels that hit the memory roof`,
   bound: `
-    FLOPs per byte of decode | is generation limited by HBM bandwidth | is decode memory-bound or compute-bound |
+    is it memory-bound | is it compute-bound | FLOPs per byte of decode | is generation limited by HBM bandwidth | is decode memory-bound or compute-bound |
     what limits or bounds generation: bandwidth or compute | arithmetic intensity | ridge point: which side of the roofline |
     does memory bandwidth limit prefill`,
   gpu_utilized: `
@@ -127,7 +127,7 @@ export const topicPhrases = {
     ran out of KV blocks and kicked out sequences | requests evicted and recomputed under load | requests preempted, evicted |
     KV cache blocks pool full | KV pool too small`,
   client: `
-    load generator or client the limit | is the client slow`,
+    load generator or client the limit | is the client of the load test slow`,
   between_requests: `
     the server idles between requests of the load`,
   cpu_by_accident: `
@@ -148,7 +148,7 @@ export const topicPhrases = {
     profiling overhead | distortion by nsys | observer effect`,
   kernels: `
     which single operator costs most | slowest kernel and its duration |
-    most expensive kernels | operator that costs most | which kernels take longest | slowest operators | hottest ops hotspots |
+    most expensive kernels | which kernels are slow | operator that costs most | which kernels take longest | slowest operators | hottest ops hotspots |
     top kernels by time | triton or cutlass kernel`,
   memory: `
     what is the memory limit of the run | where the memory went |     memory split: weights, activations, KV cache | how much memory does it use | what takes the memory | KV cache size |
@@ -171,7 +171,7 @@ export const topicPhrases = {
     which checkpoint, hardware and version was this | setup of this recording | vLLM or Hugging Face |
     which model ran on which GPU | what engine and dtype | what was measured | which machine, hardware, program`,
   why_slow: `
-    what is the reason it takes ages | how come it is so sluggish | why is decode slow | why does it take so long |
+    what is slow | why is it slow | what makes it slow | what is the reason it takes ages | how come it is so sluggish | why is decode slow | why does it take so long |
     explain the cause | reason for high latency`,
   time: `
     how long does loading take |

@@ -1,11 +1,28 @@
-import { requireSubject } from '../../facts/artifact.js';
+import { InferscopeError } from '../../model/errors.js';
+import { holds } from '../../model/subjects.js';
+import { subjectList } from '../../vocabulary/subjects.js';
 import { recordedUtilization } from '../../facts/utilization/utilization.js';
+import type { Subject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
 
+/** The command that compares what such a session has. */
+function compareWith({ manifest }: Session): string {
+  const has = (...subjects: Subject[]) => subjects.some((one) => holds(manifest, one));
+  if (has('bench', 'load', 'results'))
+    return 'Benchmarks and results compare with: inferscope bench compare BASE NEW';
+  if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NOW';
+  return 'Look at each: inferscope report SESSION. Timelines, profiles and programs compare here.';
+}
+
 /** A profile that was stopped before its operators were recorded, reduced for comparing: the times of its stages. */
 export async function recordedSide(session: Session): Promise<Side> {
-  requireSubject(session, 'profile');
+  if (!holds(session.manifest, 'profile'))
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} has no stages, kernels or operators to compare`,
+      why: `It has ${subjectList(session.manifest.subjects)}.`,
+      fix: compareWith(session),
+    });
   const database = await session.connect();
   try {
     const stages = await recordedUtilization(session, database);

@@ -24,7 +24,7 @@ export async function sessionModel(
 ): Promise<SessionModel | MissingFigure> {
   const own = workload?.model ?? null;
   if (!workload || !own) {
-    return missing('no_model', 'the session does not record its model (--model states it)');
+    return missing('no_model', 'the session does not record its model (add it with --model)');
   }
   const given = new Set(workload.given);
   const [dtype, source] = given.has('dtype')
@@ -33,7 +33,7 @@ export async function sessionModel(
   if (dtype === null) {
     return missing(
       'no_dtype',
-      'the session does not record the dtype that the model computed in (--dtype states it)',
+      'the session does not record the dtype that the model computed in (add it with --dtype)',
     );
   }
   // Exports of the embedded engine have dtypes of their own, which say how their file stores weights.

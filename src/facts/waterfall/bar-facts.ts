@@ -35,10 +35,10 @@ export function constantsOf(
   };
   if (head === 'inefficiency' || head === 'nonessential') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    add('(necessary time, model arithmetic)', rawMs - measured);
+    add('(roofline limit, model arithmetic)', rawMs - measured);
   }
   if (head === 'exposed_copy') {
-    add('(necessary time of the link)', rawMs - (mean.copies.get(tail) ?? 0));
+    add('(roofline limit of the link)', rawMs - (mean.copies.get(tail) ?? 0));
   }
   if (head === 'host' && tail !== 'loading_code') {
     const loading = mean.idle.host.get('loading_code') ?? 0;
@@ -90,7 +90,7 @@ export function noteOf(
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
     if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
-    return 'faster than its necessary time: data came from the cache, or model, dtype, sizes or peaks do not match the run';
+    return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
   }
   if (head === 'unattributed') {
     const total = parts.reduce((sum, part) => sum + part.ms, 0);

@@ -234,7 +234,7 @@ function sqlOf(
   const filter = `execution_id = ${literal(of.execution_id)} AND coalesce(rank, 0) = 0 AND point = ${literal(of.point)} AND kind = ${literal(of.kind)} AND stages > 0`;
   return `SELECT 'launch ' || launch AS what, kernels / stages AS count, kernel_ns / stages / 1e6 / count(*) OVER () AS ms
 FROM device_work WHERE ${filter}
-UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${rest} ORDER BY 3 DESC`;
+UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${rest} ORDER BY 3 DESC`;
 }
 
 function noteOf(id: string, ms: number, watched: boolean): string | null {
@@ -252,5 +252,5 @@ function noteOf(id: string, ms: number, watched: boolean): string | null {
   }
   if (ms >= 0) return null;
   if (isHostBar(id)) return 'calls and sampling take longer than the period they lie in: they overlap';
-  return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
+  return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
 }

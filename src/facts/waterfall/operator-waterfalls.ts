@@ -175,7 +175,7 @@ async function stageOf(
           ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
 UNION ALL SELECT '(taken out: added by the profiler)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`
           : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
-UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`;
+UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`;
     return {
       id,
       ms,
@@ -275,7 +275,7 @@ function noteOf(
   if (ms >= 0) return null;
   return id === 'unattributed'
     ? 'an operator that started in the stage ended after it'
-    : 'faster than its necessary time, or its work is in operators of other classes (fused)';
+    : 'faster than its roofline limit, or its work is in operators of other classes (fused)';
 }
 
 function meanOf(values: readonly number[]) {

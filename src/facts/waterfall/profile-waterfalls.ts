@@ -205,7 +205,7 @@ function samplingOf(
         id === 'roofline'
           ? 'logits read once, token id written: bytes / bandwidth'
           : ms < 0
-            ? 'faster than its necessary time: the logits were in a faster cache'
+            ? 'faster than its roofline limit: the logits were in a faster cache'
             : null,
       parts: [],
     })),

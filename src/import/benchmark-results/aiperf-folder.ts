@@ -1,9 +1,37 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import { shellCommand } from '../../model/shell.js';
 
 /** What AIPerf 0.13 writes to the artifact folder of one run: its requests and their summary. */
 const names = ['profile_export.jsonl', 'profile_export_aiperf.json'];
 
-/** Files of one run in an artifact folder of AIPerf; none for any other folder. When all requests failed there is no summary. */
-export const aiperfFiles = (folder: string): string[] =>
+/** When all requests failed there is no summary. */
+const filesIn = (folder: string): string[] =>
   names.map((name) => join(folder, name)).filter((path) => existsSync(path));
+
+/**
+ * Files of one run in an artifact folder of AIPerf, or in a folder that holds one such folder (its default `artifacts/`);
+ * none for any other folder.
+ * @throws E_USAGE where the folder holds those of several runs
+ */
+export function aiperfFiles(folder: string): string[] {
+  const own = filesIn(folder);
+  if (own.length > 0) return own;
+  const runs = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(folder, entry.name))
+    .filter((path) => filesIn(path).length > 0)
+    .toSorted((a, b) => a.localeCompare(b, 'en'));
+  if (runs.length > 1)
+    throw new InferscopeError('E_USAGE', {
+      what: `${folder} holds ${runs.length} runs of AIPerf`,
+      why: `Each run becomes one session: ${runs.map((path) => basename(path)).join(', ')}.`,
+      fix: runs.map((path) => shellCommand(['inferscope', 'import', path])).join(' && '),
+    });
+  return runs[0] === undefined ? [] : filesIn(runs[0]);
+}
+
+/** A file's own name; files of AIPerf are called alike in every run, so they are called by their folder. */
+export const captureName = (path: string): string =>
+  names.includes(basename(path)) ? basename(dirname(path)) : basename(path);

@@ -343,7 +343,7 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
           columns={columns.map(({ head, numeric, wraps, detail }) => ({
             head,
             ...(numeric ? { numeric } : {}),
-            ...(wraps ? { wraps } : {}),
+            ...(wraps ? { wraps: true as const } : {}),
             ...(detail ? { detail } : {}),
           }))}
           rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}

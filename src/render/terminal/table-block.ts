@@ -31,7 +31,7 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     columns.map(({ head, numeric, wraps, drop }) => ({
       head: inert(head),
       align: numeric ? ('right' as const) : ('left' as const),
-      ...(wraps ? { flexible: true } : {}),
+      ...(wraps ? { flexible: wraps } : {}),
       ...(drop === undefined ? {} : { leaveOut: drop }),
     })),
     shown.map(({ cells }) => cells.map(painted)),

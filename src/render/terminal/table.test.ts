@@ -25,6 +25,19 @@ describe('textTable', () => {
     expect(textTable(columns, rows, { width: 21 })).toMatch(/samples,\s+min\)$/);
   });
 
+  it('cuts names that begin alike in their middle, others at the end; down to a number before columns go', () => {
+    const one = [{ head: 'metric', flexible: 16 }, { head: 'value' }, { head: 'n', leaveOut: 0 }];
+    const family = ['server_prefill_throughput.mean', 'server_prefill_throughput.p99'];
+    const row = (name: string) => [name, '1.25 ms', '12'];
+    expect(textTable(one, family.map(row), { width: 32 }).split('\n').slice(1)).toEqual([
+      '  server_p…put.mean  1.25 ms  12',
+      '  server_p…hput.p99  1.25 ms  12',
+    ]);
+    expect(textTable(one, [row('server_prefill_throughput')], { width: 32 }).split('\n')[1]).toBe(
+      '  server_prefill_t…  1.25 ms  12',
+    );
+  });
+
   it('is as wide as it must be where nothing may go', () => {
     expect(textTable([{ head: 'name' }], [['a long cell']], { width: 5 })).toBe('  name\n  a long cell');
   });

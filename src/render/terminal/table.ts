@@ -5,8 +5,8 @@ interface TextColumn {
   head: string;
   /** Numbers go right. */
   align?: 'left' | 'right';
-  /** Cut with "…" when the table would be wider than it may; at most one column. */
-  flexible?: boolean;
+  /** Cut with "…" when the table would be wider than it may, a number: to this before columns are left out; at most one column. */
+  flexible?: boolean | number;
   /** Left out, the lowest number first, while the table is wider than it may be. */
   leaveOut?: number;
 }
@@ -37,6 +37,20 @@ function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] 
   return least === Infinity ? undefined : { gone, columns: columns.toSpliced(gone, 1) };
 }
 
+/** Whether different cells begin alike, so that cut at their ends they would read the same. */
+function alike(cells: readonly string[], room: number): boolean {
+  const whole = new Set(cells);
+  return (
+    new Set([...whole].map((cell) => (cell.length > room ? cell.slice(0, room - 1) : cell))).size < whole.size
+  );
+}
+
+/** A name cut in its middle: names of one family differ at their ends. Colored cells are left to the table. */
+const cutInside = (cell: string, room: number): string =>
+  cell.length <= room || cell.includes('\u001b')
+    ? cell
+    : `${cell.slice(0, Math.ceil((room - 1) / 2))}…${cell.slice(cell.length - Math.floor((room - 1) / 2))}`;
+
 interface Room {
   width?: number;
   indent?: number;
@@ -56,10 +70,16 @@ export function textTable(
   { width = 80, indent = 2, named = true, leftOut = [] }: Room = {},
 ): string {
   const headed = columns.some(({ head }) => head !== '');
-  const lines = headed ? [columns.map(({ head }) => head), ...rows] : rows;
+  const lines = headed
+    ? [columns.map(({ head }) => head), ...rows.map((row) => [...row])]
+    : rows.map((row) => [...row]);
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index] ?? ''))));
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);
-  const fewer = total > width ? narrower(columns) : undefined;
+  const flexible = columns.findIndex((column) => column.flexible);
+  const own = widths[flexible];
+  const floor = columns[flexible]?.flexible;
+  const spare = own !== undefined && typeof floor === 'number' ? Math.max(0, own - floor) : 0;
+  const fewer = total - spare > width ? narrower(columns) : undefined;
   if (fewer) {
     const cells = rows.map((row) => row.toSpliced(fewer.gone, 1));
     return textTable(fewer.columns, cells, {
@@ -69,9 +89,17 @@ export function textTable(
       leftOut: [...leftOut, columns[fewer.gone]!.head],
     });
   }
-  const flexible = columns.findIndex((column) => column.flexible);
-  const own = widths[flexible];
-  if (own !== undefined && total > width) widths[flexible] = Math.max(8, own - (total - width));
+  if (own !== undefined && total > width) {
+    const room = Math.max(8, own - (total - width));
+    widths[flexible] = room;
+    if (
+      alike(
+        rows.map((row) => row[flexible] ?? ''),
+        room,
+      )
+    )
+      for (const line of lines) line[flexible] = cutInside(line[flexible] ?? '', room);
+  }
   const table = new Table({
     colWidths: widths,
     colAligns: columns.map(({ align }) => align ?? 'left'),

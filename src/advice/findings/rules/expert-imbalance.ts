@@ -3,7 +3,7 @@ import { expertStake, jobCauses } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { checkAgain, minShare, stageRule } from '../stage-rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { count, everyInstance, instanceWord, ms, part, percent } from '../words.js';
+import { everyInstance, factor, instanceWord, ms, part, percent } from '../words.js';
 
 /** One rank receives more tokens for its experts than the others, which wait for it. */
 export const expertImbalance = stageRule(
@@ -59,9 +59,9 @@ async function finding(
   const stake = expertStake(expert);
   return {
     stage: kind,
-    title: `Uneven experts: rank ${rank} receives ${count(imbalance)} times the mean, which costs ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: `Uneven experts: rank ${rank} receives ${factor(imbalance)} the mean, which costs ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${percent(most / uneven)} of ${uneven} all-to-all calls with uneven parts rank ${rank} receives most, ${count(imbalance)} times the mean of ${ranks} ranks. In ${instanceWord(kind)} the largest part takes ${ms(wire)} longer than a mean one, and the others wait ${ms(waiting)} for that rank.`,
+    cause: `In ${percent(most / uneven)} of ${uneven} all-to-all calls with uneven parts rank ${rank} receives most, ${factor(imbalance)} the mean of ${ranks} ranks. In ${instanceWord(kind)} the largest part takes ${ms(wire)} longer than a mean one, and the others wait ${ms(waiting)} for that rank.`,
     change: {
       kind: 'config',
       text: 'Replicate the hot experts or place them on other ranks (expert load balancing), or add a balancing term to the router; check whether the measured requests are those of production.',

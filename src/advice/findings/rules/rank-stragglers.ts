@@ -4,7 +4,7 @@ import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, minShare } from '../stage-rule.js';
-import { instanceWord, ms, part } from '../words.js';
+import { factor, instanceWord, ms, part } from '../words.js';
 
 /** One rank computes longer than the others, which wait for it in collectives. */
 export const rankStragglers: Rule = {
@@ -72,6 +72,10 @@ async function ranksOf(context: FindingContext, stage: StageFacts): Promise<Rank
   return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
 }
 
+/** "20 % longer than", from twice as long on "3.02× as long as". */
+const longer = (own: number, usual: number): string =>
+  own >= 2 * usual ? `${factor(own / usual)} as long as` : `${part(own - usual, usual)} longer than`;
+
 async function finding(
   context: FindingContext,
   stage: StageFacts,
@@ -84,7 +88,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Straggler: ${nameOf(slowest)} computes ${part(slowest.compute_ms - usual, usual)} longer than the others in ${instanceWord(kind)}`,
+    title: `Straggler: ${nameOf(slowest)} computes ${longer(slowest.compute_ms, usual)} the others in ${instanceWord(kind)}`,
     at_stake_ms: stake,
     cause: `${nameOf(slowest)} computes ${ms(slowest.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.`,
     change: {

@@ -6,7 +6,7 @@ import { jobCauses } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { count, everyInstance, ms, part } from '../words.js';
+import { everyInstance, factor, ms, part } from '../words.js';
 
 /** The exchange itself is slower in one group of ranks than in the other groups, which do the same. */
 export const slowLinkRule = stageRule(
@@ -63,7 +63,7 @@ async function finding(
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
   return {
     stage: kind,
-    title: `Slow link: the exchange of ranks ${members} takes ${count(own / other!)} times as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
+    title: `Slow link: the exchange of ranks ${members} takes ${factor(own / other!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
     cause: `An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(own)}${rate(own)} once all of ranks ${members} have arrived, and ${micros(other!)}${rate(other!)} in the fastest other group of ${ranks} ranks.`,
     change: {
