@@ -21,9 +21,9 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
   return {
     command: 'utilization',
     title: [
+      session.name ?? session.id,
       model ? `${model.name} ${model.dtype}` : 'no model',
       `${name}${device.devices > 1 ? ` × ${device.devices}` : ''}`,
-      session.title,
     ].join(' · '),
     document,
     session: { id: session.id, started_at: '' },

@@ -46,11 +46,11 @@ export const signedShare = (n: number | null): Text =>
   n === null ? { missing: 'not measured' } : { n, unit: 'ratio', signed: true };
 
 const errorColumns: readonly Column[] = [
-  { id: 'profiles', head: 'n', numeric: true },
-  { id: 'mean_share', head: 'mean', numeric: true },
-  { id: 'mean_absolute_share', head: 'mean |e|', numeric: true },
+  { id: 'profiles', head: 'runs', numeric: true },
+  { id: 'mean_share', head: 'bias', numeric: true },
+  { id: 'mean_absolute_share', head: 'mean error', numeric: true },
   { id: 'worst_share', head: 'worst', numeric: true },
-  { id: 'mean_absolute_bytes', head: 'mean |B|', numeric: true },
+  { id: 'mean_absolute_bytes', head: 'mean bytes', numeric: true },
   { id: 'within', head: 'within', numeric: true },
 ];
 
@@ -279,7 +279,7 @@ function recommendationSection({ recommendations }: Validation): Section {
           { id: 'spread', head: 'spread', numeric: true, drop: 1 },
           { id: 'profiles', head: 'profiles', numeric: true },
           { id: 'models', head: 'models', numeric: true, drop: 0 },
-          { id: 'error_before_bytes', head: 'mean error', numeric: true },
+          { id: 'error_before_bytes', head: 'bias', numeric: true },
           { id: 'error_after_bytes', head: 'fitted error', numeric: true },
         ],
         rows: recommendations.map((one) => {

@@ -1,4 +1,5 @@
 import type { WaterfallKind } from '../model/documents/explain.js';
+import { plural } from './format.js';
 import type { PhaseKind } from '../model/documents/trace-phase.js';
 
 /** One instance of each kind of stage, in words. */
@@ -41,6 +42,12 @@ export function instanceWord(kind: string): string {
 export function everyInstance(kind: string): string {
   const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
   return kind === 'outside' || withoutArticle.has(kind) ? instanceWord(kind) : `every ${label}`;
+}
+
+/** "one prefill", "6 decode steps". */
+export function instancesOf(count: number, kind: string): string {
+  const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
+  return count === 1 ? `one ${label}` : plural(count, label);
 }
 
 /** A phase of a timeline; null is the whole capture, `outside` is everything in no phase. */

@@ -2,7 +2,7 @@ import { shortName } from './counted-kernels.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { ms, times } from './words.js';
+import { count, ms, times } from './words.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
@@ -20,7 +20,7 @@ export async function longStretches(context: FindingContext, { kind, instances }
       .slice(0, 3)
       .map(
         (row) =>
-          `${placeWords(row)}: ${times(row.per_instance)}${kind === 'outside' ? '' : ' per step'}, ${ms(row.ms)}`,
+          `${placeWords(row)}: ${kind === 'outside' ? times(row.per_instance) : `${count(row.per_instance)} per step`}, ${ms(row.ms)}`,
       )
       .join('; '),
   );

@@ -9,7 +9,7 @@ export {
   formatPercent as percent,
   plural,
 } from '../../vocabulary/format.js';
-export { everyInstance, instanceWord } from '../../vocabulary/stages.js';
+export { everyInstance, instancesOf, instanceWord } from '../../vocabulary/stages.js';
 
 /** "once", "3 times", "1.3 times", "63 times", for means below one "0.3 times on average". */
 export function times(value: number): string {

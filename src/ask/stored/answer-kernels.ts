@@ -19,6 +19,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
+import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
 import { formatCount, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
@@ -106,10 +107,11 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
     const wall = 1e6 * phaseTime(phase).ms;
     return names.map((name) => {
       const row = classes.rows.find((one) => one.class === name);
-      if (!row) return partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0);
+      if (!row)
+        return partFrom('trace', `No kernel of class ${classLabel(name)} runs in ${instanceOf(stage)}.`, 0);
       return partFrom(
         'trace',
-        `${capital(name)} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
+        `${capital(classLabel(name))} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
       );
     });
   });
@@ -152,13 +154,13 @@ FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}
   const own = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
   if (own.length === 0)
     return notKnown(
-      `No operator of class ${names.join(' or ')} was recorded in these stages.`,
+      `No operator of class ${names.map(classLabel).join(' or ')} was recorded in these stages.`,
       capture.operators,
     );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const [first, ...rest] = own.map(({ kind, class: name, ms, share, calls }) =>
     part(
-      `${capital(name)} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${calls} calls).`,
+      `${capital(classLabel(name))} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${plural(calls, 'call')}).`,
     ),
   );
   return known(first!, rest);

@@ -46,7 +46,7 @@ function trustOf(id: string, { peaksMeasured, kind = null }: Basis): Trust {
   }
   if (head === 'roofline' || head === 'serial') return trust('low', arithmetic, byRoof);
   if ((head === 'inefficiency' || head === 'kernels') && tail === 'graph') return opaque;
-  if (head === 'inefficiency') return trust('low', `kernels as recorded, need by ${arithmetic}`, withNcu);
+  if (head === 'inefficiency') return trust('low', `kernels as recorded, roofline by ${arithmetic}`, withNcu);
   if (head === 'nonessential' || head === 'kernels') return byNames;
   if (head === 'host') return trustOfHost(tail);
   return (head && fixed[head]) ?? trust('low', 'reported by its source');

@@ -1,7 +1,7 @@
 import { compileRanges, longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { minShare } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { instancesOf, instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
@@ -35,9 +35,9 @@ export async function compilation(
     return `compiling after the first step takes ${part(time, wall)} (${later.length} of ${instances} steps)`;
   return {
     stage: kind,
-    title: `Recompilation: ${later.length} of ${instances} ${kind} stages compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Recompilation: ${later.length} of ${instancesOf(instances, kind)} compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} stages after the first one. Inputs with a new shape, type or value make torch.compile specialize again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} of them after the first. Inputs with a new shape, type or value make torch.compile specialize again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed.',

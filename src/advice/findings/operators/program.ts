@@ -7,7 +7,7 @@ import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.
 import { formatNs } from '../../../vocabulary/format.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
-const maxSteps = 0.5;
+const minSteps = 0.5;
 /** With few instances, the minimum number of occurrences of a place. */
 const minInstances = 4;
 const minTimes = 8;
@@ -53,11 +53,11 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   );
   // Places that occur in most steps count with their usual time; others are the interpreter lock or another process.
   const usual = rows.filter(({ of_steps: of, stretches }) =>
-    instances >= minInstances ? of >= maxSteps : stretches >= minTimes,
+    instances >= minInstances ? of >= minSteps : stretches >= minTimes,
   );
   const scattered = rows.filter((row) => !usual.includes(row));
   const inMost =
-    instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= maxSteps * instances;
+    instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= minSteps * instances;
   const own = [...usual, ...(inMost ? scattered : [])];
   const each = (row: Row) => (usual.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms);
   const time = Math.min(

@@ -21,7 +21,7 @@ const largerThanActivations = 4;
 /** Elements below which call overhead dominates a write. */
 const minElements = 65_536;
 /** Share of the steps that write the same sizes. */
-const maxSteps = 0.75;
+const minSteps = 0.75;
 
 type Row = { operator: string; shape: string; elements: number; per_step: number; us: number; ms: number };
 
@@ -35,7 +35,7 @@ const writesSql = (stage: OperatorStage, context: FindingContext): string =>
    SELECT operator, shape, any_value(w.elements)::DOUBLE AS elements, round(count(*) / ${stage.instances}, 2) AS per_step,
      round(avg(ns) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${stage.instances}, 4) AS ms
    FROM write w, activations a WHERE w.elements >= greatest(${minElements}, ${largerThanActivations} * a.elements)
-   GROUP BY operator, shape HAVING count(DISTINCT window_id) >= ${maxSteps} * ${stage.instances} ORDER BY ms DESC, operator, shape`;
+   GROUP BY operator, shape HAVING count(DISTINCT window_id) >= ${minSteps} * ${stage.instances} ORDER BY ms DESC, operator, shape`;
 
 /** Tensors of the same size, far larger than the step's activations, are copied or filled in every step. */
 export async function repeatedTensors(

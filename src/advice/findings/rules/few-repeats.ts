@@ -7,7 +7,7 @@ import { benchFlagSql } from '../queries/bench-queries.js';
 import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
-import { ms } from '../words.js';
+import { instancesOf, ms } from '../words.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 import { withoutEnd } from '../../../vocabulary/sentence.js';
 
@@ -89,7 +89,7 @@ function doubtOf(
   }
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
-  const text = `High variance: the mean of ${instances} ${kind} stages is only known within ± ${formatPercent(share)}`;
+  const text = `High variance: the mean of ${instancesOf(instances, kind)} is only known within ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }
 
@@ -103,8 +103,8 @@ interface Times extends Record<string, string | number> {
 
 const spreadWords = ({ kind, instances, median_ms: median, least_ms: least, most_ms: most }: Times): string =>
   instances === 1
-    ? `${kind}: one stage of ${ms(median)}`
-    : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
+    ? `${instancesOf(1, kind)} of ${ms(median)}`
+    : `${instancesOf(instances, kind)} of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
 
 /** The times behind the means: those of the clean execution where it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {

@@ -7,7 +7,7 @@ import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
+import { instancesOf, instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
 import { formatNs } from '../../../vocabulary/format.js';
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
@@ -150,6 +150,10 @@ function idleText(
   kind: StageFacts['kind'],
 ): string {
   const place =
-    kind === 'outside' ? 'the capture' : stages === 1 ? `the ${kind}` : `each of ${stages} ${kind} stages`;
+    kind === 'outside'
+      ? 'the capture'
+      : stages === 1
+        ? `the ${kind}`
+        : `each of ${instancesOf(stages, kind)}`;
   return `under the profiler ${ms(idle)} idle in ${place}: ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }

@@ -1,12 +1,12 @@
 import { doubt } from '../doubt.js';
 import { stepTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
-import { ms, percent, plural } from '../words.js';
+import { instancesOf, instanceWord, ms, percent } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
 /** Deduplicates a stage that is marked on several threads of a capture. */
 const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
-  `${id}: ${plural(instances, `${kind} stage`)} of ${ms(mean)} on average`;
+  `${id}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
 
 interface Times extends Record<string, string | number> {
   execution_id: string;
@@ -65,7 +65,7 @@ export const profilerOverhead: Rule = {
     const findings: FoundDraft[] = [];
     for (const { waterfall, kind, measured, clean, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
-      const text = `a ${kind} stage takes ${formatMs(measured)} under the profiler and ${formatMs(clean)} without`;
+      const text = `${instanceWord(kind)} takes ${formatMs(measured)} under the profiler and ${formatMs(clean)} without`;
       const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
       const { evidence } = await context.evidence<Times>(
         stepTimesSql([kind], executions, scope?.source.focus.rank ?? null),
@@ -80,7 +80,7 @@ export const profilerOverhead: Rule = {
           change: lightest
             ? {
                 kind: 'capture',
-                text: 'Read host and launch times from the clean execution; the waterfall shows profiler overhead as its own bar. nsys has the lowest overhead of a timeline profiler; record a shorter range or fewer launches to reduce it.',
+                text: 'Read host and launch times from the clean execution; the waterfall shows what the profiler added as a bar of its own. nsys has the lowest overhead of a timeline profiler; record a shorter range or fewer launches to reduce it.',
                 example: null,
               }
             : {
@@ -90,7 +90,7 @@ export const profilerOverhead: Rule = {
               },
           bars: bar ? ['profiler_overhead'] : [],
           evidence: [evidence],
-          check: 'the bar profiler_overhead in the waterfall of the new session',
+          check: 'the bar "added by the profiler" in the waterfall of the new session',
         }),
       );
     }
