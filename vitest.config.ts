@@ -22,6 +22,7 @@ export default defineConfig({
           // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
           // change (environment, clocks, spies), which --isolate can show where one fails only among others.
           isolate: false,
+          env: { INFERSCOPE_DUCKDB_THREADS: '1' },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,5 +1,6 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { availableParallelism, freemem, totalmem } from 'node:os';
+import process from 'node:process';
 import { duckdb } from './duckdb.js';
 import { createScratchFolder } from './scratch-folder.js';
 
@@ -31,6 +32,8 @@ function defaultMemoryLimitBytes(): number {
  * ten megabytes; past four our queries hardly get faster.
  */
 const maxThreads = 4;
+/** Fewer where this variable says so: unit tests query small tables, where a second thread costs more than it does. */
+const threadsVariable = 'INFERSCOPE_DUCKDB_THREADS';
 
 /** SQL string literal. */
 export function quote(text: string): string {
@@ -46,7 +49,13 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: `${limit}MiB`,
-    threads: String(Math.min(options.threads ?? maxThreads, availableParallelism())),
+    threads: String(
+      Math.min(
+        options.threads ?? maxThreads,
+        Number(process.env[threadsVariable] ?? Infinity),
+        availableParallelism(),
+      ),
+    ),
     temp_directory: options.spillFolder ?? own?.path ?? '',
   });
   const connection = await instance.connect();

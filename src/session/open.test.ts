@@ -6,20 +6,18 @@ import {
   readdirSync,
   renameSync,
   rmSync,
-  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { tableNames, tables } from '../model/tables.js';
-import { createSession } from './create.js';
 import { digestOf } from './kept-file.js';
 import { listSessions } from './list.js';
 import { openSession } from './open.js';
 import { selectSession } from './select.js';
 import { testHome } from './test-folder.js';
-import { keepSession, summary } from './test-session.js';
+import { keepSession } from './test-session.js';
 import { verifySession } from './verify.js';
 
 const home = testHome();
@@ -152,27 +150,6 @@ test('missing, shortened and unknown files are distinguished', async () => {
   ]);
   expect(listSessions(home).find((session) => session.id === id)?.broken?.code).toBe('E_SESSION_CORRUPT');
 });
-
-test('damage in a table too large to hash on opening is still reported as damage when a query reads it', async () => {
-  const writer = await createSession({ label: 'large', kind: 'import', home });
-  // Random doubles do not compress: more than 32 MiB of Parquet.
-  for (let i = 0; i < 4_800_000; i++)
-    writer.sink.append('telemetry', { capture_id: 'c0', t_ns: i, value: Math.random() });
-  const large = await writer.finish(summary);
-  const path = join(large.folder, 'tables/telemetry/c0.parquet');
-  expect(statSync(path).size).toBeGreaterThan(32 * 2 ** 20);
-  const bytes = readFileSync(path);
-  bytes.fill(0xff, 1000, 200_000);
-  writeFileSync(path, bytes);
-  const database = await (await openSession(large.id, home)).connect();
-  await expect(database.query('SELECT sum(value), sum(t_ns) FROM telemetry')).rejects.toMatchObject({
-    code: 'E_SESSION_CORRUPT',
-  });
-  await database.close();
-  expect((await verifySession(large)).ok).toBe(false);
-  rmSync(large.folder, { recursive: true });
-  // 4 s alone; on two busy cores it took more than the minute that other tests have.
-}, 300_000);
 
 test('a session of a newer major is refused by every reader with its own code, and nothing else is harmed', async () => {
   rewriteManifest((document) => {

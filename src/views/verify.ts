@@ -95,12 +95,12 @@ function changeBlocks(data: VerifyResult): Block[] {
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
         { id: 'number', head: '#', numeric: true },
-        { id: 'finding', head: 'finding', wraps: true },
+        { id: 'finding', head: 'finding', wraps: 16 },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected', numeric: true },
-        { id: 'interval_ms', head: 'interval', numeric: true, drop: 0 },
+        { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },
         { id: 'achieved_ms', head: 'achieved', numeric: true },
-        { id: 'error', head: 'error', numeric: true, drop: 1 },
+        { id: 'error', head: 'error', numeric: true, drop: 0 },
         { id: 'within_interval', head: 'in interval' },
       ],
       rows: changes.map((one, i) => ({

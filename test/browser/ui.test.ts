@@ -1,58 +1,13 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/model/installation.js';
-import { inferscope, place, type Place } from '../cli/profile-cli.js';
-import { launchBrowser } from './chromium.js';
-import { idOf as idIn, sqlRows, startUi, timelineReady as ready, type UiServer } from './ui-server.js';
+import { describe, expect, it } from 'vitest';
+import { UiPages } from './ui-pages.js';
+import { timelineReady as ready } from './ui-server.js';
 
-let at: Place;
-let server: UiServer;
-let base: string;
-let browser: Browser;
-let context: BrowserContext;
-const complaints: string[] = [];
-
-const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
-
-beforeAll(async () => {
-  at = place();
-  for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
-    expect(inferscope(at, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
-  server = await startUi(at);
-  base = server.origin;
-  browser = await launchBrowser();
-  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-  context.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  context.on('weberror', (error) => complaints.push(error.error().message));
-  const page = await context.newPage();
-  await page.goto(server.url);
-  expect(page.url()).toBe(`${base}/`);
-  await page.close();
-}, 180_000);
-afterAll(async () => {
-  await browser?.close();
-  server?.child.kill('SIGKILL');
-});
-
-async function open(path: string): Promise<Page> {
-  const page = await context.newPage();
-  await page.goto(`${base}${path}`);
-  return page;
-}
-
-const idOf = (name: string): string => idIn(at, name);
-const timelineOf = (name: string): string => `/s/${idOf(name)}/timeline`;
-const sql = (name: string, query: string): (string | number)[][] => sqlRows(at, name, query);
+const ui = new UiPages();
 
 describe('inferscope ui in Chromium', () => {
   it('lists sessions, filters them, and opens one', async () => {
-    const page = await open('/');
+    const page = await ui.open('/');
     expect(await page.locator('tbody tr').count()).toBe(2);
     await page.fill('#filter', 'fixed');
     expect(await page.locator('tbody tr:visible').count()).toBe(1);
@@ -63,12 +18,12 @@ describe('inferscope ui in Chromium', () => {
   });
 
   it('leads from a finding to its gap', async () => {
-    const page = await open(`/s/${idOf('launch_bound_decode-fault')}`);
+    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.click('#findings details summary');
     await page.click('#findings details[open] a[href*="/timeline?"]');
     await ready(page);
     const mark = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
-    const [gap] = sql(
+    const [gap] = ui.sql(
       'launch_bound_decode-fault',
       `SELECT start_ns, start_ns + dur_ns FROM gaps WHERE launch_latency_ns > 0 AND start_ns = ${mark[0]}`,
     );
@@ -79,7 +34,7 @@ describe('inferscope ui in Chromium', () => {
   });
 
   it('finds a kernel, shows what it is, and follows it to its launch', async () => {
-    const page = await open(timelineOf('launch_bound_decode-fault'));
+    const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
     await ready(page);
     await page.keyboard.press('/');
     await page.keyboard.type('elementwise');
@@ -93,198 +48,16 @@ describe('inferscope ui in Chromium', () => {
     await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
     // The address has the event: the page opens there again.
     await expect.poll(() => page.url()).not.toBe(before);
-    const again = await open(page.url().slice(base.length));
+    const again = await ui.open(page.url().slice(ui.base.length));
     await expect.poll(() => again.textContent('#details h2')).toMatch(/launch/i);
     await again.close();
     await page.close();
   });
 
-  it('sums up a selection as SQL does', async () => {
-    const page = await open(timelineOf('launch_bound_decode-fault'));
-    await ready(page);
-    const box = (await page.locator('#timeline canvas').boundingBox())!;
-    await page.keyboard.press('m');
-    await page.mouse.move(box.x + 300, box.y + 60);
-    await page.mouse.down();
-    await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
-    await page.mouse.up();
-    const asked = page.waitForResponse((response) => response.url().includes('/api/selection'));
-    await page.mouse.move(box.x + 300, box.y + 60);
-    await page.mouse.down();
-    await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
-    await page.mouse.up();
-    const response = await asked;
-    const query = new URL(response.url()).searchParams;
-    const { groups } = (await response.json()) as {
-      groups: { table: string; total_ns: number }[];
-    };
-    const execution = query.get('execution');
-    const [[zero]] = sql(
-      'launch_bound_decode-fault',
-      `SELECT min(start_ns) FROM (SELECT execution_id, start_ns FROM kernels UNION ALL SELECT execution_id, start_ns FROM api_calls UNION ALL SELECT execution_id, start_ns FROM stages) WHERE execution_id = '${execution}'`,
-    ) as [[number]];
-    const [start, end] = [zero + Number(query.get('start')), zero + Number(query.get('end'))];
-    for (const table of ['kernels', 'api_calls', 'gaps']) {
-      const [[ns]] = sql(
-        'launch_bound_decode-fault',
-        `SELECT sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM ${table} WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
-      ) as [[number]];
-      const own = groups.filter((group) => group.table === table);
-      expect(own.reduce((sum, { total_ns }) => sum + total_ns, 0) / ns, table).toBeCloseTo(1, 6);
-    }
-    await page.waitForSelector('#details table');
-    await page.close();
-  });
-
-  it('zooms by keyboard and wheel, fits again, and keeps to 390 px', async () => {
-    const page = await open(timelineOf('launch_bound_decode-fault'));
-    await ready(page);
-    const width = (): number => {
-      const search = new URL(page.url()).searchParams;
-      return Number(search.get('end')) - Number(search.get('start'));
-    };
-    await expect.poll(width).toBeGreaterThan(0);
-    const whole = width();
-    await page.keyboard.press('w');
-    await expect.poll(width).toBeCloseTo(0.7 * whole, -3);
-    const box = (await page.locator('#timeline canvas').boundingBox())!;
-    await page.mouse.move(box.x + 600, box.y + 60);
-    await page.mouse.wheel(0, -300);
-    await expect.poll(width).toBeLessThan(0.4 * whole);
-    await page.keyboard.press('f');
-    await expect.poll(width).toBeCloseTo(whole, -3);
-    await page.setViewportSize({ width: 390, height: 800 });
-    const overflow = await page.$eval('html', (html) => html.scrollWidth - html.clientWidth);
-    expect(overflow).toBeLessThanOrEqual(0);
-    await page.close();
-  });
-
-  it('hands one execution to Perfetto as a chrome trace that starts at 0, and nothing by itself', async () => {
-    const page = await open(timelineOf('launch_bound_decode-fault'));
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url()).origin));
-    await ready(page);
-    const download = page.waitForEvent('download');
-    await page.click('a[download]');
-    const file = await download;
-    expect(file.suggestedFilename()).toMatch(/\.trace\.json\.gz$/);
-    const text = gunzipSync(readFileSync(await file.path())).toString();
-    const { traceEvents } = JSON.parse(text) as { traceEvents: { cat?: string; ts?: number }[] };
-    expect(Math.min(...traceEvents.flatMap(({ ts }) => (ts === undefined ? [] : [ts])))).toBe(0);
-    expect(traceEvents.filter(({ cat }) => cat === 'kernels')).toHaveLength(
-      sql(
-        'launch_bound_decode-fault',
-        'SELECT count(*) FROM kernels GROUP BY execution_id ORDER BY 1 DESC LIMIT 1',
-      )[0]![0] as number,
-    );
-    expect(new Set(asked)).toEqual(new Set([base]));
-    await page.close();
-  });
-
-  it('compares two sessions and shows what a change would do', async () => {
-    const page = await open('/');
-    for (const box of await page.locator('input[name=s]').all()) await box.check();
-    await page.click('button[type=submit]');
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    expect(await page.textContent('h1')).toContain('launch_bound_decode');
-    await page.goto(`${base}/s/${idOf('launch_bound_decode-fault')}`);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
-    const before = await drawn.count();
-    // In place: the page is not loaded again.
-    await page.evaluate('globalThis.stays = true');
-    await page.click('#switches a:has-text("cudagraph")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
-    // As measured, as predicted, and the difference, of each stage with a prediction.
-    await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
-    expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
-    expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
-    await page.click('#switches a:has-text("batch-size=8")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
-    await page.click('#switches a:has-text("batch-size=32")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=32")');
-    expect(new URL(page.url()).searchParams.get('what-if')).toBe('cudagraph,batch-size=32');
-    expect(await page.locator('#switches a[aria-current]').count()).toBe(2);
-    await page.goBack();
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
-    await page.click('#switches a:has-text("as measured")');
-    await expect.poll(() => drawn.count()).toBe(before);
-    expect(await page.evaluate('globalThis.stays')).toBe(true);
-    await page.close();
-  });
-
-  it('answers SQL, says what is wrong with it, and saves CSV', async () => {
-    const page = await open(
-      `/s/${idOf('launch_bound_decode-fault')}/sql?q=SELECT%20count(*)%20AS%20n%20FROM%20kernels`,
-    );
-    await page.waitForSelector('#answer td');
-    expect(await page.textContent('#answer td')).toBe(
-      String(sql('launch_bound_decode-fault', 'SELECT count(*) FROM kernels')[0]![0]),
-    );
-    const download = page.waitForEvent('download');
-    await page.click('#csv');
-    expect((await download).suggestedFilename()).toBe('inferscope.csv');
-    await page.fill('textarea', 'SELECT nothing FROM kernels');
-    complaints.length = 0;
-    await page.keyboard.press('Control+Enter');
-    await page.waitForSelector('#answer [role=alert]');
-    expect(await page.textContent('#answer')).toContain('nothing');
-    // The browser's own note of the refusal.
-    expect(complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
-    await page.close();
-  });
-
-  it('lists kernels with sums as SQL has them, sorts and filters, and leads to the longest launch', async () => {
-    const page = await open(`/s/${idOf('launch_bound_decode-fault')}`);
-    await page.click('nav.pages a:has-text("Kernels")');
-    const [[name, launches, longest]] = sql(
-      'launch_bound_decode-fault',
-      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns FROM own_kernels
-       ORDER BY sum(dur_ns) OVER (PARTITION BY name) DESC, dur_ns DESC LIMIT 1`,
-    ) as [[string, number, number]];
-    const first = page.locator('#kernels tbody tr').first();
-    expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
-    // By keyboard: a name is a link.
-    await first.locator('a').focus();
-    await page.keyboard.press('Enter');
-    await page.waitForSelector('#chosen');
-    expect(await page.textContent('#chosen h2')).toBe(name);
-    const bars = await page.locator('.histogram title').allTextContents();
-    const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
-    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);
-    await page.click('#kernels th a:has-text("Kernel")');
-    const names = await page.locator('#kernels tbody tr td:first-child').allInnerTexts();
-    expect(names).toEqual(names.toSorted((a, b) => a.localeCompare(b, 'en')));
-    await page.fill('input[name=q]', 'gemm');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/q=gemm/);
-    expect(await page.locator('#kernels tbody tr').count()).toBeLessThan(names.length);
-    await page.setViewportSize({ width: 390, height: 800 });
-    expect(await page.$eval('html', (html) => html.scrollWidth - html.clientWidth)).toBeLessThanOrEqual(0);
-    await page.click('#chosen a[href*="/timeline?"]');
-    await ready(page);
-    const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
-    expect(end! - start!).toBe(longest);
-    await page.waitForSelector('#details table');
-    await page.close();
-  });
-
-  it('says that a session was deleted while its page was open', async () => {
-    const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
-    expect(inferscope(at, ['session', 'import', archive]).status).toBe(0);
-    const id = idOf('cpu_bound_host-fault');
-    const page = await open(`/s/${id}`);
-    expect(inferscope(at, ['session', 'delete', id, '--yes']).status).toBe(0);
-    await page.reload();
-    expect(await page.textContent('main')).toContain(id);
-    await page.close();
-    complaints.length = 0;
-  });
-
   it('complained about nothing, and Ctrl-C ends it at once', async () => {
-    expect(complaints).toEqual([]);
-    const ended = once(server.child, 'exit') as Promise<[number | null]>;
-    server.child.kill('SIGINT');
+    expect(ui.complaints).toEqual([]);
+    const ended = once(ui.server.child, 'exit') as Promise<[number | null]>;
+    ui.server.child.kill('SIGINT');
     expect((await ended)[0]).toBe(0);
   });
 });

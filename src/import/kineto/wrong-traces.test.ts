@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { importedBy } from '../attribution/test-import.js';
 import { longestName } from '../trace-tables.js';
-import { kinetoImporter } from './importer.js';
 import { events, file, fill, kernel, tiny } from './test-trace.js';
 
 describe('valid traces with wrong content', () => {
@@ -102,67 +100,5 @@ describe('valid traces with wrong content', () => {
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringContaining('None of its 740 kernels') },
     });
-  });
-
-  test('every event twice, all calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
-    const load = async (path: string) => {
-      const { database, issues } = await importedBy((target, context) =>
-        kinetoImporter.load(path, target, context),
-      );
-      const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(
-        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS unregistered FROM kernels',
-      );
-      await database.close();
-      return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
-    };
-    const kernels = of(events(tiny).traceEvents as Event[], 'kernel');
-    const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
-    const twice = await load(changed((list) => void list.push(...list)));
-    expect(twice).toMatchObject({ n: kernels.length, ns });
-    expect(twice.issues['activities_repeated']).toBeGreaterThanOrEqual(kernels.length);
-
-    const shared = await load(
-      changed((list) => {
-        for (const { args } of list) if (args && 'correlation' in args) args['correlation'] = 1;
-      }),
-    );
-    expect(shared).toMatchObject({ n: kernels.length, ns });
-    expect(shared.issues['correlation_shared']).toBeGreaterThan(kernels.length);
-
-    const early = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100))
-          kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
-      }),
-    );
-    expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
-
-    const nowhere = await load(
-      changed((list) => {
-        for (const [i, device] of [-1, 2 ** 40].entries()) of(list, 'kernel')[i]!.args['device'] = device;
-        for (const name of ['registers per thread', 'shared memory'])
-          of(list, 'kernel')[2]!.args[name] = 2 ** 40;
-      }),
-    );
-    expect(nowhere).toMatchObject({
-      n: kernels.length - 2,
-      unregistered: 1,
-      issues: { activities_without_device: 2 },
-    });
-
-    const late = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100))
-          kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
-      }),
-    );
-    expect(late).toMatchObject({ n: kernels.length, issues: { activities_after_launch: 100 } });
-
-    const negative = await load(
-      changed((list) => {
-        for (const kernel of of(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
-      }),
-    );
-    expect(negative.issues['times_negative']).toBe(100);
   });
 });

@@ -1,0 +1,24 @@
+import { expect } from 'vitest';
+import type { z } from 'zod';
+import type { profileDocumentSchema, StageResult } from '../../src/model/documents/profile.js';
+
+export type Profile = z.infer<typeof profileDocumentSchema>;
+export const stage = (profile: Profile, kind: StageResult['kind']) =>
+  profile.data.stages.find((one) => one.kind === kind)!;
+
+/** What must hold in every profile, from the figures of its own document. */
+export function expectSums({ data }: Profile): void {
+  for (const one of data.stages) {
+    if (one.kind === 'sampling') continue;
+    const parts = one.breakdown!;
+    const sum =
+      parts.operators_ms + parts.gaps_between_operators_ms + parts.gaps_at_edges_ms + parts.remainder_ms;
+    expect(sum / parts.stage_ms).toBeCloseTo(1, 9);
+    // Gaps are what lies between operators, so nothing may remain.
+    expect(Math.abs(parts.remainder_ms / parts.stage_ms)).toBeLessThan(1e-9);
+    const classes = parts.by_class.reduce((total, row) => total + row.ms, 0);
+    const layers = parts.by_layer.reduce((total, row) => total + row.ms, 0);
+    expect(classes / parts.operators_ms).toBeCloseTo(1, 9);
+    expect(layers / parts.operators_ms).toBeCloseTo(1, 9);
+  }
+}
