@@ -56,6 +56,11 @@ const focus = (table: TableName, of: string): Table => ({
 
 const rank = 'the rank';
 const device = 'the rank on the device';
+const steps = (table: TableName, how: string): Table => ({
+  doc: `\`${table}\` of ${device}, each with the kind of its step, ${how}: what runs between two decode steps belongs to the one before.`,
+  columns: { ...tables[table].columns, phase: text('prefill, decode, mixed, training, or outside of all') },
+});
+
 
 const tableOf = {
   place_of: {
@@ -73,6 +78,8 @@ const tableOf = {
   own_ops: own('ops', rank),
   focus_kernels: focus('kernels', device),
   focus_copies: focus('copies', device),
+  step_kernels: steps('kernels', 'by its launch, else by its start'),
+  step_copies: steps('copies', 'by its call'),
   focus_gaps: focus('gaps', device),
   focus_api: focus('api_calls', rank),
   focus_ops: focus('ops', rank),

@@ -58,6 +58,23 @@ const withPhase = (table: DerivedTable): Relation =>
       `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`,
   );
 
+/** The steps that time alone knows are those of rows without a stage: most have one, and are found faster by it. */
+const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
+  relation('view', [`own_${table}`, 'place_of', 'windows', 'instances'], async (scope) =>
+    (await isUnmarked(scope))
+      ? `SELECT *, 'outside' AS phase FROM own_${table}`
+      : `SELECT t.*, coalesce(own.kind, CASE WHEN ${near} < near.until_ns THEN near.kind END, 'outside') AS phase
+         FROM own_${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}
+         LEFT JOIN (SELECT stage_id, kind FROM windows WHERE kind <> 'sampling') own ON own.stage_id = p.step_id
+         ASOF LEFT JOIN (${nearest[table]}) near ON ${near} >= near.from_ns`,
+  );
+
+/** Kernels are placed by the windows' clock, copies by the host's, on which they were called. */
+const nearest = {
+  kernels: "SELECT kind, start_ns AS from_ns, end_ns AS until_ns FROM windows WHERE kind <> 'sampling'",
+  copies: "SELECT kind, start_ns AS from_ns, host_end_ns AS until_ns FROM instances WHERE kind <> 'sampling'",
+};
+
 function whereOf(
   { attribution, focus }: TraceSource,
   of: 'capture' | 'rank' | 'device',
@@ -124,6 +141,8 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
   // The database cannot know that the join with place_of adds no rows, and would make it for queries that ask for no phase.
   focus_kernels: withPhase('own_kernels'),
   focus_copies: withPhase('own_copies'),
+  step_kernels: withStep('kernels', 't.start_ns'),
+  step_copies: withStep('copies', 'coalesce(t.api_start_ns, t.start_ns)'),
   focus_gaps: withPhase('own_gaps'),
   focus_api: withPhase('own_api'),
   focus_ops: withPhase('own_ops'),
@@ -169,5 +188,5 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
 
 /** What every analysis of a timeline reads: rows of the recorded tables, with and without their phase. */
 export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[]).filter(
-  (name) => name === 'phase_of' || name.startsWith('own_') || name.startsWith('focus_'),
+  (name) => name === 'phase_of' || ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
 );
