@@ -11,6 +11,8 @@ _MOST_PENDING = 20_000
 _FLUSH_NS = 1_000_000_000
 # Events made before they are needed: one costs as much as recording it.
 _EVENTS = 512
+# Counts that the device writes at a time.
+_COUNTS = 256
 
 _LINE = (
     '{"v":1,"type":"stage","execution_id":"%s","rank":%d,"pid":%d,"t_ns":%d,"kind":"%s","name":"inferscope:%s:%d:%d","end_ns":%d,'
@@ -76,6 +78,19 @@ def _nothing() -> None:
     return None
 
 
+class PaddingCount:
+    """Positions of a batch that are padding, counted by the device and read after the step that followed."""
+
+    __slots__ = ("positions", "kept")
+
+    def __init__(self, positions: int, kept: Any) -> None:
+        """`kept`: one number in memory of the host that the device has written by then."""
+        self.positions, self.kept = positions, kept
+
+    def read(self) -> int:
+        return self.positions - int(self.kept[0])
+
+
 class Times:
     """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens, context, kind, first of
     its shape, padding, cache), and is kept with its end_ns."""
@@ -90,6 +105,7 @@ class Times:
         self._pending: List[Tuple[Any, ...]] = []
         self.add = self._pending.append
         self.free: List[Any] = []
+        self._counts: List[Any] = []
         self._streams: Dict[int, Tuple[int, Any]] = {}
         self._flushed_ns = 0
         # By device, the end of the last step that was read: its event, and its time.
@@ -117,6 +133,14 @@ class Times:
         after = free.pop() if free else self.new_event()
         self.record(before, stream)
         return before, after, stream, raw
+
+    def count_padding(self, mask: Any) -> PaddingCount:
+        """Before the step's first event, so that the step's time is without it."""
+        if not self._counts:
+            self._counts = list(self.torch.empty(_COUNTS, 1, dtype=self.torch.int64, pin_memory=True))
+        kept = self._counts.pop()
+        kept.copy_(self.torch.count_nonzero(mask).view(1), non_blocking=True)
+        return PaddingCount(mask.numel(), kept)
 
     def new_event(self) -> Any:
         return self.torch.cuda.Event(enable_timing=True)
@@ -168,6 +192,8 @@ class Times:
                 elif not end.query():
                     break
                 device_start, device_dur = self._around(events, start_ns) if len(kept) == 2 else self._since(last, end)
+            if isinstance(padding, PaddingCount):
+                padding = padding.read()
             done += 1
             lines.append(
                 _LINE
@@ -206,6 +232,7 @@ class Times:
         """In a forked child: what its parent recorded is the parent's."""
         self._pending.clear()
         self.free.clear()
+        self._counts.clear()
         self._streams.clear()
         self._last.clear()
         self.records._lines = []

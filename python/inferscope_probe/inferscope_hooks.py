@@ -602,15 +602,16 @@ def _open(
     context = None if past is None else batch * (past + length)
     if seen.features and decoder is None:
         new = context = None  # frames, which the output has the number of
-    padding = None
-    if kind == "prefill" and kwargs is not None:
-        padding = _padding(kwargs.get("attention_mask"))
+    mask = kwargs.get("attention_mask") if kind == "prefill" and kwargs is not None else None
+    padding: Any = _padding(mask)
     close_range = events = None
     opener = _opener() if _opens_ranges else None
     if opener is not None:
         how = "first" if first else "hook" if kwargs is not None else "graph"
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
     elif query.is_cuda and seen.devices < 2:
+        if _is_mask(mask, query.device.type):
+            padding = _times.count_padding(mask)
         events = _times.open(query.device)
     alike = kind == "decode" and batch == new and past is not None and not sequence.speculative and calls >= _FIRST_COMPILED
     shown = kwargs is None or (position is None if seen.plain else cache is not None and decoder is None)
@@ -654,9 +655,12 @@ def _learn(seen: _Seen, result: Any, cache: Any) -> None:
 
 def _padding(mask: Any) -> Optional[int]:
     """Positions of a batch that are padding, where the host knows them."""
-    if not isinstance(mask, _torch.Tensor) or mask.dim() != 2 or mask.device.type != "cpu" or mask.dtype.is_floating_point:
-        return None
-    return int(mask.numel() - mask.count_nonzero().item())
+    return int(mask.numel() - mask.count_nonzero().item()) if _is_mask(mask, "cpu") else None
+
+
+def _is_mask(mask: Any, device: str) -> bool:
+    """Whether it has a value for each position of each sequence."""
+    return isinstance(mask, _torch.Tensor) and mask.dim() == 2 and mask.device.type == device and not mask.dtype.is_floating_point
 
 
 def _is_compiled(model: Any) -> bool:

@@ -78,6 +78,10 @@ class SeenModel:
         parameters = list(model.parameters()) if model is not None else []
         config_dtype = self._config.get("dtype") or self._config.get("torch_dtype") or "unknown"
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
+        stored = None
+        if parameters and torch.is_autocast_enabled(parameters[0].device.type):
+            # Called where the first step ends, with what is set there.
+            stored, dtype = dtype, str(torch.get_autocast_dtype(parameters[0].device.type)).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
         tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
         # Norms; those of linear layers are with their weights.
@@ -89,7 +93,7 @@ class SeenModel:
             if one is not None and one.dim() < 2
         )
         if model is not None:
-            self.facts.update(facts(model))
+            self.facts.update(facts(model), stored_dtype=stored)
         records.model(
             name=str(self._config.get("_name_or_path") or self._config.get("model_type") or type(model).__name__),
             config=self._config,

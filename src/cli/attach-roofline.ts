@@ -12,7 +12,8 @@ import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 
 /**
- * Reads the roofline of another machine: the document that `inferscope roofline --json` printed there, or a cached one.
+ * Reads the roofline of another machine: the document that `inferscope roofline --json` printed there, a cached one, or
+ * the artifact of a session.
  * @throws E_RECORD_FILE when it has no GPU roofline
  */
 export async function readRooflineFile(path: string): Promise<CachedGpuRoofline> {
@@ -36,7 +37,7 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
     .object({ data: z.looseObject({ gpu: z.unknown().optional() }).optional() })
     .catch({})
     .parse(read);
-  const found = gpuRooflineSchema.safeParse(data?.gpu ?? data);
+  const found = gpuRooflineSchema.safeParse(data?.gpu ?? data ?? read);
   if (!found.success) throw failure('It has no measured GPU: it is a CPU roofline or another document.');
   const ageS = Math.max(0, (Date.now() - Date.parse(found.data.measured_at)) / 1000);
   return { roofline: found.data, cached: true, ageS };

@@ -9,6 +9,11 @@ export const modelFactsSchema = z.object({
     .default(null)
     .describe('Attention implementation: sdpa, eager, flash_attention_2, …'),
   cache: z.string().nullable().default(null).describe('Class of the KV cache.'),
+  stored_dtype: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Of the weights, where torch.autocast computes in another.'),
   device_map: z
     .record(z.string(), z.number().int())
     .nullable()

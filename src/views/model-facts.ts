@@ -11,7 +11,10 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
   const quantized = quantizedTensors(tensors, model.dtype);
   const { adapters, device_map: placed } = facts;
   const items: [string, Text | null][] = [
-    ['model', `${facts.class ?? model.name}, ${model.dtype}`],
+    [
+      'model',
+      `${facts.class ?? model.name}, ${model.dtype}${facts.stored_dtype === null ? '' : ` (torch.autocast; weights in ${facts.stored_dtype})`}`,
+    ],
     ['weights', model.weight_bytes === null ? null : { n: model.weight_bytes, unit: 'B' }],
     [
       'quantized',

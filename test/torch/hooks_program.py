@@ -294,6 +294,12 @@ def lora():
         show(model(input_ids=prompt(1, 4)).logits.double())
 
 
+def autocast():
+    model = llama()
+    with torch.autocast("cpu", torch.bfloat16):
+        show(model.generate(prompt(1, 5), **GREEDY))
+
+
 def dynamic_int8():
     model = torch.ao.quantization.quantize_dynamic(llama(), {nn.Linear}, dtype=torch.qint8)
     show(model.generate(prompt(1, 5), **GREEDY))

@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "layers_one_by_one", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "dynamic_int8", "torchao_int8",
+    "layers_one_by_one", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -190,6 +190,8 @@ class HooksTest(unittest.TestCase):
 
     def test_adapters(self):
         self.same("lora", generation(0, 2, 7) + [("prefill", 1, 0, 1, 4, 4)])
+        self.same("autocast", generation(0, 1, 5))
+        self.assertEqual((self.model("autocast")["dtype"], self.model("autocast")["facts"]["stored_dtype"]), ("bfloat16", "float32"))
         self.assertEqual(self.model("lora")["facts"]["adapters"], {"kind": "LoRA", "layers": 4, "ranks": [4], "merged": 0})
         # The layers around the adapted ones hold no weight of their own.
         shapes = [line["path"] for line in self.model("lora")["tensors"] if "q_proj" in line["path"]]
