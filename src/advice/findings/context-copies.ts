@@ -3,6 +3,7 @@ import { literal } from '../../facts/trace/scope.js';
 import { copyRoles } from './kernel-roles.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
+import { blocksSql, type SequenceKernel } from './step-sequence.js';
 
 /** Share of the mean per step: growth over the captured steps that exceeds the noise of many copies. */
 const growth = 0.02;
@@ -11,15 +12,26 @@ const minShare = 0.02;
 /** With fewer steps a slope is not meaningful. */
 const minSteps = 4;
 
+/** Share of the steps in which a launch of the same size occurs for that size to be one that does not depend on the step. */
+const everyStep = 0.9;
+
 /** Copies of one kind per step: a kernel name, or null for the copy engine. */
 export interface ContextCopies {
   name: string | null;
+  /** Sizes of the launches that are meant, in blocks; null: all of the name. */
+  sizes: Sizes | null;
   /** A concatenation, by name. */
   cat: boolean;
   n: number;
   ms: number;
   /** Whether they take longer from step to step: the amount copied grows with the context. */
   grows: boolean;
+}
+
+/** These sizes, or all others: those that differ from step to step. */
+interface Sizes {
+  blocks: number[];
+  others: boolean;
 }
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]>>>();
@@ -39,7 +51,7 @@ export function contextCopies(context: FindingContext, stage: StageFacts): Promi
 
 async function gather(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
   if (stage.kind === 'prefill') return [];
-  const rows = await context.database.query<Omit<ContextCopies, 'grows'>>(
+  const rows = await context.database.query<Omit<ContextCopies, 'grows' | 'sizes'>>(
     `SELECT name, ${copyRoles.cat} AS cat, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
      FROM finding_kernels WHERE kind = '${stage.kind}' AND class = 'copy' AND name IS NOT NULL GROUP BY ALL
      UNION ALL SELECT NULL, false, sum(n) / ${stage.instances}, sum(ns) / 1e6 / ${stage.instances}
@@ -48,36 +60,83 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
   const found: ContextCopies[] = [];
   for (const row of rows) {
     // One query per copy: only for copies large enough.
-    const grows = row.ms >= minShare * stage.wall_ms && (await growsWithSteps(context, stage, row.name));
-    if (row.cat || grows) found.push({ ...row, grows });
+    const growing = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
+    if (row.cat) found.push({ ...row, sizes: null, grows: growing.length > 0 });
+    else found.push(...growing.map((part) => ({ ...row, ...part, grows: true })));
   }
   return found;
 }
 
-/** Slope of copy time per step over the steps of an iteration, compared with its standard error. */
-async function growsWithSteps(
+/** Whether a kernel is one of these copies. */
+export const isContextCopy = (
+  copies: readonly ContextCopies[],
+  { name, blocks }: Pick<SequenceKernel, 'name' | 'blocks'>,
+): boolean =>
+  copies.some(
+    (one) =>
+      one.name === name &&
+      (one.sizes === null || one.sizes.blocks.includes(blocks ?? -1) !== one.sizes.others),
+  );
+
+/** The same as a condition on kernels. */
+export const contextCopiesSql = (copies: readonly ContextCopies[]): string =>
+  copies
+    .flatMap(({ name, sizes }) => {
+      if (name === null) return [];
+      const among =
+        sizes && `${blocksSql} ${sizes.others ? 'NOT ' : ''}IN (${sizes.blocks.join(', ') || -1})`;
+      return [`(name = ${literal(name)}${among ? ` AND ${among}` : ''})`];
+    })
+    .join(' OR ') || 'false';
+
+/**
+ * Launches that take longer from step to step: the slope of their time over the steps of an iteration against its standard error. A kernel
+ * that also converts weights is launched with sizes of the context and with others, so each size of every step is judged by itself.
+ */
+async function growingOf(
   { database }: FindingContext,
   { kind, instances }: StageFacts,
   name: string | null,
-): Promise<boolean> {
-  if (kind === 'outside' || instances < minSteps) return false;
+): Promise<Pick<ContextCopies, 'sizes' | 'n' | 'ms'>[]> {
+  if (kind === 'outside' || instances < minSteps) return [];
   const copies =
     name === null
-      ? "SELECT stage_id, dur_ns FROM own_copies WHERE kind = 'DtoD'"
-      : `SELECT stage_id, dur_ns FROM own_kernels WHERE name = ${literal(name)}`;
-  const [fit] = await database.query<{
+      ? "SELECT stage_id, dur_ns, exclusive_ns, NULL::BIGINT AS blocks FROM own_copies WHERE kind = 'DtoD'"
+      : `SELECT stage_id, dur_ns, exclusive_ns, ${blocksSql} AS blocks FROM own_kernels WHERE name = ${literal(name)}`;
+  const fits = await database.query<{
+    blocks: number | null;
+    n: number;
+    ms: number;
     slope: number | null;
     error: number | null;
     mean: number;
     span: number;
   }>(
-    `WITH step AS (
-       SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, sum(k.dur_ns) AS y
-       FROM (${copies}) k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}' GROUP BY ALL),
-     numbered AS (SELECT y, row_number() OVER (PARTITION BY iteration ORDER BY start_ns) AS x FROM step)
-     SELECT regr_slope(y, x) AS slope, sqrt(greatest(regr_syy(y, x) - regr_slope(y, x) * regr_sxy(y, x), 0) / greatest(count(*) - 2, 1) / nullif(regr_sxx(y, x), 0)) AS error,
-            avg(y) AS mean, max(x) - min(x) AS span FROM numbered`,
+    `WITH own AS (
+       SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, k.dur_ns, k.exclusive_ns, k.blocks
+       FROM (${copies}) k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
+     usual AS (SELECT blocks FROM own GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${everyStep * instances}),
+     step AS (
+       SELECT usual.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns
+       FROM own LEFT JOIN usual USING (blocks) GROUP BY ALL),
+     numbered AS (SELECT *, row_number() OVER (PARTITION BY blocks, iteration ORDER BY start_ns) AS x FROM step)
+     SELECT blocks, sum(n) / ${instances} AS n, sum(ns) / 1e6 / ${instances} AS ms, regr_slope(y, x) AS slope,
+            sqrt(greatest(regr_syy(y, x) - regr_slope(y, x) * regr_sxy(y, x), 0) / greatest(count(*) - 2, 1) / nullif(regr_sxx(y, x), 0)) AS error,
+            avg(y) AS mean, max(x) - min(x) AS span FROM numbered GROUP BY blocks`,
   );
-  if (!fit || fit.slope === null || fit.slope <= 0) return false;
-  return fit.slope > 4 * (fit.error ?? 0) && fit.slope * fit.span > growth * fit.mean;
+  return fits
+    .filter(
+      ({ slope, error, span, mean }) =>
+        slope !== null && slope > 4 * (error ?? 0) && slope * span > growth * mean,
+    )
+    .map(({ blocks, n, ms }) => ({
+      n,
+      ms,
+      sizes:
+        fits.length === 1
+          ? null
+          : blocks === null
+            ? { blocks: fits.flatMap((one) => one.blocks ?? []), others: true }
+            : { blocks: [blocks], others: false },
+    }));
 }

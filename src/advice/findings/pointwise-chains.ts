@@ -1,5 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { conversionsOfWeights } from './conversions-of-weights.js';
+import { lowRankProducts } from './low-rank-products.js';
 import type { SequenceKernel } from './step-sequence.js';
 
 /** Consecutive kernels of a stream that touch each element once: one fused kernel could replace them. */
@@ -27,10 +28,13 @@ const pointwise = (kernel: SequenceKernel): boolean =>
   (['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
     (kernel.class === 'copy' && kernel.role !== 'cat' && kernel.role !== 'constant'));
 
-/** Chains of a step's kernels, in order; without conversions of weights. */
+/** Chains of a step's kernels, in order; without conversions of weights and without adapters, which other changes remove whole. */
 export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): Chain[] {
   const chains: Chain[] = [];
-  const ofWeights = new Set(conversionsOfWeights(sequence, kind).flat());
+  const ofOthers = new Set([
+    ...conversionsOfWeights(sequence, kind).flat(),
+    ...lowRankProducts(sequence).flat(),
+  ]);
   const open = new Map<number, SequenceKernel[]>();
   const close = (stream: number) => {
     const own = open.get(stream) ?? [];
@@ -39,7 +43,7 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
     if (chain) chains.push(chain);
   };
   for (const kernel of sequence) {
-    if (pointwise(kernel) && !ofWeights.has(kernel))
+    if (pointwise(kernel) && !ofOthers.has(kernel))
       open.set(kernel.stream, [...(open.get(kernel.stream) ?? []), kernel]);
     else close(kernel.stream);
   }

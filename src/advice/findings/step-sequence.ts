@@ -16,6 +16,11 @@ export interface SequenceKernel {
   threads: number | null;
 }
 
+const volume = (column: string) =>
+  `try_cast(split_part(${column}, ',', 1) AS BIGINT) * try_cast(split_part(${column}, ',', 2) AS BIGINT) * try_cast(split_part(${column}, ',', 3) AS BIGINT)`;
+/** SQL of the blocks of a launch. */
+export const blocksSql = volume('grid');
+
 /** Maximum kernels to read; more of one step add no information about the sequence. */
 const kernelsRead = 6000;
 
@@ -42,10 +47,8 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
   );
   if (!window) return [];
   const from = Math.floor(kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns);
-  const axis = (column: string) =>
-    `try_cast(split_part(${column}, ',', 1) AS BIGINT) * try_cast(split_part(${column}, ',', 2) AS BIGINT) * try_cast(split_part(${column}, ',', 3) AS BIGINT)`;
   const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
-    `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${axis('grid')} AS blocks, ${axis('"block"')} AS threads
+    `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${blocksSql} AS blocks, ${volume('"block"')} AS threads
      FROM own_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
   );
   const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(

@@ -3,7 +3,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
 import { conversionsOfWeights } from '../conversions-of-weights.js';
-import { contextCopies } from '../context-copies.js';
+import { contextCopies, isContextCopy } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
@@ -43,9 +43,9 @@ export const castsAndLayoutCopies = stageRule(
     // Conversions inside a chain of elementwise kernels belong to the chain.
     const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.
-    const ofContext = new Set((await contextCopies(context, stage)).map(({ name }) => name));
+    const ofContext = await contextCopies(context, stage);
     const ofWeights = conversionsOfWeights(sequence, stage.kind)
-      .map((kernels) => kernels.filter(({ name }) => !ofContext.has(name)))
+      .map((kernels) => kernels.filter((kernel) => !isContextCopy(ofContext, kernel)))
       .filter(({ length }) => length > 0);
     const weights = new Set(ofWeights.flat());
     const separate = sequence.filter(
@@ -54,7 +54,7 @@ export const castsAndLayoutCopies = stageRule(
         kernel.dur_ns >= minNs &&
         !weights.has(kernel) &&
         !chained.has(kernel) &&
-        !ofContext.has(kernel.name),
+        !isContextCopy(ofContext, kernel),
     );
     const sum = (kernels: Iterable<SequenceKernel>) =>
       ([...kernels].reduce((total, { dur_ns }) => total + dur_ns, 0) * factor) / 1e6;
@@ -95,7 +95,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
   const { evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(short_name, name) AS kernel, CASE WHEN class <> 'copy' THEN class WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`}
+     FROM step_kernels WHERE phase = '${kind}'
        AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${found.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows

@@ -88,6 +88,24 @@ describe('copies of the KV cache', () => {
     expect(await firing(await steady(() => 27.5))).toEqual(['casts_and_layout_copies']);
   });
 
+  test('a kernel that copies the context and converts weights: launches of one size in every step are no context', async () => {
+    const sizes = (blocks: number): Row<'kernels'> => ({ grid: `${blocks},1,1` });
+    const context = await contextOf(
+      stepRows('decode', 16, (step) =>
+        repeated(8, [
+          run(100, 'copy', names.cast, sizes(4096)),
+          gemm(60),
+          run(20 + step, 'copy', names.cast, sizes(64 + step)),
+          run(3, 'attention', 'flash_fwd'),
+        ]),
+      ),
+    );
+    const found = fired(await kvCacheConcat.find(context));
+    // 8 copies of 20 to 35 µs, of which a write of 2 µs stays; not those of 100 µs.
+    expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
+    expect(fired(await castsAndLayoutCopies.find(context)).gain!.expected_ms).toBeCloseTo(0.8, 2);
+  });
+
   test('concatenations that append no token, by their shapes, are something else: halves of rotary embeddings', async () => {
     const withShapes = (input_shapes: string) => {
       const rows = stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)]));

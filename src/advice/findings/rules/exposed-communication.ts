@@ -165,7 +165,7 @@ async function exchange(
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
+     FROM step_kernels WHERE phase = '${kind}' AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
     (found) =>
       found
         .slice(0, 2)

@@ -223,7 +223,7 @@ function gemmEvidence(
   return context.evidence(
     `SELECT coalesce(short_name, name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
             round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM step_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     text,
   );
 }

@@ -1,7 +1,8 @@
+import { stepKindsSql } from '../../../model/record.js';
 import { idleCauses } from '../idle-causes.js';
-import type { FindingContext, FoundDraft } from '../rule.js';
-import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, type Judged, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
 import { instanceWord, everyInstance, mib, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
@@ -20,43 +21,125 @@ interface Copies {
 }
 
 /** Inputs are copied to the device while it is idle. */
-export const hostCopies = stageRule(
-  {
-    id: 'host_copies',
-    title: 'Copies from the host in every step',
-    docs: {
-      finds: 'Inputs are copied to the GPU while it is idle.',
-      needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The exposed copy time minus the time for the same bytes from pinned memory overlapped with kernels; low end at half that rate, without overlap.',
-      change: 'Copy from pinned memory, asynchronously, before the step needs the data.',
-      withheld: 'less than 5 % of the stage at stake',
-    },
-    references: [
-      {
-        title: 'CUDA C++ Best Practices Guide: pinned memory, asynchronous transfers',
-        url: 'https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device',
-      },
-      {
-        title: 'PyTorch: pin_memory and non_blocking',
-        url: 'https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html',
-      },
-    ],
+export const hostCopies: Rule = {
+  id: 'host_copies',
+  title: 'Copies from the host in every step',
+  docs: {
+    finds: 'Inputs are copied to the GPU while it is idle, in a step or before it.',
+    needs: "a GPU timeline: nsys, or PyTorch's profiler",
+    gain: 'The exposed copy time minus the time for the same bytes from pinned memory overlapped with kernels; low end at half that rate, without overlap.',
+    change: 'Copy from pinned memory, asynchronously, before the step needs the data.',
+    withheld: 'less than 5 % of the stage at stake',
   },
-  async (context, stage) => {
-    const rows = await context.database.query<Copies>(
-      `SELECT coalesce(memory, 'unknown') AS memory, n / ${stage.instances} AS n, bytes / ${stage.instances} AS bytes, largest_bytes,
+  references: [
+    {
+      title: 'CUDA C++ Best Practices Guide: pinned memory, asynchronous transfers',
+      url: 'https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device',
+    },
+    {
+      title: 'PyTorch: pin_memory and non_blocking',
+      url: 'https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    const judged: Judged[] = [];
+    for (const stage of stages) judged.push([stage.kind, await judge(context, stage)]);
+    if (stages.some(({ kind }) => kind !== 'outside'))
+      judged.push(['between stages', await judgeBetween(context)]);
+    return outcomeOf(judged, noTimeline);
+  },
+};
+
+async function judge(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
+  const rows = await context.database.query<Copies>(
+    `SELECT coalesce(memory, 'unknown') AS memory, n / ${stage.instances} AS n, bytes / ${stage.instances} AS bytes, largest_bytes,
               dur_ns / 1e6 / ${stage.instances} AS dur_ms, ns / 1e6 / ${stage.instances} AS ms
        FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'HtoD' ORDER BY ns DESC`,
-    );
-    const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
-    const waited = await waitOf(context, stage);
-    const stake = exposed + waited;
-    if (stake < minShare * stage.wall_ms) {
-      return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
-    }
-    return finding(context, stage, { rows, exposed, stake });
-  },
-);
+  );
+  const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
+  const waited = await waitOf(context, stage);
+  const stake = exposed + waited;
+  if (stake < minShare * stage.wall_ms) {
+    return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
+  }
+  return finding(context, stage, { rows, exposed, stake });
+}
+
+/** Copies after one stage and before the next, which nobody marked as part of either. */
+const betweenSql = `SELECT c.bytes, c.dur_ns, c.exclusive_ns, coalesce(c.src_kind, 'unknown') AS memory
+  FROM step_copies c, (SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns, count(*) AS n FROM windows WHERE kind IN ${stepKindsSql}) run
+  WHERE c.phase = 'outside' AND c.kind = 'HtoD' AND c.start_ns >= run.from_ns AND c.start_ns < run.until_ns`;
+
+async function judgeBetween(context: FindingContext): Promise<FoundDraft | string> {
+  const [found] = await context.database.query<{
+    n: number;
+    bytes: number;
+    pageable: number;
+    dur_ms: number;
+    ms: number;
+    run_ms: number;
+    pauses: number;
+  }>(
+    `SELECT count(*) AS n, coalesce(sum(bytes), 0)::DOUBLE AS bytes, coalesce(sum(bytes) FILTER (memory = 'pageable'), 0)::DOUBLE AS pageable,
+       coalesce(sum(dur_ns), 0) / 1e6 AS dur_ms, coalesce(sum(exclusive_ns), 0) / 1e6 AS ms,
+       (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${stepKindsSql}) AS run_ms,
+       (SELECT count(*) - 1 FROM windows WHERE kind IN ${stepKindsSql}) AS pauses
+     FROM (${betweenSql})`,
+  );
+  if (!found || found.n === 0 || found.pauses < 1) return 'nothing is copied to the device between stages';
+  if (found.ms < minShare * found.run_ms)
+    return `exposed copies to the device take ${part(found.ms, found.run_ms)} of the run`;
+  const { evidence } = await context.evidence<{ memory: string; copies: number; mib: number; ms: number }>(
+    `SELECT memory, count(*) AS copies, round(sum(bytes) / 1048576, 3) AS mib, round(sum(dur_ns) / 1e6, 4) AS ms, round(sum(exclusive_ns) / 1e6, 4) AS exposed_ms
+     FROM (${betweenSql}) GROUP BY memory ORDER BY exposed_ms DESC`,
+    (rows) =>
+      rows
+        .map((row) => `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')}, ${ms(row.ms)}`)
+        .join('; '),
+  );
+  const pageable = found.pageable > found.bytes / 2;
+  const each = found.ms / found.pauses;
+  const rate = pinnedRate(context);
+  const after = ((found.bytes / found.pauses) * 1e3) / rate;
+  return {
+    stage: null,
+    title: `Exposed H2D copies between stages: ${mib(found.bytes / found.pauses)} from ${pageable ? 'pageable' : 'pinned'} memory before each, ${part(found.ms, found.run_ms)} of the run`,
+    at_stake_ms: each,
+    run_ms: found.ms,
+    cause: `Before a stage starts, ${mib(found.bytes / found.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((found.bytes * 1e3) / Math.max(found.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
+    change: changeOf(pageable),
+    gain: {
+      expected_ms: each,
+      low_ms: Math.max(0, each - after),
+      high_ms: each,
+      after_ms: 0,
+      assumption: `Pinned memory at ${formatQuantity(rate, 'B/s')}, copied while the stage before is computed (low: not overlapped); per pause between two stages.`,
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: [],
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+function pinnedRate({ roofs }: FindingContext): number {
+  const link = roofs?.hostLink.value ?? null;
+  return link === null ? pinnedBytesPerS : Math.min(pinnedBytesPerS, linkShare * link);
+}
+
+const fromPageable =
+  'From pageable memory the driver copies through its own buffer, and the call blocks until the copy is done.';
+
+const changeOf = (pageable: boolean): FoundDraft['change'] => ({
+  kind: 'code',
+  text: pageable
+    ? 'Keep host tensors in pinned memory, copy asynchronously on a separate stream during the previous step, and keep unchanged data on the device.'
+    : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.',
+  example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
+});
 
 /** Idle time after copies that blocked the host: their share of all such waits. */
 async function waitOf({ database }: FindingContext, stage: StageFacts): Promise<number> {
@@ -78,8 +161,7 @@ async function finding(
   const pageable =
     rows.filter(({ memory }) => memory === 'pageable').reduce((sum, row) => sum + row.bytes, 0) > bytes / 2;
   const at = (rate: number) => (bytes / rate) * 1e3;
-  const link = context.roofs?.hostLink.value ?? null;
-  const pinned = link === null ? pinnedBytesPerS : Math.min(pinnedBytesPerS, linkShare * link);
+  const pinned = pinnedRate(context);
   const expected = Math.max(0, stake - Math.max(0, at(pinned) - compute));
   const low = Math.max(0, stake - at(pinned / 2));
   const { evidence } = await context.evidence<{
@@ -90,7 +172,7 @@ async function finding(
   }>(
     `SELECT coalesce(src_kind, 'unknown') AS memory, round(count(*) / ${instances}, 2) AS copies, round(sum(bytes) / 1048576 / ${instances}, 3) AS mib,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(bytes) / nullif(sum(dur_ns), 0), 2) AS gb_per_s, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
-     FROM focus_copies WHERE kind = 'HtoD'${kind === 'outside' ? '' : ` AND phase = '${kind}'`} GROUP BY ALL ORDER BY exposed_ms DESC`,
+     FROM step_copies WHERE phase = '${kind}' AND kind = 'HtoD' GROUP BY ALL ORDER BY exposed_ms DESC`,
     (found) =>
       found
         .map(
@@ -103,20 +185,14 @@ async function finding(
     stage: kind,
     title: `Exposed H2D copies: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory delay ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? 'From pageable memory the driver copies through its own buffer, and the call blocks until the copy is done.' : 'The copy precedes the kernels in the same stream.'}`,
-    change: {
-      kind: 'code',
-      text: pageable
-        ? 'Keep host tensors in pinned memory, copy asynchronously on a separate stream during the previous step, and keep unchanged data on the device.'
-        : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.',
-      example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
-    },
+    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
+    change: changeOf(pageable),
     gain: {
       expected_ms: expected,
       low_ms: low,
       high_ms: stake,
       after_ms: wall - expected,
-      assumption: `Pinned memory at ${formatQuantity(pinned, 'B/s')}${link === null ? ' (PCIe 5; the link of this GPU is not known)' : ''}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
+      assumption: `Pinned memory at ${formatQuantity(pinned, 'B/s')}${context.roofs?.hostLink.value ? '' : ' (PCIe 5; the link of this GPU is not known)'}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
       what_if: 'pinned-copies',
     },
     confidence: 'high',

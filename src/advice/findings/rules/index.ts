@@ -1,6 +1,7 @@
 import type { Rule } from '../rule.js';
 import { kvCacheConcat } from './kv-cache-concat.js';
 import { noKvCache } from './no-kv-cache.js';
+import { productPerSequence } from './product-per-sequence.js';
 import { promptLogits } from './prompt-logits.js';
 import { rebuiltTensors } from './rebuilt-tensors.js';
 import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
@@ -43,6 +44,7 @@ import { anotherProcess } from './another-process.js';
 import { throttling } from './throttling.js';
 import { l2HitRate } from './l2-hit-rate.js';
 import { bankConflicts } from './bank-conflicts.js';
+import { padding } from './padding.js';
 import { vocabularySort } from './vocabulary-sort.js';
 import { unmergedAdapters } from './unmerged-adapters.js';
 import { uncoalescedAccess } from './uncoalesced-access.js';
@@ -75,7 +77,9 @@ export const rules: readonly Rule[] = [
   castsAndLayoutCopies,
   kvCacheConcat,
   noKvCache,
+  padding,
   promptLogits,
+  productPerSequence,
   vocabularySort,
   rebuiltTensors,
   lowOccupancy,

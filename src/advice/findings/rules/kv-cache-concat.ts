@@ -1,8 +1,7 @@
 import { copiedContext } from '../operators/copied-context.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { literal } from '../../../facts/trace/scope.js';
-import { type ContextCopies, contextCopies } from '../context-copies.js';
+import { type ContextCopies, contextCopies, contextCopiesSql } from '../context-copies.js';
 import { barsOf, checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatQuantity, formatNs } from '../../../vocabulary/format.js';
@@ -85,14 +84,13 @@ async function finding(
   const n = copies.reduce((sum, one) => sum + one.n, 0);
   const cats = copies.filter(({ cat }) => cat).reduce((sum, one) => sum + one.ms, 0);
   const mostlyCats = cats >= time / 2;
-  const names = copies.flatMap(({ name }) => (name === null ? [] : [literal(name)]));
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
             round(min(dur_ns) / 1e3, 2) AS least_us, round(max(dur_ns) / 1e3, 2) AS most_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ') || 'NULL'}) GROUP BY 1
+     FROM step_kernels WHERE phase = '${kind}' AND (${contextCopiesSql(copies)}) GROUP BY 1
      UNION ALL SELECT 'copy engine, device to device', round(count(*) / ${instances}, 2), round(avg(dur_ns) / 1e3, 2), round(min(dur_ns) / 1e3, 2),
             round(max(dur_ns) / 1e3, 2), round(sum(exclusive_ns) / 1e6 / ${instances}, 4)
-     FROM focus_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
+     FROM step_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
     (rows) =>
       rows.length === 0
         ? `${count(n)} copies on the device in ${instanceWord(kind)}, ${ms(time)}`

@@ -1,6 +1,7 @@
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, mib, ms, part } from '../words.js';
 import { plural, formatQuantity } from '../../../vocabulary/format.js';
@@ -39,6 +40,9 @@ export const logitsToHost = stageRule(
        FROM (${largeCopiesSql(stage)})`,
     );
     if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
+    const least = await leastBytes(context, stage.kind);
+    if (least !== null && copies.bytes < least)
+      return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
     const [host] = await context.database.query<{ ms: number }>(
       `SELECT coalesce(sum(l.ns), 0) / 1e6 / ${stage.instances} AS ms FROM finding_long_hosts l
        WHERE l.kind = '${stage.kind}' AND EXISTS (SELECT 1 FROM (${largeCopiesSql(stage)}) c
@@ -54,6 +58,14 @@ export const logitsToHost = stageRule(
     return finding(context, stage, { ...copies, after, stake });
   },
 );
+
+/** Bytes of the hidden states or the logits of a batch, whichever are fewer, at 16 bits a value; null if not known. */
+async function leastBytes(context: FindingContext, kind: 'decode' | 'mixed'): Promise<number | null> {
+  const shape = await stageShape(context, kind);
+  if (!shape || !('architecture' in context.model)) return null;
+  const { hiddenSize, vocabSize } = context.model.architecture;
+  return 2 * shape.batchSize * Math.min(hiddenSize, vocabSize);
+}
 
 const largeCopiesSql = ({ kind }: StageFacts): string =>
   `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c

@@ -1,14 +1,9 @@
-import { boundOf } from '../../../llm/utilization.js';
-import { totalWork } from '../../../llm/work-totals.js';
-import { necessaryOps } from '../../../facts/model-work.js';
-import { peaksOf } from '../../../facts/roofs.js';
 import { capital } from '../../../vocabulary/sentence.js';
+import { logitsProduct, longestProductsSql } from '../logits-product.js';
 import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts, type StageFacts } from '../stage-facts.js';
-import { stageShape } from '../stage-shape.js';
-import { carried, stepSequence } from '../step-sequence.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { count, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
@@ -59,48 +54,27 @@ export const promptLogits: Rule = {
 
 /** Share of the roofline time of all rows from which a product may have computed them; measured peaks are not exact. */
 const ofAllRows = 0.9;
+/** Multiple of it up to which it may have: a product that is slower did something else. */
+const upToAllRows = 2;
 /** Multiple of the roofline time of the needed rows: no product of so few rows is so slow where the others of the step are not. */
 const slowerThanNeeded = 4;
 
 /** By the time of the last product, where a timeline has no shapes: the logits of all rows take so long, those of the last row do not. */
 async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
-  const { model, roofs } = context;
-  const shape = await stageShape(context, 'prefill');
-  if (!('architecture' in model) || !roofs || !shape)
-    return 'the model and the size of its prefill are not known';
+  const product = await logitsProduct(context, stage);
+  if (typeof product === 'string') return product;
+  const { shape, ms: took, after_ms, limitMs } = product;
+  if (shape.newTokens === 1) return 'the prefill has one token';
   const rows = shape.batchSize * shape.newTokens;
-  const head = necessaryOps(model, shape).find(({ name }) => name === 'lm_head');
-  const sequence = await stepSequence(context, 'prefill');
-  const at = sequence.findLastIndex(({ class: own }) => own === 'gemm');
-  if (!head || at < 0 || shape.newTokens === 1)
-    return 'the prefill has no product with the vocabulary, or one token';
-  const seconds = (ofRows: number) => {
-    const limit = boundOf(
-      totalWork([head]),
-      peaksOf((dtype) => roofs.roofFlops(dtype)),
-      roofs.roofBandwidth.value,
-    );
-    return 'reason' in limit
-      ? null
-      : Math.max(limit.roofline_s, (limit.compute_s * ofRows) / shape.batchSize);
-  };
-  const [all, needed] = [seconds(rows), seconds(shape.batchSize)];
-  if (all === null || needed === null) return 'the peaks of the device are not known';
-  const factor = carried(sequence, stage.compute_ms);
-  const product = (sequence[at]!.dur_ns * factor) / 1e6;
-  const after = (sequence.slice(at + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
-  const last = `the last product of a prefill takes ${ms(product)}; logits of ${plural(rows, 'token')} need ${ms(all * 1e3)}, of ${plural(shape.batchSize, 'token')} ${ms(needed * 1e3)}`;
-  if (product < ofAllRows * all * 1e3 || product < slowerThanNeeded * needed * 1e3) return last;
-  const gain = Math.max(0, product - needed * 1e3) + after * (1 - shape.batchSize / rows);
+  const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
+  const last = `the last product of a prefill takes ${ms(took)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
+  if (took < ofAllRows * all || took > upToAllRows * all || took < slowerThanNeeded * needed) return last;
+  const gain = Math.max(0, took - needed) + after_ms * (1 - shape.batchSize / rows);
   if (gain < minShare * stage.wall_ms) return last;
-  const { evidence } = await context.evidence<{ kernel: string }>(
-    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${stage.instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
-     FROM focus_kernels WHERE phase = 'prefill' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`,
-    () => last,
-  );
+  const { evidence } = await context.evidence<{ kernel: string }>(longestProductsSql(stage), () => last);
   return draftOf(context, {
     wall: stage.wall_ms,
-    logits: product + after,
+    logits: took + after_ms,
     gain,
     rows,
     needed: shape.batchSize,

@@ -38,7 +38,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
   const { rows, evidence } = await context.evidence<Row>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE phase = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
+     FROM step_kernels WHERE phase = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
     (found) =>
       found
         .slice(0, 3)

@@ -57,7 +57,7 @@ async function finding(
   const { framework } = await programOf(context);
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND regexp_matches(name, '${sorts.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
+     FROM step_kernels WHERE phase = '${kind}' AND regexp_matches(name, '${sorts.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
         .slice(0, 2)

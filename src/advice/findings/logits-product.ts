@@ -1,0 +1,55 @@
+import { boundOf } from '../../llm/utilization.js';
+import { totalWork } from '../../llm/work-totals.js';
+import { necessaryOps } from '../../facts/model-work.js';
+import { peaksOf } from '../../facts/roofs.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { FindingContext } from './rule.js';
+import type { StageFacts } from './stage-facts.js';
+import { stageShape } from './stage-shape.js';
+import { carried, stepSequence } from './step-sequence.js';
+
+/** The last product of a stage, which computes its logits; times of a mean instance. */
+export interface LogitsProduct {
+  shape: StageShape;
+  ms: number;
+  /** Ms of the kernels after it. */
+  after_ms: number;
+  /** Ms in which the device can read its weights once. */
+  read_ms: number;
+  /** Roofline time of logits of so many rows, ms. */
+  limitMs(rows: number): number;
+}
+
+/** @returns the reason where the model, its sizes or the device's peaks are not known */
+export async function logitsProduct(
+  context: FindingContext,
+  stage: StageFacts,
+): Promise<LogitsProduct | string> {
+  const { model, roofs } = context;
+  const shape = await stageShape(context, stage.kind);
+  if (!('architecture' in model) || !roofs || !shape)
+    return 'the model and the size of its steps are not known';
+  const head = necessaryOps(model, shape).find(({ name }) => name === 'lm_head');
+  const sequence = await stepSequence(context, stage.kind);
+  const at = sequence.findLastIndex(({ class: own }) => own === 'gemm');
+  if (!head || at < 0) return 'it has no product with the vocabulary';
+  const limit = boundOf(
+    totalWork([head]),
+    peaksOf((dtype) => roofs.roofFlops(dtype)),
+    roofs.roofBandwidth.value,
+  );
+  if ('reason' in limit) return 'the peaks of the device are not known';
+  const factor = carried(sequence, stage.compute_ms) / 1e6;
+  return {
+    shape,
+    ms: sequence[at]!.dur_ns * factor,
+    after_ms: sequence.slice(at + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor,
+    read_ms: limit.memory_s * 1e3,
+    limitMs: (rows) => 1e3 * Math.max(limit.roofline_s, (limit.compute_s * rows) / shape.batchSize),
+  };
+}
+
+/** The products of a stage by their longest launch. */
+export const longestProductsSql = ({ kind, instances }: StageFacts): string =>
+  `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
+   FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;

@@ -1,0 +1,77 @@
+import { logitsProduct, longestProductsSql } from '../logits-product.js';
+import { classBars, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { count, everyInstance, instanceWord, ms, part } from '../words.js';
+
+/** With fewer sequences the product looks like any slow one. */
+const minSequences = 4;
+/** How far its time may be from that of one read of the weights for each sequence. */
+const tolerance = 0.25;
+
+/** The product with the vocabulary is computed as one product for each sequence, and reads its weights as often. */
+export const productPerSequence = stageRule(
+  {
+    id: 'product_per_sequence',
+    title: 'Logits computed sequence by sequence',
+    docs: {
+      finds:
+        'The product that computes the logits reads its weights once for each sequence of the batch: it takes as long as so many reads.',
+      needs: 'a GPU timeline with the model, the batch and the roofline',
+      gain: 'The time of the product above that of one read of its weights; low end 70 % of it.',
+      change: 'Make the hidden states of the last tokens contiguous before the product.',
+      withheld:
+        'less than 5 % of the stage at stake, fewer than 4 sequences, or a time that differs by more than 25 % from so many reads',
+    },
+    references: [
+      {
+        title: 'PyTorch: torch.matmul, products of more than two dimensions',
+        url: 'https://docs.pytorch.org/docs/stable/generated/torch.matmul.html',
+      },
+      {
+        title: 'PyTorch: Tensor.contiguous',
+        url: 'https://docs.pytorch.org/docs/stable/generated/torch.Tensor.contiguous.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const product = await logitsProduct(context, stage);
+    if (typeof product === 'string') return product;
+    const { kind, wall_ms: wall } = stage;
+    const { shape, ms: took, read_ms, limitMs } = product;
+    const sequences = shape.batchSize;
+    const reads = took / read_ms;
+    const said = `the last product takes ${ms(took)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
+    if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return said;
+    // Products of so many rows are limited by arithmetic, and are no better in one.
+    const gain = took - limitMs(sequences);
+    if (gain < minShare * wall) return said;
+    const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
+      longestProductsSql(stage),
+      () => said,
+    );
+    return {
+      stage: kind,
+      title: `Logits computed sequence by sequence: the product takes ${part(took, wall)} of ${everyInstance(kind)}`,
+      at_stake_ms: gain,
+      cause: `The last product of ${instanceWord(kind)} takes ${ms(took)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the product is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
+      change: {
+        kind: 'code',
+        text: 'Make the hidden states contiguous before the product with the vocabulary.',
+        example:
+          'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
+      },
+      gain: {
+        expected_ms: gain,
+        low_ms: 0.7 * gain,
+        high_ms: took,
+        after_ms: wall - gain,
+        assumption: 'One product of all sequences takes as long as one read of its weights.',
+        what_if: null,
+      },
+      confidence: 'medium',
+      covers: ['gemm_shape'],
+      bars: classBars(context, kind, ['gemm']),
+      evidence: [evidence],
+      check: checkAgain,
+    };
+  },
+);
