@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 os.environ.update(TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
 import generated  # noqa: E402
+import stock  # noqa: E402
 import torch  # noqa: E402
 from case import Case, run, sized_marker, unmarked, wait  # noqa: E402
 from inferscope_record import Recorder  # noqa: E402
@@ -75,9 +76,10 @@ class Session:
 
 def prepare(fault: str, variant: str, device: str) -> Case:
     torch.manual_seed(0)
-    made = generated.entries().get(fault)
-    if made is not None:
-        return generated.prepare(made, variant, device)
+    for programs in (generated, stock):
+        made = programs.entries().get(fault)
+        if made is not None:
+            return programs.prepare(made, variant, device)
     return importlib.import_module("faults." + fault).prepare(variant, device)
 
 
@@ -109,6 +111,23 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
     lines.flush()
 
 
+def record_hooked(path: Path, case: Case, device: str) -> None:
+    """What inferscope's hooks record of a program that says nothing of itself: as if it were the first one of this process."""
+    import inferscope_hooks as hooks
+    from inferscope_torch_model import SeenModel
+
+    os.environ["INFERSCOPE_EXECUTION_ID"] = "clean"
+    hooks._times.flush(wait=True)
+    hooks._times.records = Recorder(str(path))
+    hooks._model = SeenModel()
+    hooks._seen.clear()
+    hooks._iterations = hooks._loads = -1
+    for _ in range(4):
+        run(case, unmarked, device)
+    hooks._at_exit()
+    hooks._times.records = Recorder()
+
+
 def nsys(session: Session, faults: List[str]) -> None:
     index = 0
     for fault in faults:
@@ -126,7 +145,8 @@ def nsys(session: Session, faults: List[str]) -> None:
                 finally:
                     torch.cuda.profiler.stop()
                     session.report(fault=fault, variant=variant, report=index)
-                record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", [])
+                if not case.more.get("hooked"):
+                    record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", [])
                 del case
 
 
@@ -295,6 +315,9 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
     path = session.out / ("%s.json" % fault)
     path.write_text(json.dumps(result))
     for variant, case in cases.items():
+        if case.more.get("hooked"):
+            record_hooked(session.out / ("%s-%s.jsonl" % (fault, variant)), case, session.device)
+            continue
         runs = [untraced(case, session.device) for _ in range(1 if case.more.get("cold") else 3)]
         record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", runs)
     # Last, for a profiler that was there once may go on to cost time.
@@ -312,14 +335,16 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("mode", choices=["time", "nsys", "ncu"])
     flags.add_argument("--out", type=Path, required=True)
-    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py")
+    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py or stock.py")
     flags.add_argument("--pairs", type=int, default=12)
     flags.add_argument("--limit-s", type=float, default=150)
     flags.add_argument("--device", default="cuda")
     args = flags.parse_args()
     session = Session(args.out, args.device, args.limit_s)
-    halves = {half: [one["id"] for one in generated.programs(half)] for half in generated.SEEDS}
+    halves = {half: [one["id"] for one in made.programs(half)] for made in (generated, stock) for half in made.SEEDS}
     chosen = halves.get(args.faults) or (args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS)
+    if any(one in stock.entries() for one in chosen):
+        stock.imported()
     modes: Dict[str, Callable[[], None]] = {
         "time": lambda: times(session, chosen, args.pairs),
         "nsys": lambda: nsys(session, chosen),

@@ -8,11 +8,14 @@ steps=${3:-time,nsys,ncu}
 here=$(cd "$(dirname "$0")" && pwd)
 python=${INFERSCOPE_PYTHON:-python3}
 mkdir -p "$out/nsys" "$out/ncu" "$out/time"
+# Programs of stock.py mark nothing: inferscope's hooks do, as below `inferscope run`.
+[[ $faults == stock* || $faults == s[dv]_* ]] && hooks=$here/../../python/inferscope_probe
 step() {
   local name=$1 limit=$2 start=$SECONDS
   shift 2
   # Nothing that an earlier step compiled is found again.
   export TRITON_CACHE_DIR=/tmp/diagnosis-triton.$$.$name
+  [ -n "$hooks" ] && export PYTHONPATH=$hooks:$PYTHONPATH INFERSCOPE_EVALUATOR=$([ "$name" = nsys ] && echo nsys || echo none)
   timeout -k 5 "$limit" "$@" >"$out/$name.out" 2>"$out/$name.err"
   echo "$name: rc $? $((SECONDS - start)) s" | tee -a "$out/log.txt"
 }

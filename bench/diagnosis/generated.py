@@ -536,13 +536,17 @@ def entries() -> Dict[str, Dict[str, Any]]:
 
 def main() -> None:
     """Writes what the score reads of every program: id, half, what is planted, the rules that name it, the issue it was taken from."""
+    import stock
+
     made = []
-    for one in entries().values():
-        kinds = [BY_ID[kind] for kind in one["kinds"]]
+    for one, by_id in [(one, by_id) for made_by, by_id in ((entries(), BY_ID), (stock.entries(), stock.BY_ID)) for one in made_by.values()]:
+        kinds = [by_id[kind] for kind in one["kinds"]]
         line: Dict[str, Any] = {"id": one["id"], "half": one["half"], "stage": kinds[0].stage}
         line.update(planted="; ".join(kind.planted for kind in kinds), causes=[kind.rules for kind in kinds])
         if any(kind.host for kind in kinds):
             line["host"] = True
+        if getattr(kinds[0], "true_of_twin", None):
+            line["true_of_twin"] = kinds[0].true_of_twin
         issues = [kind.issue for kind in kinds if kind.issue]
         if issues:
             line["issues"] = issues

@@ -7,6 +7,8 @@ export interface PlantedFault {
   planted: string;
   /** Rules that name this cause: any of them as the first finding is right. */
   rules: string[];
+  /** The kind of stage that has it; all where it is not said. */
+  stage?: 'prefill' | 'decode';
   /** Rules of further faults that the first one hides. */
   also?: string[];
   /** Rules that hold in the repaired twin too, each with the reason why the claim is true there. */
@@ -20,12 +22,14 @@ export interface PlantedFault {
 /** An entry of generated.json. */
 export interface GeneratedProgram {
   id: string;
-  half: 'development' | 'validation';
+  half: 'development' | 'validation' | 'stock-development' | 'stock-validation';
   stage: 'prefill' | 'decode';
   planted: string;
   /** For each planted cause, the rules that name it. */
   causes: string[][];
   host?: boolean;
+  /** As in faults.json. */
+  true_of_twin?: Record<string, string>;
   /** Threads in which others met the fault. */
   issues?: string[];
 }
@@ -36,12 +40,32 @@ const trueOfTwins = {
   prefill: { synchronization_every_step: 'the program waits for the device after every prefill' },
 };
 
-export const plantedIn = ({ id, stage, planted, causes, host }: GeneratedProgram): PlantedFault => ({
+/** What is true of eager programs on transformers, whatever was repaired in them. */
+const trueOfStock = {
+  launch_bound: 'every operation is launched by itself',
+  elementwise_norm_overhead: 'norms, rotary embeddings and activations are chains of kernels',
+  kv_cache_concat: 'the default cache is concatenated in every step',
+  product_per_sequence: 'logits are computed of a view of the hidden states',
+  synchronization_every_step: 'generate() asks after every step whether all sequences ended',
+  host_bound: 'generate() prepares every step in Python',
+  gpu_idle_between_requests: 'generate() prepares every call in Python',
+};
+
+export const plantedIn = ({
   id,
+  half,
+  stage,
+  planted,
+  causes,
+  host,
+  true_of_twin,
+}: GeneratedProgram): PlantedFault => ({
+  id,
+  stage,
   planted,
   rules: causes[0]!,
   also: causes.slice(1).flat(),
-  true_of_twin: trueOfTwins[stage],
+  true_of_twin: { ...(half.startsWith('stock') ? trueOfStock : trueOfTwins[stage]), ...true_of_twin },
   ...(host ? { host } : {}),
 });
 
@@ -121,7 +145,12 @@ export function grade(
   const named = findings[at] ?? null;
   const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
   const planted = new Set([...fault.rules, ...also]);
-  const still = twin.filter((one) => planted.has(one.rule) && one.severity !== 'low');
+  const still = twin.filter(
+    (one) =>
+      planted.has(one.rule) &&
+      one.severity !== 'low' &&
+      (fault.stage === undefined || one.stage === null || one.stage === fault.stage),
+  );
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
   // What a fault hides shows once that one is repaired, as the twin has it: their gains add up.
