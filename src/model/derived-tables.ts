@@ -61,7 +61,6 @@ const steps = (table: TableName, how: string): Table => ({
   columns: { ...tables[table].columns, phase: text('prefill, decode, mixed, training, or outside of all') },
 });
 
-
 const tableOf = {
   place_of: {
     doc: 'The phase and step of every stage of the capture; -1 means no stage.',

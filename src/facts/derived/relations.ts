@@ -188,5 +188,7 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
 
 /** What every analysis of a timeline reads: rows of the recorded tables, with and without their phase. */
 export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[]).filter(
-  (name) => name === 'phase_of' || ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
+  (name) =>
+    name === 'phase_of' ||
+    ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
 );
