@@ -27,7 +27,7 @@ export interface Column {
   wraps?: boolean | number;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
-  /** On a page only with all columns, which a box above the table shows. */
+  /** On a page only with all columns, which a box above the table shows; so is any `drop` column of a wide table. */
   detail?: boolean;
 }
 

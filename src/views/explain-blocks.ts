@@ -144,8 +144,8 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
       { id: 'bar', head: 'bar' },
       { id: 'time_ms', head: 'time', numeric: true },
       { id: 'share', head: 'share', numeric: true },
-      { id: 'count', head: 'count', numeric: true },
-      { id: 'confidence', head: 'confidence' },
+      { id: 'count', head: 'count', numeric: true, detail: true },
+      { id: 'confidence', head: 'confidence', detail: true },
       { id: 'meaning', head: 'meaning', wraps: true },
     ],
     rows: [

@@ -114,12 +114,11 @@ export function findingBlocks(
                 t: 'table',
                 title: 'Rules without a finding',
                 columns: [
-                  { id: 'rule', head: 'rule' },
-                  { id: 'outcome', head: 'outcome' },
+                  { id: 'rule', head: 'rule', wraps: true },
                   { id: 'why', head: 'why', wraps: true },
                 ],
                 rows: quiet.map(({ title, outcome, why }) => ({
-                  cells: [title, outcome.replaceAll('_', ' '), why],
+                  cells: [title, `${outcome.replaceAll('_', ' ')}: ${why}`],
                 })),
               },
             ],

@@ -80,6 +80,7 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
         {
           id: 'causes',
           head: 'causes',
+          wraps: true,
           of: ({ parts }): Text =>
             parts.flatMap(({ id, ns: n }, index) => [
               `${index === 0 ? '' : ', '}${idleCauseLabel(id)} `,
@@ -88,7 +89,7 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
         },
         { id: 'phase', head: 'phase', of: ({ phase }) => phaseLabel(phase) },
         { id: 'operator', head: 'ended by', of: ({ operator }) => codeOr(operator, noOperator) },
-        { id: 'api_call', head: 'API call', of: ({ api_name: name }) => codeOr(name, noCall) },
+        { id: 'api_call', head: 'API call', detail: true, of: ({ api_name: name }) => codeOr(name, noCall) },
       ],
       longest,
     ),
@@ -195,7 +196,12 @@ const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => (
     tableOf(
       'Mean of API call, queue and kernel; total from the start of the call to the end of the kernel',
       [
-        { id: 'kernel', head: 'kernel', of: ({ kernel, short_name: short }) => kernelNamed(kernel, short) },
+        {
+          id: 'kernel',
+          head: 'kernel',
+          wraps: true,
+          of: ({ kernel, short_name: short }) => kernelNamed(kernel, short),
+        },
         { id: 'api_call', head: 'API call', of: ({ api_name: name }) => codeOr(name, noCall) },
         { id: 'count', head: 'n', ...number, of: ({ count }) => ({ count }) },
         { id: 'total_ns', head: 'total', ...number, of: ({ total }) => spread(total, 'mean_ns') },

@@ -15,6 +15,7 @@ const sessions = {
   ncu: ['ncu-2025.3.1-h200/ncu-kernels.raw.csv', 'ncu-2025.3.1-h200/ncu-kernels.details.csv'],
   load: ['benchmark-results-recorded/guidellm-sweep.json'],
   nsys: ['nsys-2025.3.1-h200/tiny-nsys.sqlite'],
+  kineto: ['kineto-torch2.11-h200/kineto-tiny.json.gz', 'cublas-cuda13.0-h200/cublaslt.log'],
 };
 const viewports = { wide: { width: 1280, height: 800 }, phone: { width: 390, height: 800 } };
 

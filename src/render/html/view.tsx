@@ -332,6 +332,9 @@ const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, fac
   </details>
 );
 
+/** Beyond so many columns those that a narrow terminal leaves out are shown on request only. */
+const mostColumns = 7;
+
 /** Sortable by its numbers where it has several rows. */
 const TableBlock: FC<{ table: Table }> = ({ table }) => {
   const { columns, rows, reasons } = explained(table);
@@ -340,11 +343,11 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
       {(rows.length > 0 || reasons.length === 0) && (
         <DataTable
           caption={plainText(table.title)}
-          columns={columns.map(({ head, numeric, wraps, detail }) => ({
+          columns={columns.map(({ head, numeric, wraps, detail, drop }) => ({
             head,
             ...(numeric ? { numeric } : {}),
             ...(wraps ? { wraps: true as const } : {}),
-            ...(detail ? { detail } : {}),
+            ...(detail || (columns.length > mostColumns && drop !== undefined) ? { detail: true } : {}),
           }))}
           rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
           {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
