@@ -6,7 +6,8 @@ import { parts, plainText, valueText } from './value.js';
 
 /** A view as GitHub's Markdown, for pull requests and CI; names from files cannot become mark-up. */
 export function markdownView(view: View, { level = 2 }: { level?: Level } = {}): string {
-  const due = ({ level: own = 1 }: { level?: Level }): boolean => own <= level;
+  const due = ({ level: own = 1, summary = false }: { level?: Level; summary?: boolean }): boolean =>
+    own <= level && !summary;
   const blocks = (list: readonly Block[]): string[] =>
     list.filter(due).flatMap((block) => blockText(block, due, blocks));
   const text = [

@@ -25,6 +25,8 @@ export interface Column {
    * they are.
    */
   wraps?: boolean | number;
+  /** In a terminal on several lines instead of cut. */
+  lines?: boolean;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
   /** On a page only with all columns, which a box above the table shows; so is any `drop` column of a wide table. */
@@ -105,9 +107,10 @@ export interface FindingItem {
 export type Fact = { level?: Level; name: string } & ({ text: Text } | { lines: string });
 
 /**
- * `terminal: false`: left out of a terminal, where something shorter says the same.
+ * `terminal: false`: left out of a terminal, where something shorter says the same. `summary`: in a summary of a terminal only,
+ * for what it leads to is everywhere else.
  */
-export type Block = { level?: Level; terminal?: false } &
+export type Block = { level?: Level; terminal?: false; summary?: true } &
   /** What a reader in a hurry reads: some sentences. */
   (
     | {

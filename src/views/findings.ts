@@ -91,6 +91,7 @@ export function findingBlocks(
       : [
           {
             t: 'commands',
+            summary: true,
             items: [
               { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
               ...(tables || data.stages.length === 0

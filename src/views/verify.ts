@@ -95,7 +95,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
         { id: 'number', head: '#', numeric: true },
-        { id: 'finding', head: 'finding', wraps: 16 },
+        { id: 'finding', head: 'finding', wraps: 16, lines: true },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected', numeric: true },
         { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },

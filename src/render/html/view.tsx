@@ -105,7 +105,7 @@ export const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, 
 
 const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
   <>
-    {inPairs(blocks).map((run) =>
+    {inPairs(blocks.filter(({ summary }) => !summary)).map((run) =>
       run.length > 1 ? (
         <div class="two">
           {run.map((block) => (

@@ -6,10 +6,16 @@ import type { Level, View } from '../../views/block.js';
  */
 export type Detail = -2 | -1 | 0 | Level;
 
+interface Who {
+  level?: Level;
+  terminal?: boolean;
+  summary?: boolean;
+}
+
 export const shownAt =
   (level: Detail) =>
-  ({ level: own = 1, terminal = true }: { level?: Level; terminal?: boolean }): boolean =>
-    terminal && own <= Math.max(1, level);
+  ({ level: own = 1, terminal = true, summary = false }: Who): boolean =>
+    terminal && own <= Math.max(1, level) && (!summary || level < 2);
 
 export interface Less {
   view: View;

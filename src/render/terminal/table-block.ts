@@ -28,10 +28,11 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
   const why = level < 1 ? [] : reasons.flatMap((reason) => hanging('  ', inert(reason), width));
   if (shown.length === 0) return why;
   const text = textTable(
-    columns.map(({ head, numeric, wraps, drop }) => ({
+    columns.map(({ head, numeric, wraps, lines, drop }) => ({
       head: inert(head),
       align: numeric ? ('right' as const) : ('left' as const),
       ...(wraps ? { flexible: wraps } : {}),
+      ...(lines ? { lines } : {}),
       ...(drop === undefined ? {} : { leaveOut: drop }),
     })),
     shown.map(({ cells }) => cells.map(painted)),

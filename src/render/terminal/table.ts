@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { hanging, textWidth, withPlainSpaces } from './text.js';
+import { hanging, textWidth, withPlainSpaces, wrap } from './text.js';
 
 interface TextColumn {
   head: string;
@@ -7,6 +7,8 @@ interface TextColumn {
   align?: 'left' | 'right';
   /** Cut with "…" when the table would be wider than it may, a number: to this before columns are left out; at most one column. */
   flexible?: boolean | number;
+  /** The flexible one: on several lines instead of cut. */
+  lines?: boolean;
   /** Left out, the lowest number first, while the table is wider than it may be. */
   leaveOut?: number;
 }
@@ -92,13 +94,15 @@ export function textTable(
   if (own !== undefined && total > width) {
     const room = Math.max(8, own - (total - width));
     widths[flexible] = room;
-    if (
-      alike(
-        rows.map((row) => row[flexible] ?? ''),
-        room,
-      )
-    )
-      for (const line of lines) line[flexible] = cutInside(line[flexible] ?? '', room);
+    const cut = columns[flexible]!.lines
+      ? (cell: string) => wrap(cell, room).join('\n')
+      : alike(
+            rows.map((row) => row[flexible] ?? ''),
+            room,
+          )
+        ? (cell: string) => cutInside(cell, room)
+        : null;
+    if (cut) for (const line of lines) line[flexible] = cut(line[flexible] ?? '');
   }
   const table = new Table({
     colWidths: widths,
