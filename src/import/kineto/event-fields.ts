@@ -218,14 +218,14 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
       else if (first === 0x63) f.correlation = number(b, from, to);
       else if (first === 0x64) f.deviceType = number(b, from, to);
       break;
-    case 13: // shared memory, graph node id, In msg nelems
+    case 13: // shared memory, graph node id, In msg nelems; not In split size
       if (first === 0x73) f.shared = number(b, from, to);
-      else if (first === 0x69) f.sentElements = number(b, from, to);
+      else if (first === 0x69 && b[key + 3] === 0x6d) f.sentElements = number(b, from, to);
       else if (first === 0x67) f.graphNode = number(b, from, to);
       break;
-    case 14: // Total Reserved, Out msg nelems
+    case 14: // Total Reserved, Out msg nelems; not Out split size
       if (first === 0x74) f.reserved = number(b, from, to);
-      else if (first === 0x6f) f.receivedElements = number(b, from, to);
+      else if (first === 0x6f && b[key + 4] === 0x6d) f.receivedElements = number(b, from, to);
       break;
     case 15: // Total Allocated, Collective name
       if (first === 0x74) f.allocated = number(b, from, to);
