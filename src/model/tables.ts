@@ -236,7 +236,7 @@ export const tables = {
       dur_ns: big(
         'duration on this rank, waiting for the other ranks included; whole µs from NCCL Inspector',
       ),
-      timed_by: text('kernel_gpu, kernel_cpu or collective_cpu: the clock of the duration'),
+      timed_by: text('clock of the duration: kernel_gpu, kernel_cpu, collective_cpu, call_cpu'),
       algorithm_bytes_per_s: num('as the source gives it'),
       bus_bytes_per_s: num('as the source gives it'),
       received_bytes: big('bytes that this rank received in its buffer; from timelines'),

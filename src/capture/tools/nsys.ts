@@ -29,6 +29,13 @@ export async function requireNsys(purpose: string): Promise<ToolFacts> {
   });
 }
 
+/** NCCL's ranges have sizes and communicators in payloads, which are exported as JSON only; an old nsys has neither. */
+const exports = [
+  ['parquetdir', '--include-json=true'],
+  ['sqlite', '--include-json=true'],
+  ['sqlite'],
+] as const;
+
 /**
  * Exports a report to an importable format: a folder of Parquet files, or SQLite if this nsys lacks that export.
  * @param folder an existing folder to write into
@@ -39,13 +46,18 @@ export async function exportNsysReport(report: string, folder: string): Promise<
   const nsys = await requireNsys(`read ${basename(report)}`);
   const stem = join(folder, basename(report).replace(/\.(nsys-rep|qdrep)$/, ''));
   let run: ToolRun | null = null;
-  for (const type of ['parquetdir', 'sqlite']) {
+  for (const [type, ...more] of exports) {
     const output = `${stem}.${type}`;
-    const args = ['export', '--type', type, '--output', output, '--force-overwrite=true', report];
+    const args = ['export', '--type', type, ...more, '--output', output, '--force-overwrite=true', report];
     run = await runTool(nsys.path, args, { timeoutMs: exportMs });
     if (run.ok && written(output)) return output;
-    // Only an unknown type is a reason to try another one; a truncated report fails for both.
-    if (!/parquetdir|invalid|unrecognized|unknown|possible values/i.test(`${run.stdout}${run.stderr}`)) break;
+    // Only an unknown type or option is a reason to try another one; a truncated report fails for all.
+    if (
+      !/parquetdir|include-json|invalid|unrecognized|unknown|possible values/i.test(
+        `${run.stdout}${run.stderr}`,
+      )
+    )
+      break;
   }
   throw exportFailure(report, nsys, run!);
 }

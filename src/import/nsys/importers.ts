@@ -9,6 +9,7 @@ import {
 } from '../importer.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
+import { keepCollectiveCalls } from './collectives.js';
 import { trailingBytes } from '../capture-issues.js';
 import { damaged, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
@@ -46,7 +47,7 @@ export const nsysSqliteImporter = {
         });
         const found = await collectionIssues(read);
         if (file.trailing > 0) found.push(trailingBytes(file.trailing));
-        return finish(path, tables, facts, found, target, context);
+        return finish(path, { tables, read }, facts, found, target, context);
       }),
     ),
 } satisfies Importer;
@@ -63,7 +64,7 @@ export const nsysParquetdirImporter: Importer = {
       const read = parquetReader(path, workbench);
       const facts = await nsysFacts(path, read);
       const tables = await openParquetdir(path, workbench);
-      return finish(path, tables, facts, await collectionIssues(read), target, context);
+      return finish(path, { tables, read }, facts, await collectionIssues(read), target, context);
     }),
 };
 
@@ -85,7 +86,7 @@ function notExported(path: string): InferscopeError {
 
 async function finish(
   path: string,
-  tables: NsysTables,
+  { tables, read }: { tables: NsysTables; read: ReadTable },
   facts: CaptureFacts,
   found: ImportOutcome['issues'],
   { workbench }: ImportTarget,
@@ -117,6 +118,7 @@ async function finish(
     held,
   );
   await dropTraceTables(workbench);
+  if (context.collectives) await keepCollectiveCalls(read, workbench, context, offset_ns);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
     const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });

@@ -1,0 +1,63 @@
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { analyzeCollectives } from '../facts/collectives/collectives.js';
+import { openSession } from '../session/open.js';
+import { testFolder } from '../session/test-folder.js';
+import { importPart } from './import-part.js';
+import { importRanks } from './import-ranks.js';
+
+const captures = 'test/fixtures/nccl-2h100';
+afterEach(() => vi.unstubAllEnvs());
+
+/** Bus bandwidth of rank 0 without a profiler, as nccl-tests defines it (doc/PERFORMANCE.md): 2 ranks, so 1 or a half of all bytes. */
+const timed = JSON.parse(readFileSync(join(captures, 'times.json'), 'utf8')) as {
+  op: string;
+  elements: number;
+  ms: number;
+}[];
+const busOf = (op: string, elements: number, factor: number) =>
+  (factor * 2 * elements) / (timed.find((one) => one.op === op && one.elements === elements)!.ms / 1e3);
+
+test.each(['json.gz', 'sqlite'])(
+  'two H100, ranks of *.%s: sizes of all calls, and bus bandwidths as timed without a profiler',
+  async (ending) => {
+    const folder = testFolder();
+    vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+    mkdirSync(join(folder, 'ranks'));
+    for (const rank of [0, 1])
+      copyFileSync(join(captures, `rank${rank}.${ending}`), join(folder, 'ranks', `rank${rank}.${ending}`));
+    const options = { tag: [], raw: false, quiet: true, jobs: 2 };
+    const id = await importRanks([join(folder, 'ranks')], options, new AbortController().signal, importPart);
+    const session = await openSession(id);
+    const database = await session.connect();
+    const calls = await database.query(
+      `SELECT operation, bytes, count(*) AS n FROM collectives WHERE bytes > 4 AND ranks = 2 GROUP BY ALL ORDER BY ALL`,
+    );
+    await database.close();
+    // Six calls of each size on each rank: 2 ** 20, 2 ** 23 and 2 ** 26 elements of 2 bytes; ReduceScatter has what one rank receives.
+    const sizes = (bytes: number) => [2 ** 20, 2 ** 23, 2 ** 26].map((elements) => elements * bytes);
+    expect(calls).toEqual(
+      (
+        [
+          ['AllGather', 2],
+          ['AllReduce', 2],
+          ['AllToAll', 2],
+          ['Broadcast', 2],
+          ['ReduceScatter', 1],
+        ] as const
+      ).flatMap(([operation, bytes]) => sizes(bytes).map((size) => ({ operation, bytes: size, n: 12 }))),
+    );
+    const { data } = await analyzeCollectives(session);
+    const bus = (operation: string, bytes: number) =>
+      data.groups.find((one) => one.operation === operation && one.bytes === bytes)!.bus_bandwidth.value!;
+    const large = 2 ** 26;
+    for (const [operation, bytes, expected] of [
+      ['AllGather', 2 * large, busOf('all_gather', large, 1)],
+      ['ReduceScatter', large, busOf('reduce_scatter', large, 0.5)],
+      ['Broadcast', 2 * large, busOf('broadcast', large, 1)],
+    ] as const)
+      expect(bus(operation, bytes) / expected, operation).toBeCloseTo(1, 1);
+  },
+  60_000,
+);
