@@ -5,11 +5,14 @@ import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { deviceOf } from '../facts/device.js';
+import { analyzeGemms } from '../facts/gemms/gemms.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import type { SessionDatabase } from '../session/query.js';
 import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
+import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
+import type { TraceScope } from '../facts/trace/scope.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
@@ -22,14 +25,18 @@ import { sessionTables, type Session } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
 import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
+import type { Section } from '../views/block.js';
 import { compareView } from '../views/compare.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { noRequests, requestSections } from './requests-page.js';
 import { blocksPage } from './blocks-page.js';
+import { gemmSections, noGemms } from './gemms-page.js';
 import { placesOf } from './places.js';
 import { kernelsPage } from './kernels-page.js';
+import type { Asked, ShownPart } from './named-page.js';
+import { noOperators, operatorsPage } from './operators-page.js';
 import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
 import { sessionPath } from './session-path.js';
 import { WhatIfSwitches } from './what-if-switches.js';
@@ -99,26 +106,28 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/kernels', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    return page(context, await kernels(one, (name) => context.req.query(name) ?? ''));
+    return page(context, await kernels(one, askedOf(context)));
+  });
+  app.get('/s/:id/operators', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    return page(context, await operators(one, askedOf(context)));
+  });
+  app.get('/s/:id/gemms', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    const { data, ...found } = await once(one, 'gemms', () => analyzeGemms(one.session));
+    const sections = data.gemms.length > 0 ? gemmSections({ ...found, data }) : [noGemms];
+    return page(context, pageOfBlocks(one, 'GEMMs', '/gemms', sections));
   });
   app.get('/s/:id/requests', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    return page(context, await requests(one, context.req.query('execution')));
+    const sections = await requests(one, context.req.query('execution'));
+    return page(context, pageOfBlocks(one, 'Requests', '/requests', sections));
   });
   app.get('/s/:id/memory', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    const { session, executions } = one;
-    const series = await once(one, 'memory', () => read(session, memoryOverTime));
-    return page(
-      context,
-      blocksPage({
-        session: named(session),
-        title: 'Memory',
-        path: sessionPath(session.id, '/memory'),
-        hasTimeline: executions.length > 0,
-        sections: series.length > 0 ? memorySections(series) : [noMemory],
-      }),
-    );
+    const series = await once(one, 'memory', () => read(one.session, memoryOverTime));
+    const sections = series.length > 0 ? memorySections(series) : [noMemory];
+    return page(context, pageOfBlocks(one, 'Memory', '/memory', sections));
   });
   app.get('/s/:id/sql', async (context) => {
     const { session, executions } = await opened.get(context.req.param('id'));
@@ -142,22 +151,31 @@ const named = (session: Session) => ({
   hasKernels: hasRows(session.manifest, 'kernels'),
 });
 
-async function requests(one: OpenSession, asked: string | undefined): Promise<string> {
-  const { session, executions: withTimeline } = one;
+const pageOfBlocks = (
+  { session, executions }: OpenSession,
+  title: string,
+  path: string,
+  sections: readonly Section[],
+): string =>
+  blocksPage({
+    session: named(session),
+    title,
+    path: sessionPath(session.id, path),
+    hasTimeline: executions.length > 0,
+    sections,
+  });
+
+async function requests(one: OpenSession, asked: string | undefined): Promise<Section[]> {
+  const { session } = one;
   const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
   const execution = executions.find((load) => load === asked) ?? executions[0];
+  if (execution === undefined) return [noRequests];
   const path = sessionPath(session.id, '/requests');
-  const sections =
-    execution === undefined
-      ? [noRequests]
-      : requestSections(
-          await once(one, `requests ${execution}`, () =>
-            read(session, (database) => requestsOf(database, execution)),
-          ),
-          { execution, executions, linkTo: (load) => `${path}?${new URLSearchParams({ execution: load })}` },
-        );
-  const hasTimeline = withTimeline.length > 0;
-  return blocksPage({ session: named(session), title: 'Requests', path, hasTimeline, sections });
+  const found = await once(one, `requests ${execution}`, () =>
+    read(session, (database) => requestsOf(database, execution)),
+  );
+  const linkTo = (load: string): string => `${path}?${new URLSearchParams({ execution: load })}`;
+  return requestSections(found, { execution, executions, linkTo });
 }
 
 async function read<T>(session: Session, ask: (database: SessionDatabase) => Promise<T>): Promise<T> {
@@ -169,8 +187,14 @@ async function read<T>(session: Session, ask: (database: SessionDatabase) => Pro
   }
 }
 
+/** What the address of a table of events asks for. */
+function askedOf(context: Context): Asked {
+  const query = (name: string): string => context.req.query(name) ?? '';
+  return { sort: query('sort'), filter: query('q'), chosen: query('name'), page: Number(query('page')) };
+}
+
 /** Kernels as the explanation sees them: of the same rank and device. */
-async function kernels(one: OpenSession, query: (name: string) => string): Promise<string> {
+async function kernels(one: OpenSession, asked: Asked): Promise<string> {
   const { session, executions } = one;
   if (!hasRows(session.manifest, 'kernels'))
     throw new InferscopeError('E_USAGE', {
@@ -178,31 +202,39 @@ async function kernels(one: OpenSession, query: (name: string) => string): Promi
       why: 'Nothing in it recorded a GPU.',
       fix: 'Its overview shows what it has.',
     });
-  return kernelsPage({
-    ...(await once(one, 'kernels', () => kernelsOf(session))),
-    session: named(session),
-    hasTimeline: executions.length > 0,
-    sort: query('sort'),
-    filter: query('q'),
-    chosen: query('kernel'),
-    page: Number(query('page')),
-  });
-}
-
-async function kernelsOf(session: Session) {
-  const database = await session.connect();
-  try {
-    const { scope } = await timelineScope(session, database, {});
-    const { focus, attribution } = scope.source;
-    return {
-      shown: { execution: attribution.execution_id, rank: focus.rank, device: focus.device },
+  const found = await once(one, 'kernels', () =>
+    inScope(session, async (scope) => ({
       kernels: await namedKernels(scope),
       origins: await kernelOrigins(scope),
-    };
-  } finally {
-    await database.close();
-  }
+    })),
+  );
+  return kernelsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
 }
+
+/** Operators of the same rank. */
+async function operators(one: OpenSession, asked: Asked): Promise<string> {
+  const { session, executions } = one;
+  if (!hasRows(session.manifest, 'ops')) return pageOfBlocks(one, 'Operators', '/operators', [noOperators]);
+  const found = await once(one, 'operators', () =>
+    inScope(session, async (scope) => ({
+      operators: await namedOperators(scope),
+      origins: await operatorOrigins(scope),
+    })),
+  );
+  return operatorsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
+}
+
+/** An answer about what the session's explanation is about, and which part of the session that is. */
+const inScope = <T extends object>(
+  session: Session,
+  ask: (scope: TraceScope) => Promise<T>,
+): Promise<T & { shown: ShownPart }> =>
+  read(session, async (database) => {
+    const { scope } = await timelineScope(session, database, {});
+    const { focus, attribution } = scope.source;
+    const shown = { execution: attribution.execution_id, rank: focus.rank, device: focus.device };
+    return { ...(await ask(scope)), shown };
+  });
 
 function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {
   return context.html(html, status, { 'content-security-policy': pagePolicy });

@@ -18,17 +18,16 @@ const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
 });
 
 const pageOf = (page: number, filter = ''): string =>
-  kernelsPage({
-    session: { id: 'a', title: 'a', hasKernels: true },
-    hasTimeline: true,
-    shown: { execution: 'e', rank: null, device: null },
-    kernels,
-    origins: [],
-    sort: '',
-    filter,
-    chosen: '',
-    page,
-  });
+  kernelsPage(
+    {
+      session: { id: 'a', title: 'a', hasKernels: true },
+      hasTimeline: true,
+      shown: { execution: 'e', rank: null, device: null },
+      kernels,
+      origins: [],
+    },
+    { sort: '', filter, chosen: '', page },
+  );
 
 const namesIn = (html: string): Set<string> => new Set(html.match(/kernel_\d+_/g));
 

@@ -39,6 +39,8 @@ export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline 
           {link(sessionPath(session.id), 'Overview')}
           {hasTimeline && link(sessionPath(session.id, '/timeline'), 'Timeline')}
           {session.hasKernels && link(sessionPath(session.id, '/kernels'), 'Kernels')}
+          {link(sessionPath(session.id, '/operators'), 'Operators')}
+          {link(sessionPath(session.id, '/gemms'), 'GEMMs')}
           {link(sessionPath(session.id, '/requests'), 'Requests')}
           {link(sessionPath(session.id, '/memory'), 'Memory')}
           {link(sessionPath(session.id, '/sql'), 'SQL')}

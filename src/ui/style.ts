@@ -26,19 +26,19 @@ textarea { width: 100%; font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, C
 table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 16rem; }
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
-.icicle { position: relative; height: 4.5rem; overflow: hidden; } .icicle > * { position: absolute; height: 1.5rem; padding: .125rem 0; overflow: hidden;
+.icicle { position: relative; overflow: hidden; } .icicle > * { position: absolute; height: 1.5rem; padding: .125rem 0; overflow: hidden;
   white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; }
 .icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; text-shadow: 0 0 2px #000, 0 0 2px #000; }
-.icicle .level-1 { top: 1.5rem; } .icicle .level-2 { top: 3rem; } .icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
+.icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
 .ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
 #chosen h2 { font-size: 1.0625rem; overflow-wrap: anywhere; } tr[aria-current] { background: var(--raised); }
 .figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }
 @media screen and (max-width: 600px) {
   /* Heads still sort; a session's name is the head of its list. */
-  #kernels thead { display: block; } #kernels thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #kernels th { border: 0; padding: 0; position: static; }
+  #named thead { display: block; } #named thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #named th { border: 0; padding: 0; position: static; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }
-#kernels th a { text-decoration: none; } #kernels .wraps { min-width: 12rem; overflow-wrap: anywhere; }
+#named th a { text-decoration: none; } #named .wraps { min-width: 12rem; overflow-wrap: anywhere; }
 `;

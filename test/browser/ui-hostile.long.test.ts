@@ -70,7 +70,7 @@ describe('hostile names', () => {
       await page.close();
     }
     const [[name]] = sqlRows(at, 'hostile', 'SELECT name FROM kernels LIMIT 1') as [[string]];
-    const kernel = await open(`/s/${idOf(at, 'hostile')}/kernels?kernel=${encodeURIComponent(name)}`);
+    const kernel = await open(`/s/${idOf(at, 'hostile')}/kernels?name=${encodeURIComponent(name)}`);
     expect(await kernel.textContent('#chosen h2')).toContain('<img src=x onerror');
     await expectInert(kernel);
     await kernel.close();

@@ -151,7 +151,7 @@ describe('every page of inferscope ui in Chromium', () => {
       `SELECT name, count(*) OVER (PARTITION BY name), dur_ns FROM own_kernels
        ORDER BY sum(dur_ns) OVER (PARTITION BY name) DESC, dur_ns DESC LIMIT 1`,
     ) as [[string, number, number]];
-    const first = page.locator('#kernels tbody tr').first();
+    const first = page.locator('#named tbody tr').first();
     expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
     // By keyboard: a name is a link.
     await first.locator('a').focus();
@@ -161,13 +161,13 @@ describe('every page of inferscope ui in Chromium', () => {
     const bars = await page.locator('.histogram title').allTextContents();
     const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);
-    await page.click('#kernels th a:has-text("Kernel")');
-    const names = await page.locator('#kernels tbody tr td:first-child').allInnerTexts();
+    await page.click('#named th a:has-text("Kernel")');
+    const names = await page.locator('#named tbody tr td:first-child').allInnerTexts();
     expect(names).toEqual(names.toSorted((a, b) => a.localeCompare(b, 'en')));
     await page.fill('input[name=q]', 'gemm');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=gemm/);
-    expect(await page.locator('#kernels tbody tr').count()).toBeLessThan(names.length);
+    expect(await page.locator('#named tbody tr').count()).toBeLessThan(names.length);
     await page.setViewportSize({ width: 390, height: 800 });
     expect(await page.$eval('html', (html) => html.scrollWidth - html.clientWidth)).toBeLessThanOrEqual(0);
     await page.click('#chosen a[href*="/timeline?"]');
@@ -175,6 +175,36 @@ describe('every page of inferscope ui in Chromium', () => {
     const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
     expect(end! - start!).toBe(longest);
     await page.waitForSelector('#details table');
+    await page.close();
+  });
+
+  it('lists operators and GEMMs with sums as SQL has them, and leads to the longest call', async () => {
+    const name = 'kineto-tiny-llm-b1';
+    expect(
+      inferscope(ui.at, ['session', 'import', fixture('kineto-torch2.11-h200/tiny-llm-b1-session.tgz')])
+        .status,
+    ).toBe(0);
+    const page = await ui.open(`/s/${ui.idOf(name)}`);
+    await page.click('nav.pages a:has-text("Operators")');
+    const [[calls]] = ui.sql(name, "SELECT count(*) FROM own_ops WHERE name = 'aten::mm'") as [[number]];
+    await page.fill('input[name=q]', 'aten::mm');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=aten/);
+    await page.click('#named a:text-is("aten::mm")');
+    await page.waitForSelector('#chosen');
+    const bars = await page.locator('.histogram title').allTextContents();
+    const counted = bars.map((text) => Number(/: (.*) call/.exec(text)![1]!.replaceAll(/\D/g, '')));
+    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(calls);
+    await page.click('#chosen a[href*="/timeline?"]');
+    await ready(page);
+    const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
+    const [[longest]] = ui.sql(name, "SELECT max(dur_ns) FROM own_ops WHERE name = 'aten::mm'") as [[number]];
+    expect(end! - start!).toBe(longest);
+    await page.click('nav.pages a:has-text("GEMMs")');
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    const rows = await page.locator('#gemms table').last().locator('tbody tr').count();
+    expect(rows).toBeGreaterThan(3);
+    expect(await page.locator('#gemms .chart svg path').count()).toBeGreaterThan(rows);
     await page.close();
   });
 

@@ -1,0 +1,63 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { OpClass } from '../../model/classes.js';
+import { type NamedDurations, namedDurations } from './named-durations.js';
+import type { TraceScope } from './scope.js';
+
+/** Operators of one name: what they are, how long they take with what they call, and what they run. */
+export interface NamedOperator extends NamedDurations {
+  class: OpClass;
+  /** Host time without the operators and calls inside them, ns. */
+  self_ns: number;
+  /** Share of the own host time of all operators, 0 to 1. */
+  share: number;
+  /** Kernels that they launched themselves. */
+  kernels: number;
+  /** Time of those kernels, ns. */
+  device_ns: number;
+}
+
+const ownTime = 'coalesce(o.self_dur_ns, o.dur_ns)';
+
+/** All names of operators with their durations, those with the most time first. */
+export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
+  const { database } = scope;
+  await scope.need('own_ops', 'own_kernels');
+  const found = await namedDurations(
+    database,
+    `(SELECT coalesce(name, '') AS name, dur_ns, start_ns FROM own_ops)`,
+  );
+  const sums = await database.query<
+    Pick<NamedOperator, 'name' | 'class' | 'self_ns' | 'kernels' | 'device_ns'>
+  >(
+    `SELECT coalesce(o.name, '') AS name, coalesce(arg_max(o.class, o.dur_ns), 'other') AS class, sum(${ownTime})::DOUBLE AS self_ns,
+            coalesce(sum(k.kernels), 0)::DOUBLE AS kernels, coalesce(sum(k.device_ns), 0)::DOUBLE AS device_ns
+     FROM own_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM own_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
+  );
+  const byName = new Map(sums.map((one) => [one.name, one]));
+  const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
+  return found.map((one): NamedOperator => {
+    const own = byName.get(one.name)!;
+    return { ...own, ...one, share: all > 0 ? own.self_ns / all : 0 };
+  });
+}
+
+/** Own host time of operators of one name in one phase and layer. */
+export interface OperatorOrigin {
+  phase: PhaseKind;
+  /** Null outside the layers. */
+  layer: number | null;
+  operator: string;
+  class: OpClass | null;
+  count: number;
+  total_ns: number;
+}
+
+/** Own host time by phase, layer and name; its sum is that of all operators of the scope. */
+export async function operatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
+  await need('focus_ops');
+  return database.query<OperatorOrigin>(
+    `SELECT o.phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,
+            count(*) AS count, sum(${ownTime})::DOUBLE AS total_ns
+     FROM focus_ops o GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
+  );
+}

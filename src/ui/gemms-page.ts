@@ -1,0 +1,109 @@
+import type { Document } from '../model/document.js';
+import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
+import type { Block, Section } from '../views/block.js';
+import { tableOf } from '../views/table-of.js';
+import type { RooflineChart } from '../views/chart.js';
+import { shapeLabel } from '../views/gemm-rows.js';
+import { gemmBlocks } from '../views/gemms.js';
+import { lineMark } from '../vocabulary/colours.js';
+
+/** Shapes in the table; the others are folded below it. */
+const shapesShown = 200;
+
+/** Matrix products by shape: each at its place under the roof, then all of them with their tiles. */
+export function gemmSections(found: Document<GemmsResult>): Section[] {
+  const table = gemmBlocks(found, shapesShown);
+  const chart = rooflineOf(found.data.gemms);
+  const drawn: Block[] =
+    chart.points.length === 0
+      ? []
+      : [
+          {
+            t: 'chart',
+            title: 'Achieved FLOP/s against arithmetic intensity',
+            label: 'Matrix products under the roofs of the GPU',
+            chart,
+            behind: pointsOf(chart),
+          },
+        ];
+  return [{ id: 'gemms', title: 'GEMMs', blocks: [...drawn, ...table] }];
+}
+
+/** A point per shape with a time; the roofs are those that the shapes are held against. */
+function rooflineOf(gemms: readonly Gemm[]): RooflineChart {
+  const types = [...new Set(gemms.map(({ dtype }) => dtype))];
+  const peaks = new Map<string, number>();
+  const bandwidths = new Set<number>();
+  for (const { dtype, flop, roof, arithmetic_intensity: intensity } of gemms) {
+    if (!roof || roof.time_ns.value === null || intensity.value === null) continue;
+    const rate = (flop / roof.time_ns.value) * 1e9;
+    if (roof.bound === 'compute') peaks.set(dtype ?? '', rate);
+    // The same of all products, but for rounding.
+    if (roof.bound === 'memory') bandwidths.add(Number((rate / intensity.value).toPrecision(6)));
+  }
+  return {
+    form: 'roofline',
+    slopes: [...bandwidths].map((bytes_per_s) => ({ name: '', bytes_per_s })),
+    peaks: [...peaks].map(([dtype, flops_per_s]) => ({ dtype, flops_per_s })),
+    ridge: null,
+    points: gemms.flatMap((one) => {
+      const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = one;
+      if (rate.value === null || intensity.value === null || one.source !== 'profiler') return [];
+      return [
+        {
+          name: shapeLabel(one),
+          group: dtype ?? 'type unknown',
+          ...lineMark(types.indexOf(dtype)),
+          intensity: intensity.value,
+          flops_per_s: rate.value,
+          notes: [
+            [{ count: one.calls }, ' calls, ', { figure: time }],
+            ...(one.roof && one.roof.share.value !== null ? [[{ figure: one.roof.share }, ' of roof']] : []),
+          ],
+        },
+      ];
+    }),
+  };
+}
+
+const pointsOf = ({ points }: RooflineChart): Block =>
+  tableOf(
+    'Matrix products of the chart',
+    [
+      { id: 'shape', head: 'M × N × K', of: ({ name }) => name },
+      { id: 'dtype', head: 'type', of: ({ group }) => group ?? '' },
+      {
+        id: 'flop_per_byte',
+        head: 'FLOP/byte',
+        numeric: true,
+        of: ({ intensity }) => ({ n: intensity, unit: '' }),
+      },
+      {
+        id: 'achieved_flops',
+        head: 'FLOP/s',
+        numeric: true,
+        of: ({ flops_per_s: n }) => ({ n, unit: 'FLOP/s' }),
+      },
+    ],
+    points,
+  );
+
+/** Why there is nothing, and what records it. */
+export const noGemms: Section = {
+  id: 'gemms',
+  title: 'GEMMs',
+  blocks: [
+    {
+      t: 'missing',
+      what: 'No matrix products.',
+      why: 'This session has neither kernels with the shapes of their operators nor calls of cuBLAS.',
+    },
+    {
+      t: 'commands',
+      items: [
+        { command: 'inferscope run -- COMMAND', why: 'Record a PyTorch program with shapes and kernels' },
+        { command: 'inferscope import LOG', why: 'Read a cuBLAS or cuBLASLt log' },
+      ],
+    },
+  ],
+};

@@ -1,0 +1,114 @@
+import type { FC } from 'hono/jsx';
+import type { OpClass } from '../model/classes.js';
+import { safeText } from '../render/safe-text.js';
+import { formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
+
+/** Time of the events of one name, by where it comes from: the widest part first, the name last. */
+export interface Origin {
+  path: readonly string[];
+  class: OpClass | null;
+  count: number;
+  total_ns: number;
+}
+
+interface IcicleProps {
+  /** What is shown, and by what. */
+  says: string;
+  origins: readonly Origin[];
+  total: number;
+  /** What is counted, one and several. */
+  noun: readonly [string, string];
+  linkTo: (name: string) => string;
+}
+
+interface Part {
+  label: string;
+  title: string;
+  x: number;
+  ns: number;
+  /** Class of all its events; null where they have several. */
+  fill: OpClass | null;
+  name: string | null;
+}
+
+/** Of all time: narrower parts have no mark of their own; the part above shows their time. */
+const narrowest = 0.001;
+
+/** CSS of where a part of a picture starts and how wide it is, as shares of the picture's width. */
+const across = (start: number, width: number): string =>
+  `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
+
+/** Each level below the one that it is part of, each part as wide as its time. */
+export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) => {
+  const depths = Math.max(0, ...origins.map(({ path }) => path.length));
+  const levels: Part[][] = Array.from({ length: depths }, () => []);
+  const place = (own: readonly Origin[], depth: number, x: number): void => {
+    const groups = new Map<string, Origin[]>();
+    for (const one of own) {
+      const label = one.path[depth];
+      if (label === undefined) continue;
+      const group = groups.get(label);
+      if (group) group.push(one);
+      else groups.set(label, [one]);
+    }
+    const sums = [...groups].map(([label, of]) => ({
+      label,
+      of,
+      ns: of.reduce((sum, one) => sum + one.total_ns, 0),
+    }));
+    let left = x;
+    for (const { label, of, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
+      const isName = depth === depths - 1;
+      const classes = new Set(of.map((one) => one.class ?? 'other'));
+      if (ns >= narrowest * total) {
+        const text = safeText(label) || 'without a name';
+        const count = of.reduce((sum, one) => sum + one.count, 0);
+        levels[depth]!.push({
+          label: isName ? shortName(text) : text,
+          title: `${text}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
+          x: left,
+          ns,
+          fill: depth > 0 && classes.size === 1 ? [...classes][0]! : null,
+          name: isName ? label : null,
+        });
+        place(of, depth + 1, left);
+      }
+      left += ns;
+    }
+  };
+  place(origins, 0, 0);
+  if (!(total > 0)) return <></>;
+  return (
+    <>
+      <p class="spread">
+        {says}. Parts below {formatPercent(narrowest)} are left blank.
+      </p>
+      <div class="icicle" role="group" aria-label={says} style={`height: calc(1.5rem * ${depths})`}>
+        {levels.flatMap((parts, depth) =>
+          parts.map(({ label, title, x, ns, fill, name }) => {
+            const box = {
+              class: fill === null ? '' : `c-${fill}`,
+              style: `top: calc(1.5rem * ${depth}); ${across(x / total, ns / total)}`,
+              title,
+            };
+            const text = ns > 0.03 * total ? label : '';
+            return name === null ? (
+              <span {...box}>{text}</span>
+            ) : (
+              <a {...box} href={linkTo(name)} aria-label={title}>
+                {text}
+              </a>
+            );
+          }),
+        )}
+      </div>
+    </>
+  );
+};
+
+/** Without return type, namespaces and arguments, which come first or last in a full name of a kernel. */
+const shortName = (name: string): string =>
+  name
+    .replace(/^void /, '')
+    .replace(/[<(].*$/s, '')
+    .replace(/^.*::/, '') || name;

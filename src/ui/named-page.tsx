@@ -1,0 +1,283 @@
+import type { Child, FC } from 'hono/jsx';
+import type { NamedDurations } from '../facts/trace/named-durations.js';
+import type { OpClass } from '../model/classes.js';
+import { safeText } from '../render/safe-text.js';
+import { classColors } from '../vocabulary/colours.js';
+import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
+import { classLabel } from '../vocabulary/op-classes.js';
+import { html, type SessionNamed, Shell } from './pages.js';
+import { sessionPath } from './session-path.js';
+
+/** Events of one name as a row of a table. */
+export interface NamedRow extends NamedDurations {
+  class: OpClass;
+  share: number;
+}
+
+/** A column that sorts: by text from A on, by numbers from the largest on. */
+export interface SortColumn<T> {
+  label: string;
+  /** A number sorts as one, and stands right. */
+  of: (row: T) => string | number;
+  text: (row: T) => string;
+}
+
+/** Columns of all pages, by their name in the address. */
+export const countColumn = (label: string): SortColumn<NamedRow> => ({
+  label,
+  of: ({ count }) => count,
+  text: ({ count }) => formatCount(count),
+});
+export const timeColumn = <T,>(label: string, of: (row: T) => number): SortColumn<T> => ({
+  label,
+  of,
+  text: (row) => formatNs(of(row)),
+});
+export const shareColumn = (label: string): SortColumn<NamedRow> => ({
+  label,
+  of: ({ share }) => share,
+  text: ({ share }) => formatPercent(share),
+});
+
+/** What the address of a page asks for. */
+export interface Asked {
+  sort: string;
+  filter: string;
+  /** Name of the row that is chosen; '' for none. */
+  chosen: string;
+  /** From 1. */
+  page: number;
+}
+
+/** Where the rows are from: one rank and device of one execution. */
+export interface ShownPart {
+  execution: string;
+  rank: number | null;
+  device: number | null;
+}
+
+interface NamedPage<T extends NamedRow> {
+  session: SessionNamed;
+  hasTimeline: boolean;
+  shown: ShownPart;
+  asked: Asked;
+  title: string;
+  /** Last part of the address. */
+  page: string;
+  /** What a row is, and what its count counts: one and several. */
+  noun: readonly [string, string];
+  counted: readonly [string, string];
+  /** All rows, those with the most time first. */
+  rows: readonly T[];
+  nameOf: (row: T) => string;
+  /** After the name and the class; `sortedBy` is the one that sorts at first. */
+  columns: Readonly<Record<string, SortColumn<T>>>;
+  sortedBy: string;
+  /** What a filter shows the sum of. */
+  timed: { of: (row: T) => number; says: string };
+  /** Above the table. @param linkTo the address at which a name is chosen */
+  lead: (linkTo: (name: string) => string) => Child;
+}
+
+const rowsPerPage = 200;
+
+/** A table of events by name, of the rank and device that the session's explanation is about; state is in the address, without a script. */
+export function namedPage<T extends NamedRow>({
+  session,
+  hasTimeline,
+  shown,
+  asked,
+  title,
+  page: ownPage,
+  noun,
+  counted,
+  rows: all,
+  nameOf,
+  columns: numbers,
+  sortedBy,
+  timed,
+  lead,
+}: NamedPage<T>): string {
+  const { filter, chosen } = asked;
+  const columns: Record<string, SortColumn<T>> = {
+    name: { label: title.replace(/s$/, ''), of: nameOf, text: nameOf },
+    class: { label: 'Class', of: (row) => classLabel(row.class), text: (row) => classLabel(row.class) },
+    ...numbers,
+  };
+  const isNumber = (id: string): boolean => Object.hasOwn(numbers, id);
+  const sort = Object.hasOwn(columns, asked.sort) ? asked.sort : sortedBy;
+  const path = sessionPath(session.id, ownPage);
+  const address = (change: { sort?: string; name?: string; page?: string }): string => {
+    const state = {
+      sort,
+      q: filter,
+      name: chosen,
+      ...(change.name && page > 1 ? { page: String(page) } : {}),
+      ...change,
+    };
+    const query = Object.entries(state).filter(([, value]) => value !== '');
+    return `${path}?${new URLSearchParams(query)}${change.name ? '#chosen' : ''}`;
+  };
+  const total = all.reduce((sum, row) => sum + timed.of(row), 0);
+  const wanted = filter.trim().toLowerCase();
+  const found = all.filter((row) => `${row.name} ${classLabel(row.class)}`.toLowerCase().includes(wanted));
+  const key = columns[sort]!.of;
+  const rows = found.toSorted((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    return typeof x === 'number' ? Number(y) - x : x.localeCompare(String(y), 'en');
+  });
+  const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage));
+  const page = Math.min(pages, Math.max(1, Math.floor(asked.page) || 1));
+  const events = all.reduce((sum, { count }) => sum + count, 0);
+  return html(
+    <Shell title={`${title}: ${session.title}`} navigation={{ session, current: path, hasTimeline }}>
+      <section>
+        <h1>{title}</h1>
+        <p>
+          {plural(events, ...counted)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.says}
+          {shown.rank === null ? '' : `, rank ${shown.rank}`}
+          {shown.device === null ? '' : `, GPU ${shown.device}`}.
+        </p>
+        {lead((name) => address({ name }))}
+      </section>
+      {all
+        .filter(({ name }) => chosen !== '' && name === chosen)
+        .map((row) => (
+          <Chosen session={session} hasTimeline={hasTimeline} shown={shown} row={row} counted={counted} />
+        ))}
+      <section>
+        <form action={path} method="get" class="tools">
+          <input type="hidden" name="sort" value={sort} />
+          {chosen !== '' && <input type="hidden" name="name" value={chosen} />}
+          <label>
+            <input type="search" name="q" value={filter} placeholder="name, class" /> filter
+          </label>
+          <button type="submit">Filter</button>
+          <output>
+            {wanted !== '' &&
+              `${plural(rows.length, ...noun)}, ${formatPart(
+                rows.reduce((sum, row) => sum + timed.of(row), 0),
+                total,
+              )} of ${timed.says}`}
+          </output>
+        </form>
+        <div class="scroll whole">
+          <table class="whole stacks" id="named">
+            <thead>
+              <tr>
+                {Object.entries(columns).map(([id, { label }]) => (
+                  <th
+                    scope="col"
+                    class={isNumber(id) ? 'number' : ''}
+                    {...(id === sort ? { 'aria-sort': isNumber(id) ? 'descending' : 'ascending' } : {})}
+                  >
+                    <a href={address({ sort: id })}>{label}</a>
+                    {id === sort && (isNumber(id) ? ' ▾' : ' ▴')}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.slice(rowsPerPage * (page - 1), rowsPerPage * page).map((row) => (
+                <tr {...(row.name === chosen ? { 'aria-current': 'true' } : {})}>
+                  <td class="wraps">
+                    <a href={address({ name: row.name })} title={safeText(row.name)}>
+                      {safeText(nameOf(row)) || 'without a name'}
+                    </a>
+                  </td>
+                  <td data-head={columns['class']!.label}>
+                    <span>
+                      <span class={`swatch c-${row.class}`} />
+                      {classLabel(row.class)}
+                    </span>
+                  </td>
+                  {Object.values(numbers).map(({ label, text }) => (
+                    <td class="number" data-head={label}>
+                      {text(row)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {pages > 1 && (
+          <p class="tools" id="pages">
+            {page > 1 && <a href={address({ page: String(page - 1) })}>previous</a>}
+            <span>
+              page {page} of {pages}
+            </span>
+            {page < pages && <a href={address({ page: String(page + 1) })}>next</a>}
+          </p>
+        )}
+      </section>
+    </Shell>,
+  );
+}
+
+interface ChosenProps {
+  session: SessionNamed;
+  hasTimeline: boolean;
+  shown: ShownPart;
+  row: NamedRow;
+  counted: readonly [string, string];
+}
+
+/** How long the events of one name take, and the way to the longest. */
+const Chosen: FC<ChosenProps> = ({ session, hasTimeline, shown, row, counted }) => {
+  const { longest, bins, min_ns, max_ns } = row;
+  const [one, several] = counted;
+  const most = Math.max(...bins);
+  const width = (max_ns - min_ns) / bins.length;
+  const around = 10 * max_ns;
+  const query = new URLSearchParams({
+    execution: shown.execution,
+    start: String(longest.start_ns - around),
+    end: String(longest.end_ns + around),
+    mark: `${longest.start_ns},${longest.end_ns}`,
+  });
+  const figures: [string, string][] = [
+    [several, formatCount(row.count)],
+    ['total', formatNs(row.total_ns)],
+    ['min', formatNs(min_ns)],
+    ['median', formatNs(row.median_ns)],
+    ['p95', formatNs(row.p95_ns)],
+    ['max', formatNs(max_ns)],
+  ];
+  return (
+    <section id="chosen">
+      <h2>{safeText(row.name) || 'without a name'}</h2>
+      <dl class="figures">
+        {figures.map(([label, text]) => (
+          <div>
+            <dt>{label}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <svg
+        class="histogram"
+        viewBox={`0 0 ${bins.length} ${most}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
+      >
+        {bins.map((count, at) => (
+          <rect x={at} y={most - count} width="1" height={count} fill={classColors[row.class]}>
+            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...counted)}`}</title>
+          </rect>
+        ))}
+      </svg>
+      <p class="ends spread">
+        <span>{formatNs(min_ns)}</span>
+        <span>at most {plural(most, ...counted)} per bar</span>
+        <span>{formatNs(max_ns)}</span>
+      </p>
+      {hasTimeline && (
+        <p>
+          <a href={`${sessionPath(session.id, '/timeline')}?${query}`}>longest {one} in the timeline</a>
+        </p>
+      )}
+    </section>
+  );
+};

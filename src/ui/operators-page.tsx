@@ -1,0 +1,89 @@
+import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
+import type { Section } from '../views/block.js';
+import { formatCount } from '../vocabulary/format.js';
+import { layerText } from '../vocabulary/op-classes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
+import { Icicle } from './icicle.js';
+import { type Asked, countColumn, namedPage, shareColumn, type ShownPart, timeColumn } from './named-page.js';
+import type { SessionNamed } from './pages.js';
+
+export interface OperatorsShown {
+  session: SessionNamed;
+  hasTimeline: boolean;
+  shown: ShownPart;
+  operators: readonly NamedOperator[];
+  origins: readonly OperatorOrigin[];
+}
+
+/** Operators by name: host time with and without what they call, and the kernels that they launched. */
+export const operatorsPage = (
+  { session, hasTimeline, shown, operators, origins }: OperatorsShown,
+  asked: Asked,
+): string => {
+  const layered = origins.some(({ layer }) => layer !== null);
+  return namedPage<NamedOperator>({
+    session,
+    hasTimeline,
+    // Operators run on the host.
+    shown: { ...shown, device: null },
+    asked,
+    title: 'Operators',
+    page: '/operators',
+    noun: ['operator', 'operators'],
+    counted: ['call', 'calls'],
+    rows: operators,
+    nameOf: ({ name }) => name,
+    columns: {
+      count: countColumn('Calls'),
+      self: timeColumn('Own time', ({ self_ns }) => self_ns),
+      share: shareColumn('Share'),
+      total: timeColumn('With callees', ({ total_ns }) => total_ns),
+      median: timeColumn('Median', ({ median_ns }) => median_ns),
+      max: timeColumn('Max', ({ max_ns }) => max_ns),
+      ...(operators.some(({ kernels }) => kernels > 0)
+        ? {
+            kernels: {
+              label: 'Kernels',
+              of: ({ kernels }: NamedOperator) => kernels,
+              text: ({ kernels }: NamedOperator) => formatCount(kernels),
+            },
+            device: timeColumn('On the GPU', ({ device_ns }: NamedOperator) => device_ns),
+          }
+        : {}),
+    },
+    sortedBy: 'self',
+    timed: { of: ({ self_ns }) => self_ns, says: 'own time' },
+    lead: (linkTo) => (
+      <Icicle
+        says={`Own time by stage${layered ? ', layer' : ''} and operator`}
+        noun={['call', 'calls']}
+        total={operators.reduce((sum, { self_ns }) => sum + self_ns, 0)}
+        origins={origins.map((one) => ({
+          ...one,
+          path: [phaseLabel(one.phase), ...(layered ? [layerText(one.layer)] : []), one.operator],
+        }))}
+        linkTo={linkTo}
+      />
+    ),
+  });
+};
+
+/** Why there is nothing, and what records it. */
+export const noOperators: Section = {
+  id: 'operators',
+  title: 'Operators',
+  blocks: [
+    {
+      t: 'missing',
+      what: 'No operators.',
+      why: 'Nothing in this session recorded the operators of a framework.',
+    },
+    {
+      t: 'commands',
+      items: [
+        { command: 'inferscope run -- COMMAND', why: 'Record a PyTorch program with its operators' },
+        { command: 'inferscope profile', why: 'Profile a model in the embedded engine' },
+      ],
+    },
+  ],
+};
