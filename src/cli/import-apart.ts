@@ -4,12 +4,17 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import process from 'node:process';
 import { aiperfFiles } from '../import/benchmark-results/aiperf-folder.js';
-import { InferscopeError } from '../model/errors.js';
+import { cannotRead } from '../import/trace-file-error.js';
 import { startOwn } from '../model/process-start.js';
 import { homeFolders } from '../session/home.js';
 import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
 import { leaveAtOnce, whileStopping } from './interrupt.js';
+
+const crashed = cannotRead(
+  null,
+  'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
+);
 
 /** Set in the reading process. */
 const variable = 'INFERSCOPE_IMPORT_APART';
@@ -60,9 +65,8 @@ export async function importApart(paths: readonly string[]): Promise<boolean> {
   }
   removeStaleFolders(homeFolders());
   if (!crashes.has(signal)) leaveAtOnce(signal);
-  throw new InferscopeError('E_TRACE_FILE', {
-    what: `cannot read ${folders.map((path) => basename(path)).join(', ')}`,
-    why: `The reading process was killed by ${signal}: a Parquet file is damaged. Nothing was saved.`,
-    fix: 'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
-  });
+  throw crashed(
+    folders.map((path) => basename(path)).join(', '),
+    `The reading process was killed by ${signal}: a Parquet file is damaged. Nothing was saved.`,
+  );
 }

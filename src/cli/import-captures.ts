@@ -4,6 +4,7 @@ import { identify } from '../import/identify.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import { ensureSameTime } from '../import/same-time.js';
+import { cannotRead } from '../import/trace-file-error.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
@@ -196,17 +197,12 @@ export async function importCaptures(
 }
 
 /** Arrays nested thousands deep, or a length or number that JavaScript rejects. */
-function tooMuch(path: string, cause: RangeError): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot read ${path}`,
-      why: `It has values nested too deeply or too large to read (${cause.message}).`,
-      fix: 'Export it again from the profiler.',
-    },
-    { cause },
+const tooMuch = (path: string, error: RangeError): InferscopeError =>
+  cannotRead(null, 'Export it again from the profiler.')(
+    path,
+    `It has values nested too deeply or too large to read (${error.message}).`,
+    error,
   );
-}
 
 /** @throws E_USAGE for a memory profile together with other captures */
 function ensureAlone(known: readonly Known[], captures: number): void {
@@ -286,17 +282,18 @@ async function converted(
   return { readable: path, pages: [] };
 }
 
+const damagedExport = cannotRead(
+  'nsys export',
+  'Check the free disk space and the memory of this machine, then import the report again.',
+);
+
 /** @throws E_TRACE_FILE when a folder of Parquet files has an unreadable page */
 async function ensurePages(readable: string): Promise<void> {
   if (!(await stat(readable)).isDirectory()) return;
   const names = (await readdir(readable)).filter((name) => name.endsWith('.parquet'));
   const wrong = await parquetDamage(names.map((name) => join(readable, name)));
   if (wrong === null) return;
-  throw new InferscopeError('E_TRACE_FILE', {
-    what: `cannot read ${basename(readable)}, which nsys exported`,
-    why: wrong,
-    fix: 'Check the free disk space and the memory of this machine, then import the report again.',
-  });
+  throw damagedExport(basename(readable), wrong);
 }
 
 async function folderFor(path: string, scratch: string): Promise<string> {

@@ -6,7 +6,7 @@ import { childEntry } from '../model/installation.js';
 import { nearest } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { byteSize, wholeNumber } from './numbers.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
 
 interface SqlOptions {
@@ -166,9 +166,7 @@ function number(flag: string, limit: number): (text: string) => number {
 }
 
 function size(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMG])i?B?$/i.exec(text.trim());
-  const unit = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30 }[match?.[2]?.toUpperCase() ?? ''];
-  const bytes = match && unit ? Number(match[1]) * unit : 0;
+  const bytes = byteSize('--memory-limit')(text);
   if (bytes >= 32 * 2 ** 20) return bytes;
   throw usage(
     `--memory-limit takes a size of at least 32MiB, not "${text}"`,

@@ -3,9 +3,8 @@ import { engineName } from './bench-engines.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { modelOptions } from './memory-options.js';
-import { wholeNumber } from './numbers.js';
+import { byteSize, wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
-import { byteSize, wordList } from './sweep-options.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
@@ -80,4 +79,9 @@ export function define(command: Command): void {
       const { sweepCommand } = await import('./sweep-command.js');
       await sweepCommand(command, typed);
     });
+}
+
+/** `a,b`, `a b` or repeated; each once. */
+function wordList(text: string, before: string[] = []): string[] {
+  return [...new Set([...before, ...text.split(/\s*,\s*|\s+/).filter((word) => word !== '')])];
 }

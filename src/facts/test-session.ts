@@ -1,10 +1,10 @@
 import type { MachineRoofline } from '../model/documents/roofline.js';
 import type { Workload } from '../model/manifest.js';
-import type { Row, TableName } from '../model/tables.js';
-import { createSession, type SessionSummary } from '../session/create.js';
+import type { Row } from '../model/tables.js';
+import type { SessionSummary } from '../session/create.js';
 import type { Home } from '../session/home.js';
-import { openSession, type Session } from '../session/open.js';
-import { summary } from '../session/test-session.js';
+import type { Session } from '../session/open.js';
+import { type Rows, sessionOfRows, summary } from '../session/test-session.js';
 
 export const mebibyte = 2 ** 20;
 
@@ -80,7 +80,7 @@ export function handRoofline(): MachineRoofline {
   };
 }
 
-export type Rows = { [T in TableName]?: Row<T>[] };
+export type { Rows };
 
 /** Those of the summary, and those that rows of operators name. */
 function capturesOf({ ops = [] }: Rows): SessionSummary['captures'] {
@@ -93,8 +93,8 @@ function capturesOf({ ops = [] }: Rows): SessionSummary['captures'] {
   return [...summary.captures, ...named.values()];
 }
 
-/** Keeps a session with these rows and opens it. */
-export async function sessionOf(
+/** Saves a session with these rows and opens it. */
+export function sessionOf(
   home: Home,
   rows: Rows,
   options: {
@@ -107,26 +107,12 @@ export async function sessionOf(
   } = {},
 ): Promise<Session> {
   const { workload = tinyWorkload(), roofline = handRoofline(), kind = 'profile', artifacts = {} } = options;
-  const writer = await createSession({ home, label: 'tiny', kind });
-  for (const table of Object.keys(rows) as TableName[]) {
-    for (const row of rows[table] ?? []) {
-      writer.sink.append(table, { execution_id: 'clean', capture_id: 'c0', host: 'h', rank: 0, ...row });
-    }
-  }
-  for (const [artifact, content] of Object.entries({ ...(roofline ? { roofline } : {}), ...artifacts })) {
-    await writer.addArtifact(Buffer.from(JSON.stringify(content)), {
-      kind: artifact,
-      captureId: artifact,
-      name: `${artifact}.json`,
-    });
-  }
-  const { id } = await writer.finish({
-    ...summary,
-    captures: capturesOf(rows),
-    ...options.manifest,
-    workload,
+  const keys = { execution_id: 'clean', capture_id: 'c0', host: 'h', rank: 0 };
+  return sessionOfRows(home, rows, () => keys, {
+    kind,
+    artifacts: { ...(roofline ? { roofline } : {}), ...artifacts },
+    manifest: { captures: capturesOf(rows), ...options.manifest, workload },
   });
-  return openSession(id, home);
 }
 
 export interface Repetition {

@@ -1,9 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { type MemoryProfile, memoryProfileSchema, profileInside } from '../model/documents/memory-profile.js';
-import { InferscopeError, messageOf } from '../model/errors.js';
+import { messageOf } from '../model/errors.js';
 import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
+import { cannotRead } from './trace-file-error.js';
 import { formatBytes } from '../vocabulary/format.js';
 
 /** Profiles have about 10 kB. */
@@ -34,6 +35,11 @@ export const memoryProfileImporter: Importer = {
   },
 };
 
+const unreadable = cannotRead(
+  'memory profile',
+  'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` also read profiles of other tools, which may lack fields.',
+);
+
 async function read(path: string): Promise<MemoryProfile> {
   const { size } = await stat(path);
   if (size > largestFile)
@@ -52,16 +58,4 @@ async function read(path: string): Promise<MemoryProfile> {
   const impossible = impossibleSize(parsed.data);
   if (impossible !== null) throw unreadable(path, impossible);
   return parsed.data;
-}
-
-function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
-  return new InferscopeError(
-    'E_TRACE_FILE',
-    {
-      what: `cannot import the memory profile ${path}`,
-      why,
-      fix: 'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` also read profiles of other tools, which may lack fields.',
-    },
-    { cause },
-  );
 }

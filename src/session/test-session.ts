@@ -1,5 +1,9 @@
+import type { Row, TableName } from '../model/tables.js';
 import { createSession, type SessionSummary } from './create.js';
 import type { Home } from './home.js';
+import { openSession, type Session } from './open.js';
+
+export type Rows = { [T in TableName]?: Row<T>[] };
 
 export const summary: SessionSummary = {
   title: 'llama-24m float32, onnx CPU, batch 1, 128 → 32',
@@ -56,4 +60,25 @@ export async function keepSession(
     name: 'record.jsonl',
   });
   return writer.finish(summary);
+}
+
+/** Writes a session with these rows and opens it. @param keys columns of a table's row that do not say otherwise */
+export async function sessionOfRows(
+  home: Home,
+  rows: Rows,
+  keys: (table: TableName, row: Row<'kernels'>) => Row<'kernels'>,
+  options: { kind: string; manifest?: Partial<SessionSummary>; artifacts?: Record<string, unknown> },
+): Promise<Session> {
+  const writer = await createSession({ home, label: 'tiny', kind: options.kind });
+  for (const table of Object.keys(rows) as TableName[])
+    for (const row of rows[table] ?? [])
+      writer.sink.append(table, { ...keys(table, row as Row<'kernels'>), ...row } as Row<'kernels'>);
+  for (const [kind, content] of Object.entries(options.artifacts ?? {}))
+    await writer.addArtifact(Buffer.from(JSON.stringify(content)), {
+      kind,
+      captureId: kind,
+      name: `${kind}.json`,
+    });
+  const { id } = await writer.finish({ ...summary, ...options.manifest });
+  return openSession(id, home);
 }

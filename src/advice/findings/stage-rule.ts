@@ -48,22 +48,6 @@ export function stageRule(
   };
 }
 
-/** A rule that judges stages of a program without a GPU by its framework's operators. */
-export function operatorRule(
-  about: RuleAbout,
-  judge: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
-): Rule {
-  return {
-    ...about,
-    async find(context) {
-      const found: Judged[] = [];
-      for (const stage of await operatorStages(context))
-        found.push([stage.kind, await judge(context, stage)]);
-      return outcomeOf(found, 'The session has no operators of a program without a GPU.');
-    },
-  };
-}
-
 /** Bars of a stage by id or id prefix, in the waterfall's order; the given names without a waterfall. */
 export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly string[]): string[] {
   const waterfall = context.waterfalls.find((one) => one.kind === kind);

@@ -6,7 +6,7 @@ import { InferscopeError, messageOf } from '../../model/errors.js';
 import { decoderSignature } from './decoder-signature.js';
 import { cacheGrowing, cacheInPlace, type CacheMemory, type KvCache } from './kv-cache.js';
 import type { OnnxModel } from './onnx-model.js';
-import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
+import { cpuSession, loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
 interface DecoderOptions {
@@ -92,16 +92,11 @@ async function createSession(
 ): Promise<InferenceSession> {
   try {
     return await ort.InferenceSession.create(model.modelPath, {
-      executionProviders: ['cpu'],
-      executionMode: 'sequential',
+      ...cpuSession(threads),
       graphOptimizationLevel: graphOptimization,
-      intraOpNumThreads: threads,
-      interOpNumThreads: 1,
       // The arena costs no time and, on in both, makes clean and profiled runs alike; off, the trace loses its memory figures.
       enableCpuMemArena: true,
       enableMemPattern: true,
-      // 3 = errors: warnings go to stderr, which belongs to the caller.
-      logSeverityLevel: 3,
       enableProfiling: profilePrefix !== undefined,
       ...(profilePrefix === undefined ? {} : { profileFilePrefix: profilePrefix }),
     });

@@ -15,7 +15,7 @@ import { mean, standardDeviation } from '../../model/statistics.js';
 import { constant, type HostArray, sizeOf } from './microbenchmark-arrays.js';
 import { kernelNodes, type KernelNodes } from './microbenchmark-kernels.js';
 import { writeOnnx, type OnnxGraph } from './onnx-file.js';
-import type { OnnxRuntime } from './runtime.js';
+import { cpuSession, type OnnxRuntime } from './runtime.js';
 import { formatNumber } from '../../vocabulary/format.js';
 
 export interface CaseSettings extends Pick<
@@ -126,7 +126,7 @@ async function watched(
   try {
     await writeOnnx(model, 'model.onnx', graphOf(built));
     const session = await ort.InferenceSession.create(join(model, 'model.onnx'), {
-      ...sessionOptions(settings.threads),
+      ...cpuSession(settings.threads),
       enableProfiling: true,
       profileFilePrefix: join(folder, traceFileOf(one)),
     });
@@ -140,15 +140,6 @@ async function watched(
   }
 }
 
-const sessionOptions = (threads: number): InferenceSession.SessionOptions => ({
-  executionProviders: ['cpu'],
-  executionMode: 'sequential',
-  graphOptimizationLevel: 'all',
-  intraOpNumThreads: threads,
-  interOpNumThreads: 1,
-  logSeverityLevel: 3,
-});
-
 async function timed(
   ort: OnnxRuntime,
   kernel: KernelName,
@@ -160,7 +151,7 @@ async function timed(
   const built = Array.from({ length: count }, (_, copy) => kernelNodes(kernel, one.params, `c${copy}_`));
   await writeOnnx(folder, 'model.onnx', graphOf(built));
   const path = join(folder, 'model.onnx');
-  const session = await ort.InferenceSession.create(path, sessionOptions(settings.threads));
+  const session = await ort.InferenceSession.create(path, cpuSession(settings.threads));
   try {
     const { feeds, fetches } = tensorsOf(ort, built);
     const run = () => session.run(feeds, fetches as unknown as InferenceSession.FetchesType);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { writeOnnx, type OnnxGraph, type OnnxNode, type OnnxTensor, type OnnxValue } from './onnx-file.js';
 import { int4Block, randomInt4, randomMatrix } from './random-weights.js';
-import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
+import { cpuSession, loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 
 /** One timed kernel of the runtime; the fastest run is the roof, the spread says how steady it was. */
 export interface Measurement {
@@ -208,14 +208,7 @@ async function timed(
 ): Promise<Measurement> {
   const { ort, threads, folder } = bench;
   await writeOnnx(folder, 'model.onnx', graph);
-  const session = await ort.InferenceSession.create(join(folder, 'model.onnx'), {
-    executionProviders: ['cpu'],
-    executionMode: 'sequential',
-    graphOptimizationLevel: 'all',
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
+  const session = await ort.InferenceSession.create(join(folder, 'model.onnx'), cpuSession(threads));
   const outputShape = graph.outputs[0]!.shape as number[];
   const size = (shape: number[]) => shape.reduce((product, dimension) => product * dimension, 1);
   const isFloat = graph.inputs[0]!.type === 'float32';

@@ -6,6 +6,16 @@ import { noTelemetry } from '../../model/no-telemetry.js';
 
 export type OnnxRuntime = typeof Ort;
 
+export const cpuSession = (threads: number): Ort.InferenceSession.SessionOptions => ({
+  executionProviders: ['cpu'],
+  executionMode: 'sequential',
+  graphOptimizationLevel: 'all',
+  intraOpNumThreads: threads,
+  interOpNumThreads: 1,
+  // 3 = errors: warnings go to stderr, which belongs to the caller.
+  logSeverityLevel: 3,
+});
+
 /**
  * Loads onnxruntime-node (200 ms, 40 MB resident), installed on request: only what runs a model calls this.
  * @throws E_ENGINE_MISSING when it is not installed or its library does not load here

@@ -1,30 +1,16 @@
 import type { Execution } from '../../model/manifest.js';
-import type { Row, TableName } from '../../model/tables.js';
-import { createSession } from '../../session/create.js';
-import { openSession, type Session } from '../../session/open.js';
+import type { Row } from '../../model/tables.js';
+import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
-import { summary } from '../../session/test-session.js';
+import { type Rows, sessionOfRows, summary } from '../../session/test-session.js';
 
 const home = testHome();
-export type Rows = { [T in TableName]?: Row<T>[] };
+export type { Rows };
 export const us = 1000;
 
 /** A session of these rows: capture `nsys` of execution `profiled`, pid 7, thread 7, rank 0, device 0 unless they say otherwise. */
-export async function sessionOf(
-  rows: Rows,
-  purposes: Record<string, Execution['purpose']> = {},
-): Promise<Session> {
-  const writer = await createSession({ home, label: 'hand', kind: 'import' });
-  for (const table of Object.keys(rows) as TableName[]) {
-    for (const row of rows[table] ?? []) {
-      const keys = { execution_id: 'profiled', capture_id: 'nsys', host: 'h', pid: 7, tid: 7, rank: 0 };
-      writer.sink.append(table, {
-        ...keys,
-        ...(table === 'stages' ? {} : { device: 0 }),
-        ...row,
-      } as Row<'kernels'>);
-    }
-  }
+export function sessionOf(rows: Rows, purposes: Record<string, Execution['purpose']> = {}): Promise<Session> {
+  const keys = { execution_id: 'profiled', capture_id: 'nsys', host: 'h', pid: 7, tid: 7, rank: 0 };
   const executions = Object.entries({ profiled: 'profiled' as const, ...purposes }).map(
     ([execution_id, purpose]) => ({
       execution_id,
@@ -42,8 +28,10 @@ export async function sessionOf(
     tool: { name: execution_id === 'profiled' ? 'nsys' : 'record', version: null },
     importer: execution_id === 'profiled' ? 'nsys' : 'record',
   }));
-  const { id } = await writer.finish({ ...summary, executions, captures });
-  return openSession(id, home);
+  return sessionOfRows(home, rows, (table) => (table === 'stages' ? keys : { ...keys, device: 0 }), {
+    kind: 'import',
+    manifest: { executions, captures },
+  });
 }
 
 export const stage = (

@@ -4,13 +4,13 @@ import { deviceOf, ordinalOf } from '../device.js';
 import { handRoofline } from '../test-session.js';
 import { utilizationRoofs } from './roofs.js';
 import { stageShares } from './stage.js';
-import { tinyWorkload } from './test-tiny.js';
+import { fixtureWorkload } from './test-tiny.js';
 
 const h200 = { gpu_name: 'NVIDIA H200' };
 const none = { cpu: null, gpu: null };
 
 test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => {
-  const roofs = utilizationRoofs({ hardware: h200, workload: tinyWorkload() }, none, { onCpu: false });
+  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, none, { onCpu: false });
   const work = { flops: 989e9, flops_by_dtype: { float16: 989e9 }, bytes_total: 4.8e9 };
   const time = figure(10, 'ms', 'test', { n: 4, ci95: [8, 12.5] });
   const { mfu, mbu, bound } = stageShares(work, time, 0, roofs);
@@ -22,7 +22,7 @@ test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => 
 });
 
 test('work in two dtypes: each at its own peak', () => {
-  const roofs = utilizationRoofs({ hardware: h200, workload: tinyWorkload() }, none, { onCpu: false });
+  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, none, { onCpu: false });
   const work = {
     flops: 989e9 + 67e9,
     flops_by_dtype: { float16: 989e9, float32: 67e9 },
@@ -35,7 +35,7 @@ test('work in two dtypes: each at its own peak', () => {
 
 test('a CPU has the roofs that were measured, of the working set; without them the reason', () => {
   const roofline = handRoofline();
-  const about = { hardware: { cpu_model: 'test CPU' }, workload: tinyWorkload({ device: 'cpu' }) };
+  const about = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
   const roofs = utilizationRoofs(about, { cpu: roofline, gpu: null }, { onCpu: true });
   const float32 = roofline.compute.find(({ dtype }) => dtype === 'float32');
   expect(roofs.peak('float32').value).toBe(float32!.flops_per_s);
@@ -55,7 +55,7 @@ test('which GPU a session is of', () => {
     deviceOf(
       {
         hardware: two,
-        workload: tinyWorkload({ device, engine: { name: 'vllm', version: null, options } }),
+        workload: fixtureWorkload({ device, engine: { name: 'vllm', version: null, options } }),
       },
       ordinal,
     ).name;

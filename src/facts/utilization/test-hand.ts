@@ -1,34 +1,19 @@
 import type { Execution, Workload } from '../../model/manifest.js';
-import type { Row, TableName } from '../../model/tables.js';
-import { createSession } from '../../session/create.js';
+import type { Row } from '../../model/tables.js';
 import type { Home } from '../../session/home.js';
-import { openSession, type Session } from '../../session/open.js';
-import { summary } from '../../session/test-session.js';
-import { tinyWorkload } from './test-tiny.js';
+import type { Session } from '../../session/open.js';
+import { type Rows, sessionOfRows, summary } from '../../session/test-session.js';
+import { fixtureWorkload } from './test-tiny.js';
 
 export const ms = 1_000_000;
-type Rows = { [T in TableName]?: Row<T>[] };
 
-export const sessionsIn = (home: Home) =>
-  async function sessionOf(
+export const sessionsIn =
+  (home: Home) =>
+  (
     rows: Rows,
     purposes: Record<string, Execution['purpose']>,
-    workload: Workload | null = tinyWorkload(),
-  ): Promise<Session> {
-    const writer = await createSession({ home, label: 'hand', kind: 'run' });
-    for (const table of Object.keys(rows) as TableName[]) {
-      for (const row of rows[table] ?? []) {
-        const capture_id = `${row.execution_id}-record`;
-        writer.sink.append(table, {
-          capture_id,
-          host: 'h',
-          pid: 7,
-          tid: 7,
-          rank: 0,
-          ...row,
-        } as Row<'stages'>);
-      }
-    }
+    workload: Workload | null = fixtureWorkload(),
+  ): Promise<Session> => {
     const executions = Object.entries(purposes).map(([execution_id, purpose]) => ({
       ...summary.executions[0]!,
       execution_id,
@@ -39,9 +24,13 @@ export const sessionsIn = (home: Home) =>
       capture_id: `${execution_id}-record`,
       execution_id,
     }));
-    const hardware = { gpu_name: 'NVIDIA H200' };
-    const { id } = await writer.finish({ ...summary, hardware, workload, executions, captures });
-    return openSession(id, home);
+    const keys = { host: 'h', pid: 7, tid: 7, rank: 0 };
+    return sessionOfRows(
+      home,
+      rows,
+      (_, { execution_id }) => ({ ...keys, capture_id: `${execution_id}-record` }),
+      { kind: 'run', manifest: { hardware: { gpu_name: 'NVIDIA H200' }, workload, executions, captures } },
+    );
   };
 
 let stageId = 0;

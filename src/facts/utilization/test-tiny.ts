@@ -1,7 +1,8 @@
 import type { Workload } from '../../model/manifest.js';
+import { tinyWorkload } from '../test-session.js';
 
 /** The model of test/fixtures/tiny.py, as LlamaConfig writes it. */
-export const tinyConfig = {
+export const fixtureConfig = {
   model_type: 'llama',
   vocab_size: 4096,
   hidden_size: 512,
@@ -19,22 +20,24 @@ export const tinyHead = 512 * 4096;
 /** FLOPs of attention: 2 products × 2 × head dimension, 8 heads, 4 layers, a token and key. */
 export const tinyAttention = 4 * 64 * 8 * 4;
 
-export const tinyWorkload = (fields: Partial<Workload> = {}): Workload => ({
-  model: {
-    name: 'tiny',
-    config: tinyConfig,
-    dtype: 'float16',
-    quantization: null,
-    weights: 'random',
-    num_parameters: null,
-    weight_bytes: null,
-  },
-  engine: { name: 'transformers', version: '5.17', options: {} },
-  device: 'cuda:0',
-  threads: null,
-  batch_size: null,
-  input_len: null,
-  output_len: null,
-  tensor_parallel_size: 1,
-  ...fields,
-});
+/** A run of it on a GPU, with lengths unknown. */
+export const fixtureWorkload = (fields: Partial<Workload> = {}): Workload => {
+  const workload = tinyWorkload();
+  return {
+    ...workload,
+    model: {
+      ...workload.model!,
+      config: fixtureConfig,
+      dtype: 'float16',
+      num_parameters: null,
+      weight_bytes: null,
+    },
+    engine: { name: 'transformers', version: '5.17', options: {} },
+    device: 'cuda:0',
+    threads: null,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    ...fields,
+  };
+};

@@ -6,7 +6,7 @@ import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { analyzeTrace } from '../trace/trace.js';
-import { tinyAttention, tinyConfig, tinyHead, tinyLinear, tinyWorkload } from './test-tiny.js';
+import { tinyAttention, fixtureConfig, tinyHead, tinyLinear, fixtureWorkload } from './test-tiny.js';
 import { ms, sessionsIn, step } from './test-hand.js';
 import type { Context } from '../../model/context.js';
 import { giveContext } from '../../session/edit.js';
@@ -14,7 +14,7 @@ import { openFolder, type Session } from '../../session/open.js';
 import { analyzeUtilization } from './utilization.js';
 
 const home = testHome();
-const tiny = { name: 'tiny', config: tinyConfig };
+const tiny = { name: 'tiny', config: fixtureConfig };
 /** H200, NVIDIA's data sheet. */
 const peak = 989e12;
 const bandwidth = 4.8e12;
@@ -110,7 +110,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
 
 describe('an nsys capture, which has no sizes', () => {
   const session = imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
-    workload: tinyWorkload(),
+    workload: fixtureWorkload(),
   });
 
   test('without them: times, and why there is no more', async () => {
@@ -138,7 +138,7 @@ describe('an nsys capture, which has no sizes', () => {
 
   test('document trace holds the same figures', async () => {
     const one = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
-      workload: tinyWorkload({ batch_size: 1, input_len: 64 }),
+      workload: fixtureWorkload({ batch_size: 1, input_len: 64 }),
     });
     const trace = await analyzeTrace(one);
     const { stages, model, device } = (await analyzeUtilization(one)).data;
@@ -215,7 +215,7 @@ describe('a record alone', () => {
 
   test('two GPUs of a tensor-parallel group have twice the peaks', async () => {
     const stages = [step('clean', 'prefill', 0, 5, sizes(1, 64, 64))];
-    const workload = tinyWorkload({ tensor_parallel_size: 2 });
+    const workload = fixtureWorkload({ tensor_parallel_size: 2 });
     const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }, workload));
     expect(data.device.devices).toBe(2);
     expect(valueOf(data.stages[0]!.peak_flops_per_s)).toBe(2 * peak);
@@ -331,7 +331,7 @@ describe('a timeline next to a clean execution', () => {
       { ...kernel(2, 5), dtype: 'bf16' },
     ];
     const stages = [phase('prefill', 0, 20)];
-    const workload = tinyWorkload();
+    const workload = fixtureWorkload();
     const silent = { ...workload, model: { ...workload.model!, dtype: 'unknown' } };
     const session = await sessionOf({ stages, kernels }, { profiled: 'profiled' }, silent);
     const { model, stages: found } = (await analyzeUtilization(session)).data;

@@ -7,7 +7,7 @@ import { testHome } from '../../session/test-folder.js';
 import { userDatabase } from '../derived/test-queries.js';
 import { traceScope } from '../derived/scope.js';
 import { fixture, imported, importedTogether } from '../trace/test-import.js';
-import { tinyHead, tinyLinear, tinyWorkload } from '../utilization/test-tiny.js';
+import { tinyHead, tinyLinear, fixtureWorkload } from '../utilization/test-tiny.js';
 import { sessionWaterfalls } from './session-waterfalls.js';
 import { stageWaterfalls } from './waterfall.js';
 
@@ -65,7 +65,7 @@ async function expectQueries(session: Session, found: readonly StageWaterfall[])
   await database.close();
 }
 
-const workload = tinyWorkload({ batch_size: 2, input_len: 32 });
+const workload = fixtureWorkload({ batch_size: 2, input_len: 32 });
 
 test.each([
   [
@@ -181,7 +181,7 @@ test('a second capture leaves the roofline of the first, or says why it cannot',
   const kineto = ['kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')] as const;
   const nsys = ['nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite')] as const;
   // Sizes are in the shapes of PyTorch's operators only.
-  const unsized = { workload: tinyWorkload({ batch_size: null, input_len: null }) };
+  const unsized = { workload: fixtureWorkload({ batch_size: null, input_len: null }) };
   const rooflines = async (files: Parameters<typeof importedTogether>[1]) => {
     const session = await importedTogether(testHome(), files, unsized);
     const database = await session.connect();
