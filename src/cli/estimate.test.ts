@@ -235,6 +235,7 @@ describe('--gpu', () => {
     ['MI300X', 'AMD Instinct MI300X'],
     ['a100-80gb', 'NVIDIA A100-SXM4-80GB'],
     ['H100', 'NVIDIA H100 80GB HBM3'],
+    ['rtx4090', 'NVIDIA GeForce RTX 4090'],
     ['A100', 'NVIDIA A100-SXM4-80GB'],
   ])('%s is %s', (typed, name) => {
     expect(findGpu(typed).name).toBe(name);

@@ -1,5 +1,6 @@
 import type { Command, CommanderError } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 
 /** Subcommands, for users who type them without their parent. */
 const parentsOf = new Map<string, readonly string[]>([
@@ -61,6 +62,8 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
     if (option) return `${option.long ?? option.flags}: ${option.description}`;
   }
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
+  const meant = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
+  if (code === 'commander.unknownOption' && meant !== null) return `Did you mean ${meant}?`;
   return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
 }
 
@@ -84,7 +87,7 @@ function notKnown(
 /** Commander's message without its prefix, and its suggestion or the choices. */
 function said({ message }: CommanderError): [string, string | undefined] {
   const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|\. (?=Allowed)/);
-  return [what.replace(/\.$/, ''), suggestion];
+  return [what.replace(/\.$/, ''), suggestion?.replace(/^\((.*)\)$/, '$1')];
 }
 
 /** `session show` */

@@ -44,6 +44,7 @@ export function chosenGpuWords(typed: string, { name, others }: FoundGpu): strin
 function words(name: string): string[] {
   const all = name
     .toLowerCase()
+    .replace(/\brtx(?=\d)/, 'rtx ')
     .split(/[\s_-]+/)
     .filter((word) => word !== '');
   const own = all.filter((word) => !vendorWords.has(word));

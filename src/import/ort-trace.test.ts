@@ -207,7 +207,7 @@ describe('incomplete or wrong traces', () => {
     const more = [...calls, { stage_id: 99, start_ns: calls[3]!.end_ns, end_ns: calls[3]!.end_ns + 1000 }];
     await expect(load(path, more)).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
-      parts: { why: 'it contains 4 calls of the model, but the record of the same process 5' },
+      parts: { why: 'It contains 4 calls of the model, but the record of the same process 5.' },
     });
   });
 

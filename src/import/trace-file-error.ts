@@ -1,4 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
+import { capital, withoutEnd } from '../vocabulary/sentence.js';
 
 type TraceFileError = (path: string, why: string, cause?: unknown) => InferscopeError;
 
@@ -15,5 +16,6 @@ export const containsNo =
     traceFileError(`${path} contains no ${lacks}`, why, fix, cause);
 
 function traceFileError(what: string, why: string, fix: string, cause: unknown): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', { what, why, fix }, { cause });
+  const sentence = capital(`${withoutEnd(why)}.`);
+  return new InferscopeError('E_TRACE_FILE', { what, why: sentence, fix }, { cause });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearest } from './nearest.js';
+import { nearest, someOf } from './nearest.js';
 
 const names = ['profile', 'memory-profile', 'sql', 'roofline'];
 
@@ -17,4 +17,11 @@ test.each([
 
 test('of no names there is none', () => {
   expect(nearest('x', [])).toBeNull();
+});
+
+test('some of many: those that begin as what was typed, the nearest first, else the first', () => {
+  const models = ['llama-24m', 'llama-3.1-8b', 'mistral-7b', 'qwen3-8b'];
+  expect(someOf(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b, …');
+  expect(someOf(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');
+  expect(someOf(models, 'foo')).toBe('llama-24m, llama-3.1-8b, mistral-7b, qwen3-8b');
 });

@@ -62,7 +62,7 @@ test('a check: finding, figures with their interval, why nothing is claimed; 80 
   expect(lines.every((line) => line.length <= 80)).toBe(true);
   expect(lines[0]).toMatch(/baseline check · main \(2026-11-20\) → now$/);
   expect(lines[2]).toBe('  Regression: tpot_ms.');
-  expect(text).toMatch(/tpot_ms +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +4, 4 +REGRESSION/);
+  expect(text).toMatch(/tpot_ms +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +REGRESSION/);
   expect(text).toContain('tpot_ms: worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
   expect(text).toContain('no claim: the spread between launches is unknown on both sides.');
   expect(text).toMatch(/Holm’s correction\s+for 1 metric/);

@@ -37,7 +37,7 @@ export function metricTable(
     t: 'table',
     title,
     columns: [
-      { id: 'metric', head: 'metric', wraps: 16 },
+      { id: 'metric', head: 'metric', wraps: 18 },
       { id: 'base', head: base, numeric: true },
       { id: 'new', head: now, numeric: true },
       { id: 'change', head: 'change', numeric: true },
