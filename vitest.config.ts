@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'src/**/*.test.tsx'],
-          exclude: ['src/**/*.score.test.ts', 'src/**/*.long.test.ts'],
+          exclude: ['src/**/*.{score,long,slurm}.test.ts'],
           // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
           // change (environment, clocks, spies), which --isolate can show where one fails only among others.
           isolate: false,
@@ -66,6 +66,15 @@ export default defineConfig({
           include: ['test/engines/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
+        },
+      },
+      // Jobs of a Slurm that npm run test:slurm starts; one file after the other, for all see one queue.
+      {
+        test: {
+          name: 'slurm',
+          include: ['src/**/*.slurm.test.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
         },
       },
       // The pictures of README and docs (npm run picture).

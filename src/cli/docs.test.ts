@@ -24,7 +24,12 @@ function shellLines(page: string): string[] {
 }
 
 /** Words up to a pipe, a redirection, the program behind --, or a comment. */
-const wordsOf = (line: string) => line.split(/\s(?:--|[|>&#])(?:\s|$)/)[0]!.split(/\s+/);
+// A quoted word is one, whatever is in it.
+const wordsOf = (line: string) =>
+  line
+    .split(/\s(?:--|[|>&#])(?:\s|$)/)[0]!
+    .replaceAll(/'[^']*'/g, "''")
+    .split(/\s+/);
 
 const defined = await definedCommands();
 const scripts = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts;
@@ -69,6 +74,7 @@ test('a command, flag, script or file that does not exist is found', () => {
   expect(wrongWith('npx inferscope session shew b1')).toBe('no command session shew');
   expect(wrongWith('inferscope explain b1 --verfy b2')).toBe('explain has no --verfy');
   expect(wrongWith('inferscope run --evaluator nsys -- python x.py --anything')).toBeNull();
+  expect(wrongWith("inferscope import x --ranks --on slurm --sbatch '--mem=4G --anything'")).toBeNull();
   expect(wrongWith('npm ci && npm run demmo')).toBe('no script demmo');
   expect(wrongWith('node bench/diagnosis/scores.mjs')).toBe('no file bench/diagnosis/scores.mjs');
 });

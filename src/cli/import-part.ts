@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { InferscopeError } from '../model/errors.js';
@@ -31,8 +31,10 @@ export type Part = z.infer<typeof partSchema>;
 export const partHome = (folder: string) => homeFolders({ INFERSCOPE_HOME: folder });
 const partPath = (folder: string): string => join(folder, 'part.json');
 
-/** Imports one file as `import` does, and notes the result in its folder. */
+/** Imports one file as `import` does, and notes the result in its folder, which is made anew: what was stopped there begins again. */
 export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: AbortSignal): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
   const home = partHome(folder);
   const note = (part: Part) => {
     writeFileSync(`${partPath(folder)}.new`, JSON.stringify(part));

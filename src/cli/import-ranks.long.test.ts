@@ -15,7 +15,8 @@ import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
 import { importPart } from './import-part.js';
-import { importRanks, type RanksOptions } from './import-ranks.js';
+import { importRanks } from './import-ranks.js';
+import type { RanksOptions } from './import-run.js';
 import { runImport } from './import-run.js';
 
 let folder: string;

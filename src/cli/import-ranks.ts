@@ -22,14 +22,9 @@ import { openSession, type Session } from '../session/open.js';
 import { plural } from '../vocabulary/format.js';
 import type { ImportedCaptures } from './import-captures.js';
 import { type Part, partHome, type PartOrder, readPart } from './import-part.js';
-import { type ImportRunOptions, newSession, statedOf } from './import-run.js';
+import { newSession, type RanksOptions, statedOf } from './import-run.js';
 import { startProgress } from './progress.js';
-
-export interface RanksOptions extends ImportRunOptions {
-  resume?: boolean;
-  /** Files imported at the same time; default: as many as cores and free memory allow. */
-  jobs?: number;
-}
+import { importOnSlurm } from './ranks-on-slurm.js';
 
 /** Imports one file into its folder. */
 type Execute = (order: PartOrder, signal: AbortSignal) => Promise<void>;
@@ -66,6 +61,17 @@ export async function importRanks(
   const tasks = planTasks(found, options.resume ? readJournal(journal) : []);
   const progress = startProgress(options.quiet === true);
   try {
+    for (const task of tasks) if (task.outcome === 'pending') await settle(task, join(work, task.folder));
+    writeJournal(journal, tasks);
+    if (options.on === 'slurm') {
+      const id = await importOnSlurm(tasks, { work, patterns, options, signal, progress });
+      if (id !== null) {
+        progress.done('session saved', id);
+        return id;
+      }
+      for (const task of tasks) takeResult(task, join(work, task.folder));
+      throw interrupted(tasks, patterns);
+    }
     await importAll(tasks, { work, journal, options, signal, execute, progress });
     if (signal.aborted) throw interrupted(tasks, patterns);
     const done = tasks.filter(({ outcome }) => outcome === 'imported');
@@ -107,7 +113,6 @@ async function importAll(
   tasks: readonly RankTask[],
   { work, journal, options, signal, execute, progress }: Work,
 ) {
-  writeJournal(journal, tasks);
   const left = tasks.filter(({ outcome }) => outcome === 'pending').toReversed();
   const slots =
     options.jobs ?? Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / taskBytes)));
@@ -123,6 +128,31 @@ async function importAll(
   await Promise.all(Array.from({ length: slots }, lane));
 }
 
+const ends = (task: RankTask, outcome: RankTask['outcome'], reason: string | null = null) =>
+  Object.assign(task, { outcome, reason });
+
+/** Takes a result that is there already, and rules out what is no timeline, without importing it. */
+async function settle(task: RankTask, folder: string): Promise<void> {
+  if (takeResult(task, folder)) return;
+  try {
+    const { name } = await identify(task.file);
+    if (!timelines.has(name)) ends(task, 'skipped', `It is not a timeline but ${name}.`);
+  } catch (error) {
+    if (!(error instanceof InferscopeError)) throw error;
+    const other = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
+    ends(task, other ? 'skipped' : 'failed', error.parts.why);
+  }
+}
+
+/** @returns whether the import of the file ended with a result */
+function takeResult(task: RankTask, folder: string): boolean {
+  const part = task.outcome === 'pending' ? readPart(folder) : null;
+  if (part === null) return false;
+  if ('failed' in part) ends(task, 'failed', part.failed.why);
+  else ends(task, 'imported');
+  return true;
+}
+
 async function importOne(
   task: RankTask,
   {
@@ -132,30 +162,15 @@ async function importOne(
     execute,
   }: { folder: string; keepRaw: boolean; signal: AbortSignal; execute: Execute },
 ): Promise<void> {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const ends = (outcome: RankTask['outcome'], reason: string | null = null) =>
-    Object.assign(task, { outcome, reason });
-  try {
-    const { name } = await identify(task.file);
-    if (!timelines.has(name)) return void ends('skipped', `It is not a timeline but ${name}.`);
-  } catch (error) {
-    if (!(error instanceof InferscopeError)) throw error;
-    const other = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
-    return void ends(other ? 'skipped' : 'failed', error.parts.why);
-  }
   let thrown: unknown = null;
   await execute({ file: task.file, folder, keepRaw }, signal).catch((error: unknown) => (thrown = error));
-  if (signal.aborted) return;
-  const part = readPart(folder);
-  if (part === null) {
-    if (thrown !== null && !(thrown instanceof InferscopeError)) throw thrown;
-    ends(
-      'failed',
-      thrown instanceof InferscopeError ? thrown.parts.why : 'Its process ended without a result.',
-    );
-  } else if ('failed' in part) ends('failed', part.failed.why);
-  else ends('imported');
+  if (signal.aborted || takeResult(task, folder)) return;
+  if (thrown !== null && !(thrown instanceof InferscopeError)) throw thrown;
+  ends(
+    task,
+    'failed',
+    thrown instanceof InferscopeError ? thrown.parts.why : 'Its process ended without a result.',
+  );
 }
 
 /** @throws E_TRACE_FILE when the process crashed or was killed */

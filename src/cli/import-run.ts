@@ -30,6 +30,17 @@ export interface ImportRunOptions {
   quiet?: boolean;
 }
 
+/** Options of `import --ranks`. */
+export interface RanksOptions extends ImportRunOptions {
+  resume?: boolean;
+  /** Files imported at the same time; default: as many as cores and free memory allow, or as Slurm starts. */
+  jobs?: number;
+  /** Where files are imported; default: on this machine. */
+  on?: 'local' | 'slurm';
+  /** Further options of sbatch, with spaces between. */
+  sbatch?: string;
+}
+
 /**
  * Files → session. Saves nothing when a file cannot be read or on Ctrl-C.
  * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TRACE_NEWER, E_TOOL_MISSING, E_INTERRUPTED, E_DISK_FULL …

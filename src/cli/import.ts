@@ -17,6 +17,8 @@ interface ImportCommandOptions extends ContextOptions {
   ranks?: boolean;
   resume?: boolean;
   jobs?: number;
+  on: 'local' | 'slurm';
+  sbatch?: string;
 }
 
 export function define(command: Command): void {
@@ -40,6 +42,12 @@ export function define(command: Command): void {
       'with --ranks: files imported at the same time (default: as many as cores and free memory allow)',
       wholeNumber('--jobs', 1, 4),
     )
+    .addOption(
+      new Option('--on <where>', 'with --ranks: where files are imported')
+        .choices(['local', 'slurm'])
+        .default('local'),
+    )
+    .option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'")
     .option('--session <selector>', 'add the files to this session instead of creating one')
     .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
     .option(
@@ -77,7 +85,13 @@ export function define(command: Command): void {
         });
       }
       if (options.ranks) return importOfRanks(files, options);
-      const only = options.resume ? '--resume' : options.jobs === undefined ? null : '--jobs';
+      const only = options.resume
+        ? '--resume'
+        : options.jobs !== undefined
+          ? '--jobs'
+          : options.on !== 'local'
+            ? '--on'
+            : null;
       if (only !== null)
         throw new InferscopeError('E_USAGE', {
           what: `${only} needs --ranks`,
@@ -105,6 +119,12 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
       what: '--ranks makes a session of its own',
       why: `--session ${options.session} adds files to a saved session.`,
       fix: 'Leave out --session.',
+    });
+  if (options.sbatch !== undefined && options.on !== 'slurm')
+    throw new InferscopeError('E_USAGE', {
+      what: '--sbatch needs --on slurm',
+      why: 'It has options of the jobs that are submitted to Slurm.',
+      fix: 'Add --on slurm, or leave out --sbatch.',
     });
   const { model: _, roofline: _roofs, session: _session, ...stated } = options;
   const given = await readContext(stated);

@@ -1,8 +1,14 @@
 import process from 'node:process';
 import { importPart, type PartOrder } from './import-part.js';
+import { importRanks } from './import-ranks.js';
 import { abortable } from './interrupt.js';
+import { type MergeOrder, noteMerge } from './ranks-on-slurm.js';
 
 // Built as dist/rank-child.js: a process that imports one file of `import --ranks`, so that a damaged file or too little
-// memory ends this process and not the rest.
-const order = JSON.parse(process.argv[2]!) as PartOrder;
-await abortable((signal) => importPart(order, signal));
+// memory ends this process and not the rest; in a job of Slurm also one that merges them.
+const order = JSON.parse(process.argv[2]!) as PartOrder | MergeOrder;
+await abortable((signal) =>
+  'file' in order
+    ? importPart(order, signal)
+    : noteMerge(order.result, importRanks(order.patterns, order.options, signal)),
+);

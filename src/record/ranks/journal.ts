@@ -14,15 +14,19 @@ const taskSchema = z.object({
 /** One file of `import --ranks`. */
 export type RankTask = z.infer<typeof taskSchema>;
 
-/** Tasks of these files; those of an earlier journal that are done stay done while their file is the same. */
+/**
+ * Tasks of these files; those of an earlier journal that are done stay done while their file is the same. One that was under way
+ * keeps its folder, where its result may be by now; one that failed begins anew.
+ */
 export function planTasks(files: readonly string[], before: readonly RankTask[]): RankTask[] {
   const known = new Map(before.map((task) => [task.file, task]));
   let next = before.reduce((most, { folder }) => Math.max(most, Number(folder.slice(1))), 0);
   return files.map((file) => {
     const { size = 0, mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
     const old = known.get(file);
-    if (old && old.outcome === 'imported' && old.bytes === size && old.modified_ms === mtimeMs) return old;
-    const folder = old?.folder ?? `p${++next}`;
+    const same = old?.bytes === size && old.modified_ms === mtimeMs;
+    if (old && same && old.outcome === 'imported') return old;
+    const folder = old && same && old.outcome === 'pending' ? old.folder : `p${++next}`;
     return { file, bytes: size, modified_ms: mtimeMs, outcome: 'pending', reason: null, folder };
   });
 }

@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { rankFilesSchema } from '../model/ranks.js';
+import { writeKinetoRanks } from '../record/ranks/test-ranks.js';
+import { homeFolders } from '../session/home.js';
+import { openSession, type Session } from '../session/open.js';
+import { testFolder } from '../session/test-folder.js';
+import { importRanks } from './import-ranks.js';
+import type { RanksOptions } from './import-run.js';
+
+// npm run test:slurm starts a Slurm and sets SLURM_CONF; tasks run dist/rank-child.js.
+let folder = '';
+beforeEach(() => {
+  folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+});
+afterEach(() => vi.unstubAllEnvs());
+
+const traces = () => join(folder, 'traces');
+const options: RanksOptions = { tag: [], raw: true, quiet: true };
+const run = (more: Partial<RanksOptions>, signal = new AbortController().signal) =>
+  importRanks([traces()], { ...options, ...more }, signal);
+
+/** Ids of queued jobs and tasks by their name. */
+const queued = (name: string): string[] =>
+  execFileSync('squeue', ['--noheader', '--array', '--name', name, '--format', '%i'], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; !holds(); tries++) {
+    if (tries > 600) throw new Error('It did not happen in a minute.');
+    await sleep(100);
+  }
+}
+
+/** Checksums of a session's tables by path. */
+const tablesOf = ({ folder: own }: Session): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(join(own, 'tables'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.parquet'))
+      .map((path) => [
+        path,
+        createHash('sha256')
+          .update(readFileSync(join(own, 'tables', path)))
+          .digest('hex'),
+      ]),
+  );
+const filesOf = ({ folder: own }: Session) =>
+  rankFilesSchema.parse(JSON.parse(readFileSync(join(own, 'artifacts/session/ranks.json'), 'utf8')));
+
+test('tables equal those of local processes; a file that cannot be read is named and does not end the rest', async () => {
+  writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
+  const there = await openSession(await run({ on: 'slurm', name: 'there', sbatch: '--time=5' }));
+  const here = await openSession(await run({ name: 'here' }));
+  expect(tablesOf(there)).toEqual(tablesOf(here));
+  expect(Object.keys(tablesOf(there)).length).toBeGreaterThan(0);
+  expect(filesOf(there)).toEqual(filesOf(here));
+  expect(
+    filesOf(there)
+      .files.filter(({ outcome }) => outcome === 'failed')
+      .map(({ rank }) => rank),
+  ).toEqual([2]);
+  expect(filesOf(there).missing).toContain(4);
+});
+
+test('a task that is cancelled, and one that is requeued, are done again', async () => {
+  writeKinetoRanks(traces(), { seed: 4, ranks: 4, steps: 2 });
+  // One task at a time, so that the last ones still wait.
+  const made = run({ on: 'slurm', jobs: 1 });
+  await until(() => queued('inferscope-rank').some((id) => id.endsWith('_3')));
+  const last = queued('inferscope-rank').find((id) => id.endsWith('_3'))!;
+  execFileSync('scancel', [last]);
+  const running = execFileSync(
+    'squeue',
+    ['--noheader', '--array', '--name', 'inferscope-rank', '--states', 'RUNNING', '--format', '%i'],
+    { encoding: 'utf8' },
+  )
+    .split('\n')
+    .find(Boolean);
+  if (running) execFileSync('scontrol', ['requeue', running]);
+  const session = await openSession(await made);
+  expect(session.manifest.captures).toHaveLength(4);
+  expect(filesOf(session).files.every(({ outcome }) => outcome === 'imported')).toBe(true);
+});
+
+test('Ctrl-C cancels what was submitted, and --resume imports the rest, here or there', async () => {
+  writeKinetoRanks(traces(), { seed: 5, ranks: 4, steps: 2 });
+  const stop = new AbortController();
+  const made = run({ on: 'slurm', jobs: 1 }, stop.signal);
+  await until(() => queued('inferscope-merge').length > 0);
+  stop.abort();
+  await expect(made).rejects.toMatchObject({
+    code: 'E_INTERRUPTED',
+    parts: { fix: expect.stringContaining('--ranks --resume') },
+  });
+  await until(() => queued('inferscope-rank').length + queued('inferscope-merge').length === 0);
+  expect(readdirSync(homeFolders().sessions)).toEqual([]);
+  const session = await openSession(await run({ on: 'slurm', resume: true }));
+  expect(session.manifest.captures).toHaveLength(4);
+  expect(readdirSync(join(homeFolders().cache, 'ranks'))).toEqual([]);
+});
+
+test('what sbatch refuses is said; nothing stays queued', async () => {
+  writeKinetoRanks(traces(), { seed: 6, ranks: 2, steps: 1 });
+  await expect(run({ on: 'slurm', sbatch: '--partition=nowhere' })).rejects.toMatchObject({
+    code: 'E_TOOL_FAILED',
+    parts: { why: expect.stringMatching(/partition/i) },
+  });
+  expect(queued('inferscope-rank')).toEqual([]);
+});
+
+test('where no file can be read, the merge says so as it does here', async () => {
+  writeKinetoRanks(traces(), { seed: 7, ranks: 2, steps: 1, truncated: [0, 1] });
+  const failure = { code: 'E_TRACE_FILE', parts: { what: 'none of 2 files could be imported' } };
+  await expect(run({ on: 'slurm' })).rejects.toMatchObject(failure);
+  await expect(run({})).rejects.toMatchObject(failure);
+});

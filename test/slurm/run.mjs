@@ -1,0 +1,129 @@
+// npm run test:slurm: `import --ranks --on slurm` on a real Slurm of one host, which is started for the time of the tests, without
+// systemd and without munge. Debian's slurm-wlm is installed where this is root and apt has it; where Slurm cannot be had, the tests
+// are skipped, loudly.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-slurm-'));
+const conf = join(scratch, 'slurm.conf');
+const env = { ...process.env, SLURM_CONF: conf };
+const quiet = (...command) => spawnSync(command[0], command.slice(1), { env, encoding: 'utf8' });
+
+function skip(why) {
+  stop();
+  process.stderr.write(
+    `\n*** SKIPPED: the tests of import --ranks --on slurm need Slurm, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
+  );
+  process.exit(process.env.INFERSCOPE_REQUIRE_SLURM === '1' ? 1 : 0);
+}
+
+function install() {
+  const found = () => ['slurmctld', 'slurmd', 'sbatch'].every((name) => quiet('which', name).status === 0);
+  if (found()) return;
+  if (process.platform !== 'linux') skip(`Slurm is not installed, and not for ${process.platform}.`);
+  if (process.getuid() !== 0)
+    skip('It is not installed (Debian: apt-get install slurm-wlm), which takes root.');
+  process.stderr.write('Installing slurm-wlm for the tests, once…\n');
+  const apt = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  for (const args of [
+    ['update', '-qq'],
+    ['install', '-y', '-qq', '--no-install-recommends', 'slurm-wlm'],
+  ]) {
+    const run = spawnSync('apt-get', args, { env: apt, encoding: 'utf8', timeout: 10 * 60_000 });
+    if (run.status !== 0)
+      skip(`apt-get ${args[0]}: ${(run.stderr || String(run.error)).trim().split('\n').at(-1)}`);
+  }
+  if (!found()) skip('slurm-wlm was installed, but slurmctld, slurmd or sbatch is not on PATH.');
+}
+
+/** A controller and one node with two cores; its user is this one. */
+async function start() {
+  if (process.getuid() !== 0) skip('Its daemons are started as root here.');
+  const name = hostname().split('.')[0];
+  const paths = {
+    StateSaveLocation: 'state',
+    SlurmdSpoolDir: 'spool',
+    SlurmctldPidFile: 'slurmctld.pid',
+    SlurmdPidFile: 'slurmd.pid',
+    SlurmctldLogFile: 'slurmctld.log',
+    SlurmdLogFile: 'slurmd.log',
+  };
+  const lines = [
+    'ClusterName=inferscope',
+    `SlurmctldHost=${name}(127.0.0.1)`,
+    `SlurmctldPort=${16_817 + (process.pid % 1000)}`,
+    `SlurmdPort=${17_817 + (process.pid % 1000)}`,
+    'AuthType=auth/none',
+    'CredType=cred/none',
+    'SlurmUser=root',
+    'SlurmdUser=root',
+    ...Object.entries(paths).map(([key, file]) => `${key}=${join(scratch, file)}`),
+    'ProctrackType=proctrack/linuxproc',
+    'TaskPlugin=task/none',
+    'SwitchType=switch/none',
+    'MpiDefault=none',
+    'ReturnToService=2',
+    'SchedulerType=sched/builtin',
+    'SelectType=select/cons_tres',
+    'SelectTypeParameters=CR_Core',
+    'JobAcctGatherType=jobacct_gather/none',
+    'AccountingStorageType=accounting_storage/none',
+    // A test requeues a task: without this it would wait two minutes.
+    'SchedulerParameters=requeue_delay=1',
+    `NodeName=${name} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN`,
+    'PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP',
+  ];
+  writeFileSync(conf, `${lines.join('\n')}\n`);
+  for (const folder of ['state', 'spool']) mkdirSync(join(scratch, folder));
+  for (const daemon of ['slurmctld', 'slurmd']) {
+    const run = quiet(daemon, ...(daemon === 'slurmctld' ? ['-c'] : []));
+    if (run.status !== 0) skip(`${daemon} does not start: ${run.stderr.trim().split('\n').at(-1)}`);
+    await sleep(500);
+  }
+  for (let tries = 0; tries < 60; tries++) {
+    if (/idle/.test(quiet('sinfo', '--noheader', '--format', '%T').stdout)) return;
+    await sleep(500);
+  }
+  skip(`its node is not ready after 30 s: ${quiet('sinfo', '-R', '--noheader').stdout.trim()}`);
+}
+
+/** Daemons write into the folder until they have ended. */
+function stop() {
+  for (const daemon of ['slurmd', 'slurmctld']) {
+    try {
+      const pid = Number(readFileSync(join(scratch, `${daemon}.pid`), 'utf8'));
+      process.kill(pid);
+      for (let tries = 0; tries < 100; tries++) {
+        process.kill(pid, 0);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+      }
+    } catch {
+      // It is not running, or no longer.
+    }
+  }
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+}
+
+install();
+let status = 1;
+try {
+  await start();
+  spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
+  const tests = spawnSync('npx', ['vitest', 'run', '--project', 'slurm'], {
+    cwd: root,
+    stdio: 'inherit',
+    env,
+    timeout: 10 * 60_000,
+  });
+  status = tests.status ?? 1;
+} finally {
+  quiet('scancel', '--user=root');
+  stop();
+}
+process.exitCode = status;
