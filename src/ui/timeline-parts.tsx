@@ -70,7 +70,11 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         </span>
       )}
     </div>
-    <div id="timeline" tabindex={0} aria-label="Timeline: W and S zoom, A and D move, F fits, M measures">
+    <div
+      id="timeline"
+      tabindex={0}
+      aria-label="Timeline: W and S zoom, A and D move, F fits, M measures, C closes"
+    >
       <canvas></canvas>
     </div>
     <p id="status" class="hint" role="status"></p>
@@ -78,7 +82,8 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
     <section id="details" aria-live="polite">
       <p class="hint">
         Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd> and
-        drag sums up what is inside, a click shows an event and what launched it, <kbd>/</kbd> searches.
+        drag sums up what is inside, a click shows an event and what launched it, <kbd>/</kbd> searches. A
+        click on a rank or GPU closes it, <kbd>C</kbd> all others.
       </p>
     </section>
   </>

@@ -1,10 +1,9 @@
-import { formatQuantity, formatTimeTick } from '../../vocabulary/format.js';
+import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
 import { binsPerTile, type LaneRecord } from '../timeline/tile-format.js';
-import { counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
+import { axisHeight, counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
+import { drawShares } from './shares.js';
 import { Tiles } from './tiles.js';
-
-export const axisHeight = 22;
 
 export interface Mark {
   start: number;
@@ -110,7 +109,13 @@ function drawRecord(
   // Whole pixels: two half-covered ones where tiles meet would show as a line.
   const [left, right] = [Math.round(xOf(scene, from)), Math.round(xOf(scene, to))];
   if (record.kind === 'events') {
-    let [column, filled] = [-1, 0];
+    // Events narrower than a pixel share it, as in wider tiles.
+    let column = -1;
+    const shares = colours.map(() => 0);
+    const flush = (): void => {
+      drawShares(canvas, { left: column, width: 1, top }, shares, colours);
+      shares.fill(0);
+    };
     for (let i = 0; i < record.start.length; i++) {
       const own = tile.start + record.start[i]!;
       const last = xOf(scene, tile.start + record.end[i]!);
@@ -119,21 +124,20 @@ function drawRecord(
       // Of a neighboring tile's part.
       if (end < left || start > right) continue;
       const width = end - start;
-      canvas.fillStyle = colours[record.class[i]!] ?? scene.theme.muted;
-      if (width >= 1)
+      const kind = record.class[i]!;
+      if (width >= 1) {
+        canvas.fillStyle = colours[kind] ?? scene.theme.muted;
         canvas.fillRect(
           start,
           top,
           Math.max(1, width - (width > 4 && last <= right ? 1 : 0)),
           laneHeight - 2,
         );
-      else {
-        // Narrower than a pixel: its share of the pixel, on top of those before it there, as in wider tiles.
+      } else {
         const at = Math.floor(start);
-        if (at !== column) [column, filled] = [at, 0];
-        const height = Math.max(width * (laneHeight - 2), 0.5);
-        filled = Math.min(filled + height, laneHeight - 2);
-        canvas.fillRect(at, top + laneHeight - 2 - filled, 1, height);
+        if (at !== column) flush();
+        column = at;
+        shares[kind]! += width;
       }
       // Once: in the tile in which the event starts, or the first one that is seen.
       if (last - start > 24 && (own >= from || from <= scene.range.start))
@@ -145,8 +149,10 @@ function drawRecord(
           colour: colours[record.class[i]!]!,
         });
     }
+    flush();
     return;
   }
+  const shares = colours.map(() => 0);
   const binNs = tile.width / binsPerTile;
   const first = Math.max(0, Math.floor((from - tile.start) / binNs));
   const last = Math.min(binsPerTile - 1, Math.ceil((to - tile.start) / binNs) - 1);
@@ -154,15 +160,9 @@ function drawRecord(
     // Whole pixels: two half-covered ones next to each other would show as a stripe.
     const start = Math.round(Math.max(left, xOf(scene, tile.start + bin * binNs)));
     const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
-    let bottom = top + laneHeight - 2;
-    for (const { class: kind, shares } of record.classes) {
-      const share = shares[bin]!;
-      if (share === 0) continue;
-      const part = Math.max(share * (laneHeight - 2), 0.5);
-      canvas.fillStyle = colours[kind] ?? scene.theme.muted;
-      canvas.fillRect(start, bottom - part, end - start, part);
-      bottom -= part;
-    }
+    shares.fill(0);
+    for (const { class: kind, shares: of } of record.classes) shares[kind] = of[bin]!;
+    drawShares(canvas, { left: start, width: end - start, top }, shares, colours);
   }
 }
 
@@ -272,10 +272,14 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   canvas.moveTo(gutter - 0.5, 0);
   canvas.lineTo(gutter - 0.5, height);
   canvas.stroke();
-  for (const { top, label } of layout.groups) {
+  for (const { top, label, depth, hidden } of layout.heads) {
     canvas.fillStyle = theme.ink;
     canvas.font = `600 ${font}`;
-    canvas.fillText(label, 4, top + 11, gutter - 8);
+    canvas.fillText(`${hidden > 0 ? '▸' : '▾'} ${label}`, 4 + 8 * depth, top + 11, gutter - 8 - 8 * depth);
+    if (hidden === 0) continue;
+    canvas.font = font;
+    canvas.fillStyle = theme.muted;
+    canvas.fillText(`${plural(hidden, 'lane')} closed: click the name to open`, gutter + 6, top + 11);
   }
   canvas.font = font;
   canvas.fillStyle = theme.muted;
@@ -312,6 +316,3 @@ export function hit(scene: Scene, x: number, y: number): Hit | null {
   }
   return null;
 }
-
-export const rowAt = (scene: Scene, y: number): LaneRow | null =>
-  scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight) ?? null;

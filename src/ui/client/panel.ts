@@ -1,6 +1,9 @@
 import { safeText } from '../../render/safe-text.js';
 import type { EventDetails, Selection } from '../timeline/shown.js';
 
+/** A part of the page that is there whenever a timeline is. */
+export const byId = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
+
 /** Elements by tag with text or children: text is never parsed as HTML, and marks in it reorder nothing. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,

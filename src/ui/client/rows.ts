@@ -1,8 +1,10 @@
 import type { Counter, TimelineShown, TrackShown } from '../timeline/shown.js';
 
+/** Above the rows. */
+export const axisHeight = 22;
 export const laneHeight = 16;
 const trackGap = 6;
-const groupHeight = 20;
+const headHeight = 20;
 export const counterHeight = 30;
 
 /** One line of the picture: a lane, or the head of a group of tracks. */
@@ -14,26 +16,50 @@ export interface LaneRow {
   first: boolean;
 }
 
+/** Stands above the rows that it closes and opens. */
+export interface Head {
+  top: number;
+  label: string;
+  /** What it closes, by a name that no other has. */
+  key: string;
+  /** 1: inside a rank. */
+  depth: 0 | 1;
+  /** Lanes and counters that it hides now. */
+  hidden: number;
+}
+
 export interface Layout {
   lanes: LaneRow[];
-  groups: { top: number; label: string }[];
+  heads: Head[];
   counters: { top: number; counter: Counter }[];
   height: number;
 }
 
-/** Below the axis: ranks, in each its threads and devices in the order of the tables. */
+/**
+ * Below the axis: ranks, in each its threads and devices in the order of the tables.
+ * @param closed keys of heads that hide what is below them
+ */
 export function layoutOf(
   { tracks, tables }: TimelineShown,
   counters: readonly Counter[],
-  top: number,
+  closed: ReadonlySet<string>,
 ): Layout {
-  const layout: Layout = { lanes: [], groups: [], counters: [], height: top };
+  const layout: Layout = { lanes: [], heads: [], counters: [], height: axisHeight };
+  /** @returns whether what is below the head is shown */
+  const head = (key: string, label: string, depth: Head['depth'], rows: number): boolean => {
+    const isClosed = closed.has(key);
+    layout.heads.push({ top: layout.height, label, key, depth, hidden: isClosed ? rows : 0 });
+    layout.height += headHeight;
+    return !isClosed;
+  };
+  const lanesOf = (of: readonly TrackShown[]): number => of.reduce((sum, { lanes }) => sum + lanes, 0);
   const ranks = [...new Set(tracks.map(({ rank }) => rank ?? 0))].sort((a, b) => a - b);
   for (const rank of ranks) {
     const own = tracks.filter((track) => (track.rank ?? 0) === rank);
+    const several = ranks.length > 1;
+    if (several && !head(`rank ${rank}`, `rank ${rank}`, 0, lanesOf(own))) continue;
     for (const { label, of } of groupsOf(own)) {
-      layout.groups.push({ top: layout.height, label: ranks.length > 1 ? `rank ${rank} · ${label}` : label });
-      layout.height += groupHeight;
+      if (!head(`rank ${rank} ${label}`, label, several ? 1 : 0, lanesOf(of))) continue;
       for (const track of of.toSorted((a, b) => tables.indexOf(a.table) - tables.indexOf(b.table))) {
         for (let lane = 0; lane < track.lanes; lane++) {
           layout.lanes.push({ lane: track.firstLane + lane, top: layout.height, track, first: lane === 0 });
@@ -43,16 +69,17 @@ export function layoutOf(
       }
     }
   }
-  if (counters.length > 0) {
-    layout.groups.push({ top: layout.height, label: 'Sampled' });
-    layout.height += groupHeight;
-  }
-  for (const counter of counters) {
-    layout.counters.push({ top: layout.height, counter });
-    layout.height += counterHeight + trackGap;
-  }
+  if (counters.length > 0 && head('sampled', 'Sampled', 0, counters.length))
+    for (const counter of counters) {
+      layout.counters.push({ top: layout.height, counter });
+      layout.height += counterHeight + trackGap;
+    }
   return layout;
 }
+
+/** The head at a height of the picture. */
+export const headAt = ({ heads }: Layout, y: number): Head | undefined =>
+  heads.find(({ top }) => y >= top && y < top + headHeight);
 
 /** Stages first, for they name what is below them; then devices, then threads. */
 function groupsOf(tracks: readonly TrackShown[]): { label: string; of: TrackShown[] }[] {

@@ -1,13 +1,16 @@
 import { formatTimeTick } from '../../vocabulary/format.js';
 import { safeText } from '../../render/safe-text.js';
-import { axisHeight, draw, hit, nsAt, type Scene } from './draw.js';
-import { element, eventPanel, selectionPanel } from './panel.js';
+import { draw, type Scene } from './draw.js';
+import { keys } from './keys.js';
+import { byId, element, eventPanel, selectionPanel } from './panel.js';
+import { pointers } from './pointers.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
 import type { TimelineSource } from './source.js';
+import { stepPicker } from './step-picker.js';
+import { resolved, themeOf } from './theme.js';
 import { Tiles } from './tiles.js';
 
-const byId = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
 const box = byId('timeline');
 const canvas = box.querySelector('canvas')!;
 const context = canvas.getContext('2d', { alpha: false })!;
@@ -25,13 +28,15 @@ async function start(source: TimelineSource): Promise<void> {
   const counters = await source.counters();
   const names = shown.names.map((name) => safeText(name));
   const range = new Range(Math.max(1, shown.span));
+  /** Keys of heads that hide what is below them. */
+  const closed = new Set<string>();
   const tiles = new Tiles(source, () => redraw(), failed);
   const scene: Scene = {
     width: 0,
     height: 0,
     gutter: 0,
     range,
-    layout: layoutOf(shown, counters, axisHeight),
+    layout: layoutOf(shown, counters, closed),
     tiles,
     colours: {},
     names,
@@ -85,6 +90,29 @@ async function start(source: TimelineSource): Promise<void> {
     );
   };
 
+  /** After what is there, or closed, has changed. */
+  const arrange = (): void => {
+    scene.layout = layoutOf(shown, counters, closed);
+    fitCanvas();
+  };
+  const toggle = (key: string): void => {
+    if (!closed.delete(key)) closed.add(key);
+    arrange();
+    moved();
+  };
+  /** Leaves the part of the selected event open, or the first one; opens all where some are closed. */
+  const closeOthers = (): void => {
+    const { heads } = scene.layout;
+    if (closed.size > 0) closed.clear();
+    else {
+      const ranks = heads.filter(({ depth }) => depth === 0);
+      const lane = scene.layout.lanes.find((row) => row.lane === scene.event?.lane);
+      const kept = ranks.findLast(({ top }) => lane !== undefined && top <= lane.top) ?? ranks[0];
+      for (const { key } of ranks) if (key !== kept?.key) closed.add(key);
+    }
+    arrange();
+  };
+
   paint();
   legend();
   fitCanvas();
@@ -103,6 +131,7 @@ async function start(source: TimelineSource): Promise<void> {
         [scene.marked.start, scene.marked.end].map((ns) => Math.round(shown.zero + ns)).join(','),
       );
     if (event) search.set('event', `${event.lane},${event.index}`);
+    if (closed.size > 0) search.set('closed', [...closed].join(','));
     source.address.write(search);
   };
   let remembering: ReturnType<typeof setTimeout> | undefined;
@@ -138,6 +167,11 @@ async function start(source: TimelineSource): Promise<void> {
       }),
       ...(found.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
     );
+    // What is asked for is never hidden.
+    if (closed.size > 0 && !scene.layout.lanes.some((one) => one.lane === lane)) {
+      closed.clear();
+      arrange();
+    }
     if (show) {
       if (found.start < range.start || found.end > range.end || found.end - found.start < range.width / 200)
         goTo(found.start, found.end, 8);
@@ -154,83 +188,16 @@ async function start(source: TimelineSource): Promise<void> {
     );
   };
 
-  // Mouse and touch: drag moves, with Shift or in measuring it selects, a click shows an event.
-  let measuring = false;
-  const setMeasuring = (on: boolean): void => {
-    measuring = on;
-    byId('measure').setAttribute('aria-pressed', String(on));
-  };
-  let drag: {
-    x: number;
-    y: number;
-    start: number;
-    end: number;
-    at: number;
-    selects: boolean;
-    moved: boolean;
-  } | null = null;
-  canvas.addEventListener('pointerdown', (pointer) => {
-    if (pointer.button !== 0) return;
-    canvas.setPointerCapture(pointer.pointerId);
-    drag = {
-      x: pointer.offsetX,
-      y: pointer.clientY,
-      start: range.start,
-      end: range.end,
-      at: nsAt(scene, pointer.offsetX),
-      selects: pointer.shiftKey || measuring,
-      moved: false,
-    };
+  const measure = pointers({
+    box,
+    canvas,
+    scene,
+    redraw,
+    moved,
+    select: (lane, index) => void select(lane, index, false).catch(failed),
+    sumUp: (from, to) => void sumUp(from, to).catch(failed),
+    toggle,
   });
-  canvas.addEventListener('pointermove', (pointer) => {
-    if (!drag) return;
-    drag.moved ||= Math.abs(pointer.offsetX - drag.x) > 3;
-    if (!drag.moved) return;
-    if (drag.selects) {
-      const at = nsAt(scene, Math.max(scene.gutter, Math.min(scene.width, pointer.offsetX)));
-      scene.selected = {
-        start: Math.max(0, Math.min(drag.at, at)),
-        end: Math.min(range.span, Math.max(drag.at, at)),
-      };
-      redraw();
-    } else {
-      const by = ((drag.x - pointer.offsetX) / (scene.width - scene.gutter)) * (drag.end - drag.start);
-      range.show(drag.start + by, drag.end + by);
-      moved();
-    }
-  });
-  canvas.addEventListener('pointerup', (pointer) => {
-    const done = drag;
-    drag = null;
-    if (!done) return;
-    if (!done.moved) {
-      const found = hit(scene, pointer.offsetX, pointer.offsetY);
-      if (found) void select(found.lane, found.index, false).catch(failed);
-      return;
-    }
-    if (done.selects && scene.selected) void sumUp(scene.selected.start, scene.selected.end).catch(failed);
-  });
-  canvas.addEventListener('dblclick', (pointer) => {
-    range.zoom(0.25, Math.max(0, (pointer.offsetX - scene.gutter) / (scene.width - scene.gutter)));
-    moved();
-  });
-  box.addEventListener(
-    'wheel',
-    (wheel) => {
-      // With Alt the picture scrolls down and up.
-      if (wheel.altKey) return;
-      wheel.preventDefault();
-      if (wheel.shiftKey || Math.abs(wheel.deltaX) > Math.abs(wheel.deltaY))
-        range.move((wheel.deltaX || wheel.deltaY) / 1000);
-      else
-        range.zoom(
-          Math.exp(wheel.deltaY / 300),
-          Math.max(0, (wheel.offsetX - scene.gutter) / (scene.width - scene.gutter)),
-        );
-      moved();
-    },
-    { passive: false },
-  );
 
   const search = byId<HTMLInputElement>('search');
   const find = async (direction: 'next' | 'previous'): Promise<void> => {
@@ -246,61 +213,28 @@ async function start(source: TimelineSource): Promise<void> {
     if (key.key === 'Escape') box.focus();
   });
 
-  const fit = (): void => {
-    range.show(0, range.span);
-    moved();
-  };
-  const actions: Record<string, () => void> = {
+  keys(source.keys, moved, {
     w: () => range.zoom(0.7, 0.5),
     s: () => range.zoom(1 / 0.7, 0.5),
     a: () => range.move(-0.15),
     d: () => range.move(0.15),
     ArrowLeft: () => range.move(-0.15),
     ArrowRight: () => range.move(0.15),
-    f: fit,
-    m: () => setMeasuring(!measuring),
+    f: () => range.show(0, range.span),
+    m: measure,
+    c: closeOthers,
     n: () => void find('next').catch(failed),
     N: () => void find('previous').catch(failed),
+    '/': () => search.focus(),
     Escape: () => {
       scene.selected = scene.event = scene.launch = scene.marked = null;
       event = null;
     },
-  };
-  source.keys.addEventListener('keydown', (pressed) => {
-    const key = pressed as KeyboardEvent;
-    if (
-      key.ctrlKey ||
-      key.metaKey ||
-      key.altKey ||
-      key.target instanceof HTMLInputElement ||
-      key.target instanceof HTMLSelectElement
-    )
-      return;
-    if (key.key === '/') {
-      key.preventDefault();
-      search.focus();
-      return;
-    }
-    const action = actions[key.key];
-    if (!action) return;
-    key.preventDefault();
-    action();
-    moved();
   });
-  for (const [id, key] of [
-    ['fit', 'f'],
-    ['zoom-in', 'w'],
-    ['zoom-out', 's'],
-    ['measure', 'm'],
-  ] as const)
-    byId(id).addEventListener('click', () => {
-      actions[key]!();
-      moved();
-    });
 
   const namedEvent = source.address.read().get('event');
   showAddress();
-  await steps(source, goTo);
+  await stepPicker(source, goTo);
   await follow();
   await showNamed(namedEvent);
   remember();
@@ -320,6 +254,9 @@ async function start(source: TimelineSource): Promise<void> {
       .get('mark')
       ?.split(',')
       .map((ns) => Number(ns) - shown.zero);
+    closed.clear();
+    for (const key of asked.get('closed')?.split(',') ?? []) closed.add(key);
+    arrange();
     if (mark) scene.marked = { start: mark[0]!, end: mark[1]! };
     if (from !== null && to !== null && to > from) range.show(from, to);
     redraw();
@@ -341,67 +278,10 @@ async function start(source: TimelineSource): Promise<void> {
       shown = await source.timeline(names.length);
       names.push(...shown.names.map((name) => safeText(name)));
       if (shown.tracks.length === before) continue;
-      scene.layout = layoutOf(shown, counters, axisHeight);
       tiles.clear();
       legend();
-      fitCanvas();
+      arrange();
     }
     status.textContent = source.note;
   }
-}
-
-/** The step picker: the median and the slowest step of each kind, and all in their order. */
-async function steps(source: TimelineSource, goTo: (from: number, to: number) => void): Promise<void> {
-  const kinds = await source.steps();
-  const picker = byId<HTMLSelectElement>('step');
-  const spans: { start: number; end: number }[] = [];
-  for (const { label, count, list, median, slowest } of kinds) {
-    const group = element('optgroup', { label: `${label} (${count})` });
-    const add = (text: string, span: { start: number; end: number }): void => {
-      group.append(element('option', { value: String(spans.length) }, text));
-      spans.push(span);
-    };
-    const time = ({ start, end }: { start: number; end: number }) =>
-      formatTimeTick(end - start, (end - start) / 100);
-    add(`median, ${time(median)}`, median);
-    add(`slowest, ${time(slowest)}`, slowest);
-    for (const [number, span] of list.entries()) add(`${label} ${number + 1}, ${time(span)}`, span);
-    picker.append(group);
-  }
-  const show = (): void => {
-    const span = spans[Number(picker.value)];
-    if (picker.value !== '' && span) goTo(span.start, span.end);
-  };
-  picker.addEventListener('change', show);
-  const turn = (by: number) => () => {
-    const next = picker.selectedIndex + by;
-    if (next < 1 || next >= picker.options.length) return;
-    picker.selectedIndex = next;
-    show();
-  };
-  byId('step-next').addEventListener('click', turn(1));
-  byId('step-previous').addEventListener('click', turn(-1));
-}
-
-function themeOf(): Scene['theme'] {
-  const of = getComputedStyle(document.documentElement);
-  const colour = (name: string): string => of.getPropertyValue(`--${name}`).trim();
-  return {
-    ink: colour('ink'),
-    muted: colour('muted'),
-    line: colour('line'),
-    surface: colour('surface'),
-    raised: colour('raised'),
-    link: colour('link'),
-  };
-}
-
-/** A color as a canvas takes it: one that follows the theme is what it is now. */
-function resolved(colour: string): string {
-  if (colour.startsWith('#')) return colour;
-  const probe = element('span', { style: `color:${colour}` });
-  document.body.append(probe);
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
 }

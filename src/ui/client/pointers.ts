@@ -1,0 +1,104 @@
+import { hit, nsAt, type Scene } from './draw.js';
+import { byId } from './panel.js';
+import { headAt } from './rows.js';
+
+/** What mouse and touch act on. */
+interface Pointed {
+  /** The box that scrolls, and the picture in it. */
+  box: HTMLElement;
+  canvas: HTMLCanvasElement;
+  scene: Scene;
+  redraw: () => void;
+  /** Another time is shown. */
+  moved: () => void;
+  select: (lane: number, index: number) => void;
+  sumUp: (from: number, to: number) => void;
+  /** Closes or opens what is below a head. */
+  toggle: (key: string) => void;
+}
+
+interface Drag {
+  x: number;
+  start: number;
+  end: number;
+  at: number;
+  selects: boolean;
+  moved: boolean;
+}
+
+/**
+ * Drag moves, with Shift or in measuring it selects; a click shows an event, or closes and opens what is below a head; the wheel zooms.
+ * @returns turns measuring on or off
+ */
+export function pointers(pointed: Pointed): () => void {
+  const { box, canvas, scene, redraw, moved } = pointed;
+  const { range } = scene;
+  let measuring = false;
+  let drag: Drag | null = null;
+  canvas.addEventListener('pointerdown', (pointer) => {
+    if (pointer.button !== 0) return;
+    canvas.setPointerCapture(pointer.pointerId);
+    drag = {
+      x: pointer.offsetX,
+      start: range.start,
+      end: range.end,
+      at: nsAt(scene, pointer.offsetX),
+      selects: pointer.shiftKey || measuring,
+      moved: false,
+    };
+  });
+  canvas.addEventListener('pointermove', (pointer) => {
+    canvas.style.cursor = headAt(scene.layout, pointer.offsetY) ? 'pointer' : 'default';
+    if (!drag) return;
+    drag.moved ||= Math.abs(pointer.offsetX - drag.x) > 3;
+    if (!drag.moved) return;
+    if (drag.selects) {
+      const at = nsAt(scene, Math.max(scene.gutter, Math.min(scene.width, pointer.offsetX)));
+      scene.selected = {
+        start: Math.max(0, Math.min(drag.at, at)),
+        end: Math.min(range.span, Math.max(drag.at, at)),
+      };
+      redraw();
+    } else {
+      const by = ((drag.x - pointer.offsetX) / (scene.width - scene.gutter)) * (drag.end - drag.start);
+      range.show(drag.start + by, drag.end + by);
+      moved();
+    }
+  });
+  canvas.addEventListener('pointerup', (pointer) => {
+    const done = drag;
+    drag = null;
+    if (!done) return;
+    if (done.moved) {
+      if (done.selects && scene.selected) pointed.sumUp(scene.selected.start, scene.selected.end);
+      return;
+    }
+    const head = headAt(scene.layout, pointer.offsetY);
+    const found = hit(scene, pointer.offsetX, pointer.offsetY);
+    if (head) pointed.toggle(head.key);
+    else if (found) pointed.select(found.lane, found.index);
+  });
+  const shareOf = (x: number): number => Math.max(0, (x - scene.gutter) / (scene.width - scene.gutter));
+  canvas.addEventListener('dblclick', (pointer) => {
+    if (headAt(scene.layout, pointer.offsetY)) return;
+    range.zoom(0.25, shareOf(pointer.offsetX));
+    moved();
+  });
+  box.addEventListener(
+    'wheel',
+    (wheel) => {
+      // With Alt the picture scrolls down and up.
+      if (wheel.altKey) return;
+      wheel.preventDefault();
+      if (wheel.shiftKey || Math.abs(wheel.deltaX) > Math.abs(wheel.deltaY))
+        range.move((wheel.deltaX || wheel.deltaY) / 1000);
+      else range.zoom(Math.exp(wheel.deltaY / 300), shareOf(wheel.offsetX));
+      moved();
+    },
+    { passive: false },
+  );
+  return () => {
+    measuring = !measuring;
+    byId('measure').setAttribute('aria-pressed', String(measuring));
+  };
+}

@@ -1,0 +1,57 @@
+import { laneHeight } from './rows.js';
+
+/** Rows of pixels of a lane. */
+const rows = laneHeight - 2;
+/** The least height of what is not nothing, in rows. */
+const leastHeight = 0.5;
+/** Below what a sum of shares is precise to. */
+const tiny = 1e-6;
+
+/**
+ * A column of a lane: classes on top of each other, each as high as its share of the time; all together are never too low to be seen.
+ * Rows in which classes meet are mixed of them by their parts: a canvas that is left to smooth edges mixes two of them wrongly.
+ */
+export function drawShares(
+  canvas: CanvasRenderingContext2D,
+  { left, width, top }: { left: number; width: number; top: number },
+  shares: readonly number[],
+  colours: readonly string[],
+): void {
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  if (total === 0) return;
+  const scale = (Math.min(1, Math.max(total, leastHeight / rows)) * rows) / total;
+  let filled = 0;
+  let mixed: { kind: number; part: number }[] = [];
+  const flush = (): void => {
+    // What is painted later covers a part of what is there.
+    let later = mixed.reduce((sum, { part }) => sum + part, 0);
+    for (const { kind, part } of mixed) {
+      later -= part;
+      canvas.globalAlpha = Math.min(1, part / Math.max(tiny, 1 - later));
+      canvas.fillStyle = colours[kind]!;
+      canvas.fillRect(left, top + rows - Math.ceil(filled - tiny), width, 1);
+    }
+    canvas.globalAlpha = 1;
+    mixed = [];
+  };
+  for (const [kind, share] of shares.entries()) {
+    let rest = share * scale;
+    while (rest > tiny) {
+      const inRow = filled - Math.floor(filled + tiny);
+      if (inRow < tiny && rest >= 1) {
+        const whole = Math.floor(rest);
+        filled += whole;
+        rest -= whole;
+        canvas.fillStyle = colours[kind]!;
+        canvas.fillRect(left, top + rows - Math.round(filled), width, whole);
+        continue;
+      }
+      const part = Math.min(rest, 1 - inRow);
+      mixed.push({ kind, part });
+      filled += part;
+      rest -= part;
+      if (inRow + part > 1 - tiny) flush();
+    }
+  }
+  flush();
+}

@@ -1,0 +1,182 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { axisHeight, laneHeight, layoutOf } from '../../src/ui/client/rows.js';
+import type { Counter, TimelineShown } from '../../src/ui/timeline/shown.js';
+import { inferscope } from '../cli/profile-cli.js';
+import { fixture, UiPages } from './ui-pages.js';
+import { timelineReady as ready } from './ui-server.js';
+
+const ui = new UiPages();
+const name = 'launch_bound_decode-fault';
+const barHeight = laneHeight - 2;
+
+type Rgb = readonly [number, number, number];
+const away = (a: Rgb, b: Rgb): number => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+
+/** How much of a pixel each color covers, where at most two of them meet in it. */
+function covered(pixel: Rgb, colours: readonly Rgb[]): number[] {
+  let best = { away: Infinity, shares: [] as number[] };
+  for (const [i, a] of colours.entries())
+    for (const [j, b] of colours.entries()) {
+      if (j < i) continue;
+      const length = away(a, b) ** 2;
+      const dot = a.reduce((sum, value, at) => sum + (pixel[at]! - value) * (b[at]! - value), 0);
+      const part = length === 0 ? 0 : Math.min(1, Math.max(0, dot / length));
+      const mixed = a.map((value, at) => value + part * (b[at]! - value)) as unknown as Rgb;
+      if (away(mixed, pixel) >= best.away) continue;
+      const shares = colours.map(() => 0);
+      shares[i] = 1 - part;
+      shares[j]! += part;
+      best = { away: away(mixed, pixel), shares };
+    }
+  return best.shares;
+}
+
+/** Pixels of the bars of some lanes: rows from the top, columns from the first nanosecond that is seen to the last. */
+async function barsOf(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
+  return page.evaluate<Rgb[][][]>(`(() => {
+    const canvas = document.querySelector('#timeline canvas');
+    const gutter = canvas.clientWidth < 600 ? 84 : 170;
+    return ${JSON.stringify(tops)}.map((top) => {
+      const { data, width } = canvas.getContext('2d').getImageData(gutter, top, canvas.width - gutter, ${barHeight});
+      return Array.from({ length: ${barHeight} }, (_, y) =>
+        Array.from({ length: width }, (_, x) => [...data.slice(4 * (y * width + x), 4 * (y * width + x) + 3)]),
+      );
+    });
+  })()`);
+}
+
+/** The timeline at a time, once its tiles are drawn, and where its lanes are. */
+async function shownAt(start: number | null, end: number | null) {
+  const query = start === null ? '' : `?${new URLSearchParams({ start: String(start), end: String(end) })}`;
+  const page = await ui.open(`${ui.timelineOf(name)}${query}`);
+  await ready(page);
+  await page.waitForLoadState('networkidle');
+  await page.waitForTimeout(300);
+  const asked = new URL(page.url()).searchParams;
+  const execution = asked.get('execution')!;
+  const api = `/s/${ui.idOf(name)}/api`;
+  const read = <T>(of: string): Promise<T> =>
+    page.evaluate<T>(`fetch('${api}/${of}?execution=${execution}').then((answer) => answer.json())`);
+  const shown = await read<TimelineShown>('timeline');
+  const { lanes } = layoutOf(shown, await read<Counter[]>('counters'), new Set());
+  const colours = await page.evaluate<Rgb[]>(`(() => {
+    const rgb = (colour) => {
+      const one = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      one.fillStyle = colour;
+      one.fillRect(0, 0, 1, 1);
+      return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const probe = document.createElement('span');
+    document.body.append(probe);
+    const resolved = (colour) => { probe.style.color = colour; return getComputedStyle(probe).color; };
+    return ['var(--surface)', 'var(--line)', ...${JSON.stringify(shown.classes['kernels']!.map(({ colour }) => colour))}].map((colour) => rgb(resolved(colour)));
+  })()`);
+  const tops = lanes.filter(({ track }) => track.table === 'kernels').map(({ top }) => top);
+  return {
+    page,
+    execution,
+    classes: shown.classes['kernels']!.map(({ id }) => id),
+    colours,
+    bars: await barsOf(page, tops),
+    range: [Number(asked.get('start')), Number(asked.get('end'))] as const,
+  };
+}
+
+describe('the picture of a timeline', () => {
+  it('covers the share of each class that SQL has, at zooms where events are narrower than a pixel', async () => {
+    const whole = await shownAt(null, null);
+    const [from, to] = whole.range;
+    await whole.page.close();
+    for (const zoom of [1, 3, 10]) {
+      const [start, end] = [from + 0.3 * (to - from) * (1 - 1 / zoom), 0];
+      const until = start + (to - from) / zoom;
+      const { page, execution, classes, colours, bars, range } = await shownAt(
+        zoom === 1 ? null : Math.round(start),
+        zoom === 1 ? end : Math.round(until),
+      );
+      const found = new Map<string, number>();
+      const columns = bars[0]![0]!.length;
+      const known = new Map<string, number[]>();
+      for (const pixel of bars.flat(2)) {
+        const key = pixel.join(',');
+        const shares = known.get(key) ?? covered(pixel, colours);
+        known.set(key, shares);
+        for (const [at, id] of classes.entries())
+          if (shares[at + 2]! > 0) found.set(id, (found.get(id) ?? 0) + shares[at + 2]!);
+      }
+      const rows = ui.sql(
+        name,
+        `SELECT class, sum(least(start_ns + dur_ns, ${range[1]}) - greatest(start_ns, ${range[0]})) FROM kernels
+         WHERE execution_id = '${execution}' AND start_ns < ${range[1]} AND start_ns + dur_ns > ${range[0]} GROUP BY 1`,
+      ) as [string, number][];
+      expect(rows.length).toBeGreaterThan(3);
+      const span = range[1] - range[0];
+      const all = rows.reduce((sum, [, ns]) => sum + ns / span, 0);
+      const drawn = [...found].map(([id, pixels]) => [id, pixels / (columns * barHeight)] as const);
+      expect(Math.abs(drawn.reduce((sum, [, share]) => sum + share, 0) - all), `at ${zoom}`).toBeLessThan(
+        0.01,
+      );
+      // In a pixel where more than two colors meet, their parts are not known.
+      if (zoom > 1)
+        for (const [id, ns] of rows)
+          expect(Math.abs((new Map(drawn).get(id) ?? 0) - ns / span), `${id} at ${zoom}`).toBeLessThan(0.005);
+      await page.close();
+    }
+  });
+
+  it('has a bar per kernel of SQL where kernels are wider than some pixels', async () => {
+    const [[execution]] = ui.sql(
+      name,
+      'SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1',
+    ) as [[string]];
+    const kernels = ui.sql(
+      name,
+      `SELECT start_ns, start_ns + dur_ns FROM kernels WHERE execution_id = '${execution}' ORDER BY start_ns LIMIT 12 OFFSET 200`,
+    ) as [number, number][];
+    const [first, last] = [kernels[0]![0], kernels.at(-1)![1]];
+    const { page, colours, bars, range } = await shownAt(first - 1000, last + 1000);
+    const ns = (range[1] - range[0]) / bars[0]![0]!.length;
+    expect(Math.min(...kernels.map(([start, end]) => (end - start) / ns))).toBeGreaterThan(4);
+    // Above the names inside wide bars.
+    const edges = bars.flatMap(([row]) =>
+      row!.map((pixel) => away(pixel, colours[0]!) > 40 && away(pixel, colours[1]!) > 40),
+    );
+    const starts = edges.filter((isBar, at) => isBar && !edges[at - 1]).length;
+    const [[count]] = ui.sql(
+      name,
+      `SELECT count(*) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${range[1]} AND start_ns + dur_ns > ${range[0]}`,
+    ) as [[number]];
+    expect(starts).toBe(count);
+    await page.close();
+  });
+});
+
+it('closes ranks and opens them again, by click and key, and for an event inside', async () => {
+  const archive = fixture('diagnosis/exposed_communication-fault.tgz');
+  expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
+  const page = await ui.open(ui.timelineOf('exposed_communication-fault'));
+  await ready(page);
+  const height = (): Promise<number> => page.$eval('#timeline canvas', (one) => one.clientHeight);
+  const open = await height();
+  await page.click('#timeline canvas', { position: { x: 30, y: axisHeight + 10 } });
+  await expect.poll(height).toBeLessThan(open);
+  await expect.poll(() => new URL(page.url()).searchParams.get('closed')).toMatch(/^rank 0/);
+  const closed = await height();
+  const again = await ui.open(page.url().slice(ui.base.length));
+  await ready(again);
+  expect(await again.$eval('#timeline canvas', (one) => one.clientHeight)).toBe(closed);
+  await again.close();
+  await page.keyboard.press('c');
+  await expect.poll(height).toBe(open);
+  await page.keyboard.press('c');
+  await expect.poll(height).toBeLessThan(open);
+  await page.keyboard.press('/');
+  await page.keyboard.type('nccl');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#details dl');
+  await expect.poll(height).toBe(open);
+  await page.close();
+  // The browser's own note of pictures that this test reads.
+  expect(ui.complaints.filter((one) => !one.includes('willReadFrequently'))).toEqual([]);
+});
