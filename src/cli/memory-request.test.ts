@@ -81,7 +81,12 @@ test.each<[EngineName | null, string[], string, string]>([
   ['transformers', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8'],
   ['vllm', ['--engine-arg', 'block_size=16,32'], 'E_USAGE', '2 variants'],
   ['vllm', ['--container', 'c', '--url', 'http://h/v1'], 'E_USAGE', '--container and --url'],
-  ['vllm', ['--max-model-len', '11'], 'E_LENGTHS', '8 in + 4 out tokens exceed --max-model-len 11'],
+  [
+    'vllm',
+    ['--max-model-len', '11'],
+    'E_LENGTHS',
+    '--input-len 8 and --output-len 4 exceed --max-model-len 11',
+  ],
   ['vllm', ['--dtype', 'float12'], 'E_DTYPE', 'unknown dtype "float12"'],
   ['vllm', ['--timeout', '0'], 'E_USAGE', '--timeout 0'],
 ])('%s %j is rejected', (engine, args, code, what) => {

@@ -5,7 +5,6 @@ import { InferscopeError } from '../model/errors.js';
 import type { MemoryPlan } from '../model/memory-plan.js';
 import { expandVariants } from './bench-variants.js';
 import { memoryDefaults, type MemoryTyped } from './memory-options.js';
-import { lengthWords } from '../vocabulary/workload.js';
 
 export interface MemoryAsked {
   model: string;
@@ -37,7 +36,7 @@ export function memoryAsked(typed: MemoryTyped): MemoryAsked {
   const { inputLen, outputLen, maxModelLen } = typed;
   if (maxModelLen !== undefined && inputLen! + outputLen! > maxModelLen) {
     throw new InferscopeError('E_LENGTHS', {
-      what: `${lengthWords(inputLen!, outputLen!)} exceed --max-model-len ${maxModelLen}`,
+      what: `--input-len ${inputLen!} and --output-len ${outputLen!} exceed --max-model-len ${maxModelLen}`,
       why: 'A sequence contains prompt and output.',
       fix: `Use --max-model-len ${inputLen! + outputLen!}, or shorter lengths.`,
     });

@@ -15,7 +15,7 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
-import { engineWords, lengthWords, modelWords, shapeWords } from '../vocabulary/workload.js';
+import { engineWords, modelWords, shapeWords } from '../vocabulary/workload.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
@@ -174,7 +174,7 @@ function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandO
   const contextLen = inputLen + outputLen;
   if (model.maxContext === null || contextLen <= model.maxContext) return;
   throw new InferscopeError('E_LENGTHS', {
-    what: `${lengthWords(inputLen, outputLen)} exceed the context of ${model.name}`,
+    what: `--input-len ${inputLen} and --output-len ${outputLen} exceed the context of ${model.name}`,
     why: `Its maximum context is ${plural(model.maxContext, 'token')}, prompt and output together.`,
     fix: `Reduce --input-len or --output-len to a sum of at most ${model.maxContext}.`,
   });

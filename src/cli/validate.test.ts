@@ -404,7 +404,7 @@ describe('inferscope validate', () => {
     const found = held(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
-    expect(text).toContain('Largest difference in activations: 1.81 GiB against 5.54 GiB measured (−67 %)');
+    expect(text).toContain('Largest difference in activations: 1.947 GB against 5.947 GB measured (−67 %)');
     // One profile is not enough to change a constant.
     expect(text).toContain('Recommendations None: no constant');
   });

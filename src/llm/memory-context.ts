@@ -1,7 +1,7 @@
 import { attentionPlans, byArchitecture, cudaContext, statedSource } from './memory-constants.js';
 import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
-import { formatBytes } from '../vocabulary/format.js';
+import { formatGb } from '../vocabulary/format.js';
 
 /**
  * What the driver holds for a process of torch outside its allocator: the context with its libraries' code, and on
@@ -25,7 +25,7 @@ export function contextPart({ gpu, storage, attention, cache, outputLen }: Resol
   const grown = chunks * plans.chunkBytes;
   return {
     bytes: bytes + plans.codeBytes + grown,
-    formula: `${formula}; ${statedSource(plans)}${grown > 0 ? `: ${steps} lengths in decode, ${formatBytes(grown)}` : ''}`,
+    formula: `${formula}; ${statedSource(plans)}${grown > 0 ? `: ${steps} lengths in decode, ${formatGb(grown)}` : ''}`,
     confidence: steps > plans.seenSteps ? 'low' : confidence,
   };
 }

@@ -12,7 +12,7 @@ import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
 import { onCublas, onSecondRunner } from './memory-vllm-profile.js';
-import { plural, formatBytes } from '../vocabulary/format.js';
+import { plural, formatGb } from '../vocabulary/format.js';
 
 /** `flash_attn_max_num_splits_for_cuda_graph`, vllm/config/attention.py (0.26). */
 const attentionSplits = 32;
@@ -74,7 +74,7 @@ export function vllmGraphPart(a: Architecture, device: Device, request: Resolved
       workspaces * workspaceBytes +
       graphs * vllmGraphBytes.bytes +
       calls * vllmGraphCollective.bytes,
-    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatBytes(vllmGraphBytes.bytes)} (${statedSource(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatBytes(vllmGraphCollective.bytes)} (${statedSource(vllmGraphCollective)})`}`,
+    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatGb(vllmGraphBytes.bytes)} (${statedSource(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatGb(vllmGraphCollective.bytes)} (${statedSource(vllmGraphCollective)})`}`,
     confidence: vllmGraphBytes.confidence,
   };
 }

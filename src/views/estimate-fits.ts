@@ -25,22 +25,22 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
       {
         t: 'text',
         text: [
-          { n: gpu.total_bytes, unit: 'B' },
+          { n: gpu.total_bytes / 1e9, unit: 'GB', digits: 4 },
           ` (${gpu.source}); ${engine}, batch ${batch_size}, `,
           { count: input_len },
           ' + ',
           { count: output_len },
-          ' tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. Nothing was downloaded.',
+          ' tokens: weights + KV cache + activations + overhead, GB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. Nothing was downloaded.',
         ],
       },
       {
         t: 'table',
-        title: 'Memory per model and format, GiB',
+        title: 'Memory per model and format, GB',
         columns: [
           { id: 'model', head: 'model', wraps: true },
           { id: 'parameters', head: 'params, B', numeric: true },
-          { id: 'download_gb', head: 'download, GB', numeric: true },
-          { id: 'gated', head: 'gated' },
+          { id: 'download_gb', head: 'disk, GB', numeric: true },
+          { id: 'gated', head: 'gated', drop: 0 },
           ...formats.map((id) => ({ id, head: shortFormat[id] ?? id, numeric: true })),
         ],
         rows: models.map(({ model, parameters, download_bytes, gated, formats: own }) => ({
@@ -50,7 +50,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
             bare(download_bytes / 1e9),
             gated ? 'yes' : '',
             ...own.map(({ needed_bytes, fits }): Text => {
-              const needed = { n: needed_bytes / 2 ** 30, unit: '' };
+              const needed = { n: needed_bytes / 1e9, unit: '' };
               return fits ? needed : ['(', needed, ')'];
             }),
           ],

@@ -7,7 +7,8 @@ import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
-const bytes = (n: number): Value => ({ n, unit: 'B' });
+/** In units of 10^9, as memory profiles have it. */
+const bytes = (n: number): Value => ({ n: n / 1e9, unit: 'GB', digits: 4 });
 const counted = (count: number): Value => ({ count });
 const large = (n: number): Value => ({ n, unit: '' });
 
@@ -70,7 +71,7 @@ function modelFacts({
         ]
       : []),
     ...(memory ? [] : [{ name: 'weights', text: bytes(weights) }]),
-    { name: 'KV cache', text: [bytes(kv), ` per token and sequence (${kvDtype})`] },
+    { name: 'KV cache', text: [{ n: kv, unit: 'B' }, ` per token and sequence (${kvDtype})`] },
   ];
 }
 

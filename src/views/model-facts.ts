@@ -15,7 +15,7 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
       'model',
       `${facts.class ?? model.name}, ${model.dtype}${facts.stored_dtype === null ? '' : ` (torch.autocast; weights in ${facts.stored_dtype})`}`,
     ],
-    ['weights', model.weight_bytes === null ? null : { n: model.weight_bytes, unit: 'B' }],
+    ['weights', model.weight_bytes === null ? null : { n: model.weight_bytes / 1e9, unit: 'GB', digits: 4 }],
     [
       'quantized',
       quantized && [`${quantized.name}, `, { n: quantized.bytesPerWeight, unit: '' }, ' bytes per weight'],

@@ -45,6 +45,9 @@ function verdict({ result, counts, tolerance }: Validation): Text {
 export const signedShare = (n: number | null): Text =>
   n === null ? { missing: 'not measured' } : { n, unit: 'ratio', signed: true };
 
+/** As memory profiles have it. */
+const gb = (bytes: number) => ({ n: bytes / 1e9, unit: 'GB', digits: 4 });
+
 const errorColumns: readonly Column[] = [
   { id: 'profiles', head: 'runs', numeric: true },
   { id: 'mean_share', head: 'bias', numeric: true },
@@ -61,7 +64,7 @@ const errorCells = (row: ErrorSummary): Text[] => [
     ? { missing: 'not measured' }
     : { n: row.mean_absolute_share, unit: 'ratio' },
   signedShare(row.worst_share),
-  row.profiles === 0 ? { missing: 'no profile compared' } : { n: row.mean_absolute_bytes, unit: 'B' },
+  row.profiles === 0 ? { missing: 'no profile compared' } : gb(row.mean_absolute_bytes),
   row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within}/${row.profiles}`,
 ];
 
@@ -182,8 +185,8 @@ function profileSection({ profiles }: Validation): Section {
           cells: [
             label,
             ...(manyGpus ? [profile.gpu ?? { missing: 'not in the profile' }] : []),
-            { n: total.measured_bytes, unit: 'B' },
-            { n: total.estimated_bytes, unit: 'B' },
+            gb(total.measured_bytes),
+            gb(total.estimated_bytes),
             signedShare(total.error_share),
             [
               profile.fitted ? 'fitted' : '',
@@ -227,7 +230,7 @@ const componentsBeyond = ({ components }: ValidatedProfile): Text =>
     .filter(({ within }) => !within)
     .flatMap(({ component, error_bytes, error_share }, index) => [
       `${index === 0 ? '' : ', '}${componentLabels[component]} `,
-      { n: error_bytes, unit: 'B', signed: true },
+      { ...gb(error_bytes), signed: true },
       ...(error_share === null ? [] : [' (', { n: error_share, unit: 'ratio', signed: true }, ')']),
     ]) as Text;
 
@@ -292,8 +295,8 @@ function recommendationSection({ recommendations }: Validation): Section {
               [value(one.spread[0]), ' to ', value(one.spread[1])],
               { count: one.profiles },
               { count: one.models },
-              { n: one.error_before_bytes, unit: 'B' },
-              { n: one.error_after_bytes, unit: 'B' },
+              gb(one.error_before_bytes),
+              gb(one.error_after_bytes),
             ],
           };
         }),

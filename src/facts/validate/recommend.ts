@@ -16,7 +16,7 @@ import type { Recommendation } from '../../model/documents/validate.js';
 import { median } from '../../model/statistics.js';
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { HeldProfile } from './validate-profile.js';
-import { formatBytes, formatNumber } from '../../vocabulary/format.js';
+import { formatGb, formatNumber } from '../../vocabulary/format.js';
 
 /** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
 const minGain = 0.25;
@@ -68,7 +68,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
   const before = errorWith(current);
   const after = errorWith(fitted);
   if (before < minErrorBytes || before - after < minGain * before) return null;
-  const shown = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatNumber(value));
+  const shown = (value: number): string => (unit === 'bytes' ? formatGb(value) : formatNumber(value));
   return {
     constant,
     current,
@@ -80,7 +80,7 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatBytes(before)} to ${formatBytes(after)} per GPU.`,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatGb(before)} to ${formatGb(after)} per GPU.`,
   };
 }
 

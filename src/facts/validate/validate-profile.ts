@@ -6,7 +6,7 @@ import { estimatedComponents, type EstimatedComponent } from '../../model/memory
 import { estimateProfile, tensorParallelOf } from './estimate-profile.js';
 import { contradictions, doubts, implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
-import { formatBytes, formatSigned } from '../../vocabulary/format.js';
+import { formatGb, formatSigned } from '../../vocabulary/format.js';
 
 export interface Tolerance {
   /** Of the total, as a share. */
@@ -169,12 +169,12 @@ function explained(
   const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
   if (!most) return null;
   if (rest && Math.abs(rest.error_bytes) > Math.abs(most.error_bytes))
-    return `Largest difference in memory without a measured component: ${formatBytes(rest.estimated_bytes)} against ${formatBytes(rest.measured_bytes)} measured.`;
+    return `Largest difference in memory without a measured component: ${formatGb(rest.estimated_bytes)} against ${formatGb(rest.measured_bytes)} measured.`;
   const share = most.error_share === null ? '' : ` (${formatSigned(most.error_share, 'ratio')})`;
-  const text = `Largest difference in ${words[most.component]}: ${formatBytes(most.estimated_bytes)} against ${formatBytes(most.measured_bytes)} measured${share}, from ${most.formula}.`;
+  const text = `Largest difference in ${words[most.component]}: ${formatGb(most.estimated_bytes)} against ${formatGb(most.measured_bytes)} measured${share}, from ${most.formula}.`;
   const unassigned = residualBytes ?? 0;
   return Math.abs(unassigned) > Math.abs(most.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)
-    ? `${formatBytes(unassigned)} of the measured memory is in no component. ${text}`
+    ? `${formatGb(unassigned)} of the measured memory is in no component. ${text}`
     : text;
 }
