@@ -256,6 +256,9 @@ function expectedText(
   stage: Finding['stage'],
 ): Part[] {
   const ms = (n: number): Part => ({ n, unit: 'ms' });
+  // A pause between two stages is gone, not shorter.
+  if (stage === null && after === 0)
+    return ['expected ', ms(expected), ` less each time (interval ${formatRange(low, high, 'ms')})`];
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
   return [
     'expected ',
@@ -279,7 +282,9 @@ function gainText(gain: NonNullable<Finding['gain']>): Part[] {
         ms(gain.expected_ms),
         ` less per token ${interval}; the step itself does not get shorter`,
       ]
-    : [ms(gain.expected_ms), ` less ${interval}, `, ms(gain.after_ms), ' afterwards'];
+    : gain.after_ms === 0
+      ? [ms(gain.expected_ms), ` less ${interval}`]
+      : [ms(gain.expected_ms), ` less ${interval}, `, ms(gain.after_ms), ' afterwards'];
 }
 
 /** The rows that were seen, and the query that yields them. */
