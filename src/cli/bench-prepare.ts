@@ -1,6 +1,6 @@
 import { refuseAll } from '../capture/bench/refuse-all.js';
 import type { VariantPlan } from '../capture/bench/run-bench.js';
-import type { BenchPart, BenchPoint } from '../model/bench.js';
+import { type BenchPart, type BenchPoint, benchParts } from '../model/bench.js';
 import type { EngineRequest } from '../model/engine.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
@@ -50,6 +50,6 @@ export async function prepareBench(
     plans.push({ ...variant, prepared, points });
   }
   refuseAll(plans.flatMap(({ prepared }) => points.map((point) => prepared.refuses(point))));
-  const parts: BenchPart[] = verb === 'suite' ? ['latency', 'throughput', 'sequence'] : [verb];
+  const parts: BenchPart[] = verb === 'suite' ? [...benchParts] : [verb];
   return { request, parts, points, variants: plans };
 }

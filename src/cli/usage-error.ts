@@ -1,3 +1,4 @@
+import { benchParts } from '../model/bench.js';
 import type { Command, CommanderError } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
@@ -7,7 +8,7 @@ const parentsOf = new Map<string, readonly string[]>([
   ...['list', 'ls', 'show', 'rename', 'tag', 'note', 'delete', 'rm', 'verify', 'utilization'].map(
     (verb) => [verb, ['session']] as const,
   ),
-  ...['latency', 'throughput', 'sequence', 'suite'].map((verb) => [verb, ['bench']] as const),
+  ...[...benchParts, 'suite'].map((verb) => [verb, ['bench']] as const),
   ['compare', ['session', 'bench', 'memory']],
 ]);
 

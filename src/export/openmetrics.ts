@@ -1,3 +1,4 @@
+import { gapParts } from '../model/bars.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { TableName } from '../model/tables.js';
 import type { TextExport } from './exporter.js';
@@ -55,16 +56,6 @@ function copyFamily(name: string, help: string, unit: Family['unit'], value: str
   };
 }
 
-/** Parts of the gaps of devices; every part of a gap is an observation of its cause. */
-const causes = [
-  'synchronization',
-  'host',
-  'launch_overhead',
-  'launch_latency',
-  'device_dependency',
-  'unattributed',
-];
-
 const families: Family[] = [
   iterationFamily('inferscope_ttft_seconds', 'Time to first token of each repeat.', 'ttft_ns'),
   iterationFamily(
@@ -100,7 +91,7 @@ const families: Family[] = [
     type: 'summary',
     unit: 'seconds',
     help: 'Time in which a device ran nothing, by stage and cause.',
-    select: causes
+    select: gapParts
       .map(
         (
           cause,

@@ -17,6 +17,16 @@ export const barHeads = [
 ] as const;
 export type BarHead = (typeof barHeads)[number];
 
+/** Parts of an idle interval, in the order in which they follow each other. */
+export const gapParts = [
+  'synchronization',
+  'host',
+  'launch_overhead',
+  'launch_latency',
+  'device_dependency',
+  'unattributed',
+] as const satisfies readonly BarHead[];
+
 /** "inefficiency.gemm" is { head: 'inefficiency', tail: 'gemm' }; without a dot the tail is empty. */
 export function barParts(id: string): { head: BarHead | null; tail: string } {
   const [head, ...tail] = id.split('.');

@@ -1,11 +1,10 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
-import { classOfBar, isHostBar } from '../model/bars.js';
+import { classOfBar, isHostBar, gapParts } from '../model/bars.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import { barPlace, type Places } from '../views/findings.js';
 import type { SessionDatabase } from '../session/query.js';
-import { gapParts } from './timeline/timeline.js';
 
 /** A time of an execution, ns since the session's start, and in it what is meant. */
 interface Place {

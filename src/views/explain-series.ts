@@ -1,3 +1,4 @@
+import { stepKinds } from '../model/documents/trace-phase.js';
 import { isBarOf } from '../model/bars.js';
 import type {
   ExplainResult,
@@ -94,7 +95,7 @@ export const lostMs = (stage: StageWaterfall): number =>
   stage.instances * Math.max(0, (headlineTime(stage).value ?? 0) - (stage.roofline_ms.value ?? 0));
 
 /** A request is its steps again, sampling lies in them, loading and warm-up happen once: said in a line each. */
-const inFull: ReadonlySet<WaterfallKind> = new Set(['decode', 'mixed', 'prefill', 'training', 'outside']);
+const inFull: ReadonlySet<WaterfallKind> = new Set(stepKinds);
 
 /**
  * The stages that are shown bar by bar, and those that are one line each: the first, and of the other steps those with the

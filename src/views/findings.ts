@@ -1,9 +1,10 @@
-import type {
-  Evidence,
-  ExplainResult,
-  Finding,
-  StageWaterfall,
-  WhatIfResult,
+import {
+  severities,
+  type Evidence,
+  type ExplainResult,
+  type Finding,
+  type StageWaterfall,
+  type WhatIfResult,
 } from '../model/documents/explain.js';
 import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
 import { withheldWords } from '../model/withheld.js';
@@ -129,7 +130,6 @@ export function findingBlocks(
   ];
 }
 
-const severities = ['high', 'medium', 'low', 'info'];
 /** Whether a graver one is listed after a lesser one. */
 const ordersDiffer = (found: readonly Finding[]): boolean =>
   found.some(

@@ -1,17 +1,15 @@
-import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
+import { loadKinds, type ServingPoint, type ServingResult } from '../model/documents/serving.js';
 import type { Figure } from '../model/figure.js';
 import { lineMark } from '../vocabulary/colours.js';
 import { formatMs } from '../vocabulary/format.js';
 import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabulary/loads.js';
 import type { LinesChart, Panel, Point } from './chart.js';
 
-const kinds = ['closed', 'constant', 'poisson', 'ramp', 'trace'] as const;
-
 /** By kind and load: a sweep does not run in this order. */
 export function byLoad({ points }: ServingResult): ServingPoint[] {
   return points.toSorted(
     (a, b) =>
-      kinds.indexOf(a.load.kind) - kinds.indexOf(b.load.kind) ||
+      loadKinds.indexOf(a.load.kind) - loadKinds.indexOf(b.load.kind) ||
       (a.load.rate_per_s ?? a.load.concurrency ?? 0) - (b.load.rate_per_s ?? b.load.concurrency ?? 0),
   );
 }

@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/documents/trace-phase.js';
 import type {
   ExplainResult,
   Finding,
@@ -21,7 +22,7 @@ import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
-export const leadOrder = ['decode', 'mixed', 'prefill', 'training', 'outside', 'other'] as const;
+export const leadOrder = [...stepKinds, 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
   for (const kind of leadOrder) {

@@ -1,4 +1,4 @@
-import type { Finding } from '../../model/documents/explain.js';
+import { type Finding, severities } from '../../model/documents/explain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
 import { capital } from '../../vocabulary/sentence.js';
@@ -65,7 +65,7 @@ function stepsFirst(all: readonly Finding[]): Finding[] {
   return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
 }
 
-const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
+const order = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
   const { run_ms: statedMs, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;

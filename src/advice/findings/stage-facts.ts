@@ -1,3 +1,4 @@
+import { gapParts } from '../../model/bars.js';
 import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -150,14 +151,6 @@ export function withHostParts<F extends HostParts>(
 }
 
 function meanWindows(database: SessionDatabase): Promise<Row[]> {
-  const idle = [
-    'synchronization',
-    'host',
-    'launch_overhead',
-    'launch_latency',
-    'device_dependency',
-    'unattributed',
-  ];
   const perInstance = (column: string) => `coalesce(any_value(${column}), 0) / count(*)`;
   return database.query<Row>(
     `WITH kernel AS (
@@ -178,7 +171,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
        coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
        coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
-       ${idle.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')},
+       ${gapParts.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')},
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,

@@ -1,3 +1,4 @@
+import { bandwidthPatterns } from '../../model/documents/gpu-roofline.js';
 import { gpuPeakFlops } from '../../hardware/gpu-peaks.js';
 import type { KernelCase, KernelOrder, ProbeName } from '../../model/kernels.js';
 import { coarseGemms, gemmCase, type GemmLimits } from './gemm-search.js';
@@ -76,7 +77,7 @@ const cpuArrayBytes = [128 * MiB];
 export function bandwidthCases(device: PlannedDevice): KernelCase[] {
   const room = (device.memoryBytes ?? 16 * 1024 * MiB) / 2;
   const sizes = device.device === 'cpu' ? cpuArrayBytes : arrayBytes;
-  return (['copy', 'read', 'write', 'triad'] as const).flatMap((pattern) =>
+  return bandwidthPatterns.flatMap((pattern) =>
     sizes
       .filter((bytes) => 3 * bytes <= room)
       .map((bytes) => probe(pattern, { bytes }, arraysMoved[pattern] * bytes)),

@@ -8,12 +8,13 @@ import {
 } from '../../hardware/gpu-peaks.js';
 import { migInstance } from '../../hardware/mig.js';
 import { busFactor } from '../../model/collectives.js';
-import type {
-  Collectives,
-  GpuBandwidth,
-  GpuComputePeak,
-  HostLink,
-  MeasuredGpu,
+import {
+  bandwidthPatterns,
+  type Collectives,
+  type GpuBandwidth,
+  type GpuComputePeak,
+  type HostLink,
+  type MeasuredGpu,
 } from '../../model/documents/gpu-roofline.js';
 import { type Figure, figure } from '../../model/figure.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
@@ -160,7 +161,7 @@ type Of = (kernel: string) => MicrobenchmarkLine[];
 
 function bandwidths({ name, pciId }: Named, of: Of, conditions: ConditionsOf): GpuBandwidth[] {
   const sheet = gpuPeakBandwidth(name, pciId);
-  return (['copy', 'read', 'write', 'triad'] as const).flatMap((pattern) => {
+  return bandwidthPatterns.flatMap((pattern) => {
     const best = fastest(of(pattern));
     if (!best) return [];
     const bytes_per_s = rateOf(best)!;

@@ -1,3 +1,4 @@
+import { benchParts } from '../../model/bench.js';
 import { InferscopeError } from '../../model/errors.js';
 import { checkGrid } from '../../model/grid.js';
 import { variedOf, type PlannedRun, type SweepPlan } from './plan.js';
@@ -10,8 +11,7 @@ export interface GridAxis {
 
 /** Commands that write several files into a folder: each run gets its own folder. */
 const writesFolder = (command: readonly string[]): boolean =>
-  command[0] === 'kernels' ||
-  (command[0] === 'bench' && ['latency', 'throughput', 'sequence', 'suite'].includes(command[1] ?? ''));
+  command[0] === 'kernels' || (command[0] === 'bench' && [...benchParts, 'suite'].includes(command[1] ?? ''));
 
 /**
  * A command over a grid, the last axis running fastest. `{name}` inside the command is replaced by the axis' value;

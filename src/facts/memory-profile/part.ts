@@ -1,4 +1,4 @@
-import type { MemoryComponent, profileConfidences } from '../../model/documents/memory-profile.js';
+import { type MemoryComponent, profileConfidences } from '../../model/documents/memory-profile.js';
 
 export type Confidence = (typeof profileConfidences)[number];
 
@@ -20,9 +20,7 @@ export interface Place {
   peakStage: string | null;
 }
 
-const order: readonly Confidence[] = ['high', 'medium', 'low', 'unknown'];
-
 /** The least certain of them. */
 export function weakest(confidences: readonly Confidence[]): Confidence {
-  return order[Math.max(...confidences.map((one) => order.indexOf(one)), 0)]!;
+  return profileConfidences[Math.max(...confidences.map((one) => profileConfidences.indexOf(one)), 0)]!;
 }

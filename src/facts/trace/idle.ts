@@ -1,5 +1,5 @@
+import { gapParts } from '../../model/bars.js';
 import type { Idle, PhaseKind } from '../../model/documents/trace.js';
-import { gapParts } from './phases.js';
 import { placeKey, type TraceScope } from './scope.js';
 
 const waitsShown = 40;

@@ -1,4 +1,4 @@
-import { hostPart } from '../../model/bars.js';
+import { hostPart, gapParts } from '../../model/bars.js';
 import { idleIn, phaseTime } from '../../model/headline-time.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { withoutProfiler } from '../without-profiler.js';
@@ -11,15 +11,6 @@ import { createFrom } from '../../session/stepped-query.js';
 import type { PhaseClock } from './windows.js';
 
 /** Parts of a gap, in the order in which they follow each other (model/tables.ts). */
-export const gapParts = [
-  'synchronization',
-  'host',
-  'launch_overhead',
-  'launch_latency',
-  'device_dependency',
-  'unattributed',
-] as const;
-
 /**
  * Time before the first activity of the capture and after the last one: the host's, too. Loading spends most of itself
  * before it has launched anything.

@@ -1,6 +1,6 @@
+import { gapParts } from '../../model/bars.js';
 import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
-import { gapParts } from './phases.js';
 import type { TraceScope } from './scope.js';
 
 const decodeStepsShown = 3;

@@ -1,4 +1,9 @@
-import type { ErrorSummary, ValidatedProfile, Validation } from '../../model/documents/validate.js';
+import {
+  errorDimensions,
+  type ErrorSummary,
+  type ValidatedProfile,
+  type Validation,
+} from '../../model/documents/validate.js';
 import { estimatedComponents } from '../../model/memory-components.js';
 
 interface Compared {
@@ -46,11 +51,9 @@ export function restSummary(profiles: readonly ValidatedProfile[]): Validation['
   return rows.length === 0 ? null : errorSummary(rows);
 }
 
-const dimensions = ['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization'] as const;
-
 /** Errors of the total by family, dtype …; a dimension in which all are alike says nothing and is left out. */
 export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
-  return dimensions.flatMap((by) => {
+  return errorDimensions.flatMap((by) => {
     const groups = new Map<string, Compared[]>();
     for (const profile of profiles) {
       if (!profile.total) continue;

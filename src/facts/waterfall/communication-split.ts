@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/documents/trace-phase.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { callLossesSql } from '../collectives/job.js';
 import { collectiveSource } from '../trace/collectives.js';
@@ -23,7 +24,7 @@ export async function waitShares(
   const { recorded } = await collectiveSource(database, [attribution.capture_id]);
   if (!recorded || captures.length < 2 || focus.rank === null) return found;
   for (const kind of kinds) {
-    if (!stepKinds.has(kind)) continue;
+    if (!waiting.has(kind)) continue;
     const [row] = await database.query<{ skew: number | null; imbalance: number | null }>(
       `SELECT sum(skew_ns) / sum(exposed_ns) AS skew, sum(imbalance_ns) / sum(exposed_ns) AS imbalance
        FROM (${callLossesSql(captures, kind as PhaseKind)}) WHERE rank = ${focus.rank} AND exposed_ns > 0`,
@@ -33,7 +34,7 @@ export async function waitShares(
   return found;
 }
 
-const stepKinds: ReadonlySet<string> = new Set(['decode', 'mixed', 'prefill', 'training', 'outside']);
+const waiting: ReadonlySet<string> = new Set(stepKinds);
 
 /** The same parts, exposed communication by what it is: exchange, waiting for late ranks, waiting for uneven experts. */
 export function withWaits(parts: readonly Part[], shares: WaitShares | undefined): Part[] {

@@ -1,5 +1,5 @@
+import { gapParts } from '../../model/bars.js';
 import { activitiesInside, within } from '../trace/activities-inside.js';
-import { gapParts } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { edgeSums } from './window-sums.js';

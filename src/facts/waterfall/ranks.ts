@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/documents/trace-phase.js';
 import { hasRows } from '../../model/subjects.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
@@ -15,7 +16,7 @@ import { traceScope } from '../derived/scope.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds decided by the slowest rank: those that every rank runs at the same time. */
-const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'training', 'outside']);
+const deciding: ReadonlySet<PhaseKind> = new Set(stepKinds);
 
 /** Ranks that meet in every step take as long; where their times differ by no more, who waits for whom decides. */
 const asLong = 0.05;

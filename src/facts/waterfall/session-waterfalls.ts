@@ -1,3 +1,4 @@
+import { stepKinds } from '../../model/documents/trace-phase.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { firstHeld } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
@@ -27,9 +28,7 @@ interface SessionWaterfalls {
  * in them, loading and warm-up happen once; where there is nothing else they are judged.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
-  const steps = stages.filter(({ kind }) =>
-    ['decode', 'mixed', 'prefill', 'training', 'outside', 'other'].includes(kind),
-  );
+  const steps = stages.filter(({ kind }) => [...stepKinds, 'other'].includes(kind));
   if (steps.length > 0) return steps;
   return stages.filter(({ kind }) => kind === 'load' || kind === 'warmup');
 }

@@ -1,8 +1,9 @@
+import { gapParts } from '../../model/bars.js';
 import type { OpClass } from '../../model/classes.js';
 import type { Figure } from '../../model/figure.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { edges, gapParts } from '../trace/phases.js';
+import { edges } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Recorded } from './host-split.js';
 import type { Measured } from './split.js';

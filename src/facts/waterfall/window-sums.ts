@@ -1,5 +1,6 @@
+import { gapParts } from '../../model/bars.js';
 import { cutColumns, cutKey, cutKeys, cutTimes } from '../trace/cut-activities.js';
-import { edges, gapParts, gapsOfWindows, stepGaps } from '../trace/phases.js';
+import { edges, gapsOfWindows, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 

@@ -1,15 +1,5 @@
 import type { GapLatency } from './launch-latency.js';
 
-/** Bar ids of the parts of a gap, in time order (docs of the waterfall: splitting idle time). */
-export const gapParts = [
-  'synchronization',
-  'host',
-  'launch_overhead',
-  'launch_latency',
-  'device_dependency',
-  'unattributed',
-] as const;
-
 /** Idle intervals with the API call that launched the activity after each; NaN: an orphan. */
 export interface GapTimes {
   start_ns: Float64Array;

@@ -1,6 +1,7 @@
+import { gapParts } from '../../model/bars.js';
 import type { Columns, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { gapParts, type GapTimes, splitGaps } from './gap-parts.js';
+import { type GapTimes, splitGaps } from './gap-parts.js';
 import { keepScanned } from './keep-scanned.js';
 import type { GapLatency } from './launch-latency.js';
 import { type Slice, slicesOf, within } from './slices.js';

@@ -122,11 +122,13 @@ const evidenceSchema = z.object({
   row_count: z.number().int(),
 });
 
+export const severities = ['high', 'medium', 'low', 'info'] as const;
+
 const findingSchema = z.object({
   id: z.string().describe('rule, or rule:stage; unique in the document.'),
   rule: z.string(),
   severity: z
-    .enum(['high', 'medium', 'low', 'info'])
+    .enum(severities)
     .describe(
       'By the share of the stage at stake, times the lower end of the 95 % interval of its time over the time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
     ),

@@ -39,11 +39,11 @@ const gpuComputePeakSchema = z.object({
     .describe('flops_per_s over the measured bandwidth of memory: FLOP a byte at which both limit.'),
 });
 
+export const bandwidthPatterns = ['copy', 'read', 'write', 'triad'] as const;
+
 const gpuBandwidthSchema = z.object({
   ...measurement,
-  pattern: z
-    .enum(['copy', 'read', 'write', 'triad'])
-    .describe('copy: read + write. triad: two reads + write.'),
+  pattern: z.enum(bandwidthPatterns).describe('copy: read + write. triad: two reads + write.'),
   bytes_per_s: z.number().describe('Bytes read and written a second, together.'),
   array_bytes: z.number(),
   sheet: figureSchema,

@@ -23,8 +23,10 @@ const spreadSchema = z.object({
 });
 const distributionSchema = z.union([spreadSchema, missingFigureSchema]);
 
+export const loadKinds = ['closed', 'constant', 'poisson', 'ramp', 'trace'] as const;
+
 const loadSchema = z.object({
-  kind: z.enum(['closed', 'constant', 'poisson', 'ramp', 'trace']),
+  kind: z.enum(loadKinds),
   concurrency: z
     .number()
     .int()

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
+/** What errors of the total are grouped by. */
+export const errorDimensions = ['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization'] as const;
+
 export const validateVersion = '1.5';
 
 const comparedSchema = z.object({
@@ -119,7 +122,7 @@ export const validationSchema = z.object({
   groups: z
     .array(
       errorSummarySchema.extend({
-        by: z.enum(['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization']),
+        by: z.enum(errorDimensions),
         value: z.string(),
       }),
     )

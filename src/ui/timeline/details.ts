@@ -1,9 +1,10 @@
+import { gapParts } from '../../model/bars.js';
 import { tables } from '../../model/tables.js';
 import { formatNs } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { lanesIn, placeOf } from './places.js';
 import type { EventDetails, Place } from './shown.js';
-import { gapParts, type Timeline, type Track } from './timeline.js';
+import { type Timeline, type Track } from './timeline.js';
 
 const hidden = new Set([
   'execution_id',

@@ -33,13 +33,3 @@ export interface Timeline {
   /** The table that is being read; null when all are there. */
   reading: TrackTable | null;
 }
-
-/** Parts of a gap in their order; ids of causes of idle time. */
-export const gapParts = [
-  'synchronization',
-  'host',
-  'launch_overhead',
-  'launch_latency',
-  'device_dependency',
-  'unattributed',
-] as const;

@@ -1,8 +1,9 @@
+import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { Lane, lanesOf } from './lane.js';
-import { gapParts, type Timeline, type Track, type TrackTable } from './timeline.js';
+import { type Timeline, type Track, type TrackTable } from './timeline.js';
 
 const apiKinds = ['launch', 'synchronization', 'copy', 'allocation', 'other'] as const;
 

@@ -1,5 +1,5 @@
+import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
-import { gapParts } from '../../../facts/trace/phases.js';
 import { graphNode, idleCauses, isLaunchBound, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
 import { innerWaits, minInner } from '../inner-waits.js';
 import { launchTogether } from '../launch-changes.js';

@@ -1,5 +1,6 @@
+import { gapParts } from '../../../model/bars.js';
 import type { HeldColumn, HeldColumns } from '../../../model/workbench.js';
-import { gapParts, splitGaps } from '../gap-parts.js';
+import { splitGaps } from '../gap-parts.js';
 import type { GapLatency } from '../launch-latency.js';
 import { asCodes, computed, direct, sameInAll, together } from './columns.js';
 import type { HeldGaps } from './held-devices.js';
