@@ -11,7 +11,7 @@ import { type ModelSettings, requireKey } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet, withoutData } from './recorder.js';
 import type { Redactor } from './redactor.js';
-import { programNames } from './telling-names.js';
+import { programNames } from './program-names.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
 export interface AskOptions {

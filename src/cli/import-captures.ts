@@ -10,7 +10,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
-import { retold } from '../model/said.js';
+import { withText } from '../model/said.js';
 import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
@@ -183,7 +183,7 @@ export async function importCaptures(
       importer: one.importer.name,
       clock: outcome.clock,
     });
-    imported.issues.push(...outcome.issues.map((issue) => retold(issue, redact(issue.text))));
+    imported.issues.push(...outcome.issues.map((issue) => withText(issue, redact(issue.text))));
     Object.assign(imported.hardware, one.facts.hardware);
     Object.assign(imported.software, one.facts.software);
     imported.rank ??= one.facts.rank ?? null;

@@ -11,7 +11,7 @@ export const saidSchema = z.object({
 export type Said = z.infer<typeof saidSchema>;
 
 /** With another text: what it was made of no longer holds. */
-export function retold<T extends { text: string; said?: Said | undefined }>(
+export function withText<T extends { text: string; said?: Said | undefined }>(
   { said: of, ...one }: T,
   text: string,
 ): Omit<T, 'said'> & { text: string; said?: Said } {

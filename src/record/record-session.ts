@@ -3,7 +3,7 @@ import { type ClockPair, clockPair } from '../model/clock.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution, Workload } from '../model/manifest.js';
 import type { Row } from '../model/tables.js';
-import { retold } from '../model/said.js';
+import { withText } from '../model/said.js';
 import { addCapture, type CaptureSummary } from '../session/capture.js';
 import { createSession, type NewSession, type SessionWriter } from '../session/create.js';
 import { type Home, homeFolders } from '../session/home.js';
@@ -107,7 +107,7 @@ async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
           executions: recorded.executions ?? [],
           captures: recorded.captures ?? [],
         },
-        [...issues, ...(here?.issues ?? [])].map((issue) => retold(issue, redact(issue.text))),
+        [...issues, ...(here?.issues ?? [])].map((issue) => withText(issue, redact(issue.text))),
       );
     },
     abandon: () => writer.abandon(),
@@ -170,7 +170,7 @@ export function addToSession(
       });
       return await files.finish({
         ...added,
-        issues: issues.map((issue) => retold(issue, redact(issue.text))),
+        issues: issues.map((issue) => withText(issue, redact(issue.text))),
       });
     } catch (error) {
       await files.abandon();

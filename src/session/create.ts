@@ -8,7 +8,7 @@ import { sessionId } from './id.js';
 import { writeManifest } from './manifest-file.js';
 import { openSessionFiles, type SessionFiles } from './session-files.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { tellOuterRun } from './tell-outer.js';
+import { reportToOuterRun } from './report-to-outer.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 
 export interface NewSession {
@@ -90,7 +90,7 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
         if (await publish(temporary.path, home, id)) {
           used = true;
           temporary.release();
-          tellOuterRun({ id, kind: session.kind });
+          reportToOuterRun({ id, kind: session.kind });
           return { id, folder: `${home.sessions}/${id}` };
         }
       }

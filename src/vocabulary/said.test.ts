@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { retold } from '../model/said.js';
+import { withText } from '../model/said.js';
 import { quantity, rangedText, said, sayingKey } from './said.js';
 
 test('a text that was changed, as by redaction, loses what it was made of', () => {
   const issue = { code: 'x', ...said`${'token hunter2'}: ${3} times` };
   expect(issue.text).toBe('token hunter2: 3 times');
-  expect(retold(issue, issue.text)).toEqual(issue);
-  expect(retold(issue, 'token [redacted]: 3 times')).toEqual({
+  expect(withText(issue, issue.text)).toEqual(issue);
+  expect(withText(issue, 'token [redacted]: 3 times')).toEqual({
     code: 'x',
     text: 'token [redacted]: 3 times',
   });

@@ -115,7 +115,9 @@ test('since the last session of the same program: what session compare says', as
   const { answer } = await asking(fixed);
   const found = await answer('What changed since the last run?');
   // Both print their own mean under the profiler: 9.03 ms, then 2.69 ms.
-  expect(direct(found.answer)).toMatch(/^Since launch_bound_decode-fault \(2026-11-21 .* decode: .*× faster/);
+  expect(direct(found.answer)).toMatch(
+    /^Since launch_bound_decode-fault \(2026-11-21 .* decode: .*× as fast/,
+  );
   expect((await answer('What changed since yesterday?')).answered_by).toBe('nobody');
 });
 

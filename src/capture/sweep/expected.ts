@@ -9,7 +9,7 @@ import type { Issue } from '../../model/document.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { parseDType } from '../../model/dtype.js';
 import { messageOf } from '../../model/errors.js';
-import { retold } from '../../model/said.js';
+import { withText } from '../../model/said.js';
 import type { ModelEntry } from './config.js';
 
 type Expected = SweepRun['expected'];
@@ -75,7 +75,7 @@ export async function expectRuns(
     run.expected = expectRun(run, place, architecture, known);
     if (typeof architecture === 'string') continue;
     for (const issue of unreadKeysIssues(architecture))
-      issues.set(`${issue.code} ${model}`, retold(issue, `${model}: ${issue.text}`));
+      issues.set(`${issue.code} ${model}`, withText(issue, `${model}: ${issue.text}`));
   }
   return [...issues.values()];
 }

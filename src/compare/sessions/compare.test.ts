@@ -167,7 +167,7 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
     true,
   );
   expect(matrix.gemm_tiles.every((row) => row.matched_by === 'share')).toBe(true);
-  expect(matrix.headlines[0]!.text).toContain('2.00× slower');
+  expect(matrix.headlines[0]!.text).toContain('2.00× as long');
 });
 
 test('across batch sizes: throughput, time per token, scaling and MFU, not the time of a step', async () => {

@@ -5,7 +5,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { hasRows, holds } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
-import { retold } from '../../model/said.js';
+import { withText } from '../../model/said.js';
 import type { Session } from '../../session/open.js';
 import { noiseOfDifference } from '../../facts/difference/half-width.js';
 import { attentionOf } from './attention.js';
@@ -60,7 +60,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     sides.push({ ...side, waterfalls: await waterfallsOf(side) });
   }
   const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
-    own.filter(({ severity }) => severity !== 'info').map((issue) => retold(issue, `${id}: ${issue.text}`)),
+    own.filter(({ severity }) => severity !== 'info').map((issue) => withText(issue, `${id}: ${issue.text}`)),
   );
   return document('compare', compareVersion, compareSides(what!, sides), [
     ...timingIssues(sides),

@@ -63,11 +63,11 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
 
 type Stage = NonNullable<StageValue>;
 
-/** "2.00× faster", "12 % slower", from a ratio of times. */
+/** "2.00× as fast", "2.00× as long", "12 % slower", from a ratio of times. */
 function speedWords(ratio: number): string {
   const factor = ratio < 1 ? 1 / ratio : ratio;
-  const by = factor >= 1.995 ? formatFactor(factor) : formatPercent(Math.abs(ratio - 1));
-  return `${by} ${ratio < 1 ? 'faster' : 'slower'}`;
+  if (factor >= 1.995) return `${formatFactor(factor)} as ${ratio < 1 ? 'fast' : 'long'}`;
+  return `${formatPercent(Math.abs(ratio - 1))} ${ratio < 1 ? 'faster' : 'slower'}`;
 }
 
 /**

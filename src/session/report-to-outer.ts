@@ -7,7 +7,7 @@ import { recordVariable } from '../model/outer-run.js';
  * Reports the saved session to the run that this command is part of (`inferscope run -- inferscope bench …`): a `session`
  * line in its record. Does nothing outside such a run, and never fails in one.
  */
-export function tellOuterRun(session: { id: string; kind: string }): void {
+export function reportToOuterRun(session: { id: string; kind: string }): void {
   const record = process.env[recordVariable];
   if (!record) return;
   const line: SessionLineInput = {
