@@ -224,7 +224,7 @@ export const sqlPage = (
             <output id="answered"></output>
           </p>
         </form>
-        <div id="answer" class="scroll"></div>
+        <div id="answer" class="scroll" tabindex={0} role="group" aria-label="answer"></div>
       </section>
       <section>
         <h2>Tables</h2>

@@ -73,6 +73,7 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
     <div
       id="timeline"
       tabindex={0}
+      role="application"
       aria-label="Timeline: W and S zoom, A and D move, F fits, M measures, C closes"
     >
       <canvas></canvas>

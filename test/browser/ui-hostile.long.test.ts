@@ -64,8 +64,12 @@ async function expectInert(page: Page): Promise<void> {
 
 describe('hostile names', () => {
   it('stay text in the list, the overview, the timeline, its panel, search and selection', async () => {
-    for (const path of ['/', `/s/${idOf(at, 'hostile')}`, `/s/${idOf(at, 'hostile')}/kernels`]) {
+    const id = idOf(at, 'hostile');
+    const own = ['', '/kernels', '/operators', '/gemms', '/requests', '/memory', '/sql'];
+    for (const path of ['/', ...own.map((one) => `/s/${id}${one}`)]) {
       const page = await open(path);
+      // An empty page would be inert, too.
+      expect(await page.locator('h1').count(), path).toBe(1);
       await expectInert(page);
       await page.close();
     }

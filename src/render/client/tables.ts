@@ -55,6 +55,7 @@ function addFilter(table: HTMLTableElement): void {
 export function sortTables(document: Document): void {
   for (const table of document.querySelectorAll<HTMLTableElement>('table[data-sortable]')) {
     for (const [column, head] of [...(table.tHead?.rows[0]?.cells ?? [])].entries()) {
+      if (head.textContent === '') continue;
       const button = document.createElement('button');
       button.type = 'button';
       button.append(...head.childNodes);

@@ -71,7 +71,7 @@ export const DataTable: FC<TableProps> = ({
         <input type="checkbox" /> All columns
       </label>
     )}
-    <div class="scroll" role="region" aria-label={caption} tabindex={0}>
+    <div class="scroll" role="group" aria-label={caption} tabindex={0}>
       <table
         class={extra}
         {...(sortKeys ? { 'data-sortable': '' } : {})}
@@ -81,11 +81,15 @@ export const DataTable: FC<TableProps> = ({
         {columns.some(({ head }) => head !== '') && (
           <thead>
             <tr>
-              {columns.map((column) => (
-                <th scope="col" class={cellClass(column)}>
-                  {column.head}
-                </th>
-              ))}
+              {columns.map((column) =>
+                column.head === '' ? (
+                  <td class={cellClass(column)} />
+                ) : (
+                  <th scope="col" class={cellClass(column)}>
+                    {column.head}
+                  </th>
+                ),
+              )}
             </tr>
           </thead>
         )}

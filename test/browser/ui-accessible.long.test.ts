@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+import { fixture } from './ui-pages.js';
+import { idOf, startUi, timelineReady, type UiServer } from './ui-server.js';
+
+let at: Place;
+let server: UiServer;
+let browser: Browser;
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const sessions = {
+  fault: 'diagnosis/launch_bound_decode-fault.tgz',
+  fixed: 'diagnosis/launch_bound_decode-fixed.tgz',
+  torch: 'kineto-torch2.11-h200/tiny-llm-b1-session.tgz',
+  load: 'vllm-0.26-h200/bench-serve.tgz',
+  watched: 'monitor-0.1-h200/session.tar.gz',
+};
+
+beforeAll(async () => {
+  at = place();
+  for (const [name, path] of Object.entries(sessions)) {
+    const { status, stdout } = inferscope(at, ['session', 'import', fixture(path), '--json']);
+    expect(status).toBe(0);
+    const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
+    expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
+  }
+  server = await startUi(at);
+  browser = await launchBrowser();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  server?.child.kill('SIGKILL');
+});
+
+it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %s', async (colorScheme) => {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    colorScheme,
+    // The check itself is a script that pages would refuse.
+    bypassCSP: true,
+  });
+  const page = await context.newPage();
+  await page.goto(server.url);
+  const id = Object.fromEntries(Object.keys(sessions).map((name) => [name, idOf(at, name)]));
+  const found: string[] = [];
+  for (const path of [
+    '/',
+    `/s/${id['fault']}`,
+    `/s/${id['fault']}?what-if=cudagraph`,
+    `/s/${id['fault']}/timeline`,
+    `/s/${id['fault']}/kernels`,
+    `/s/${id['torch']}/operators`,
+    `/s/${id['torch']}/operators?name=aten::mm`,
+    `/s/${id['torch']}/gemms`,
+    `/s/${id['load']}`,
+    `/s/${id['load']}/requests`,
+    `/s/${id['watched']}/memory`,
+    `/s/${id['watched']}/gemms`,
+    `/s/${id['torch']}/sql`,
+    `/compare?s=${id['fault']}&s=${id['fixed']}`,
+  ]) {
+    await page.goto(`${server.origin}${path}`);
+    if (path.includes('/timeline')) await timelineReady(page);
+    await page.waitForLoadState('networkidle');
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+      "axe.run(document, { resultTypes: ['violations'] })",
+    );
+    found.push(...violations.map((one) => `${path} ${one.id} ${one.nodes[0]?.html}`));
+  }
+  expect(found).toEqual([]);
+  await context.close();
+});
