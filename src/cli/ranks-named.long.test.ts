@@ -54,6 +54,19 @@ test.each(
   expect(job!.ranks.find(({ late_by: by }) => by !== null)?.rank ?? null).toBe(
     rule === 'slow_link' ? null : rank,
   );
+  // Own time: every step of the slow rank is 3 attentions of 80 µs longer; a slow link is nobody's own time.
+  const { steps, ranks } = job!.own!;
+  expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
+  const others = ranks.filter((one) => one.rank !== rank);
+  const middle = (of: typeof ranks, at: number) =>
+    of.map(({ ms }) => ms[at]!).toSorted((a, b) => a - b)[of.length >> 1]!;
+  for (const at of steps.keys()) {
+    const own = ranks.find((one) => one.rank === rank)!.ms[at]!;
+    const excess = own - middle(others, at);
+    if (rule === 'rank_stragglers') expect(Math.abs(excess - 0.24)).toBeLessThan(0.02);
+    if (rule === 'slow_link') expect(Math.abs(excess)).toBeLessThan(0.02);
+    if (rule === 'expert_imbalance') expect(excess).toBeGreaterThan(0.15);
+  }
   expect(collectives.issues.map(({ code }) => code)).not.toContain('collectives_over_link');
   for (const { sums, of_link } of groups) {
     expect(sums!.wire_ns + sums!.skew_ns).toBe(sums!.time_ns);

@@ -106,6 +106,8 @@ export interface SpreadChart {
 
 export interface HeatChart {
   form: 'heat';
+  /** Many rows: cells are low and have no text; it is in their tips. */
+  slim?: boolean;
   x: { name: string; values: readonly string[] };
   y: { name: string; values: readonly string[] };
   /** `shade`: 0 (light) to 1 (dark); null: no value. Where there is little room the first line is shown alone. */

@@ -9,6 +9,7 @@ import type {
 import { rankRanges } from '../model/ranks.js';
 import { instanceWord } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
+import { rankStrip } from './rank-strip.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
 /** Clocks of a duration, by NCCL Inspector's names. */
@@ -58,6 +59,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
   const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;
   return [
     tableOf(`Ranks, ${per}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
+    ...(job.own === null ? [] : [rankStrip(job.own)]),
     {
       t: 'notes',
       level: 2,

@@ -5,6 +5,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { artifactJson } from '../artifact.js';
 import { collectiveRows } from './queries.js';
+import { rankSteps } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
 
@@ -34,6 +35,7 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
     world_size,
     missing,
     step_kind: kind,
+    own: kind === null ? null : await rankSteps(database, kind),
     ranks: rows.map((row) => {
       const compute = (row.compute_ms ?? 0) - computes;
       const host = (row.host_ms ?? 0) - hosts;

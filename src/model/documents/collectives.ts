@@ -101,6 +101,14 @@ const jobRankSchema = z.object({
   clock: rankClockSchema.nullable(),
 });
 
+/** Own times of all ranks; neighboring steps of long captures and large jobs are one mean. */
+const ownSchema = z.object({
+  steps: z
+    .array(z.object({ first: count(), last: count() }))
+    .describe("Numbered from 1 in each rank's order."),
+  ranks: z.array(z.object({ rank: count(), ms: z.array(ms()).describe('As many as `steps`.') })),
+});
+
 const jobSchema = z.object({
   world_size: count().nullable(),
   missing: z.array(count()).describe('Ranks of the job without an imported file.'),
@@ -109,6 +117,9 @@ const jobSchema = z.object({
     .nullable()
     .describe('The kind of step with the longest sum of times; null without steps.'),
   ranks: z.array(jobRankSchema),
+  own: ownSchema
+    .nullable()
+    .describe('Steps of `step_kind` without exposed communication, by rank; null without steps.'),
 });
 
 const collectivesResultSchema = z.object({
@@ -122,7 +133,7 @@ const collectivesResultSchema = z.object({
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.1';
+export const collectivesVersion = '1.2';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,

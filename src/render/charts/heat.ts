@@ -15,10 +15,15 @@ function colourOf(shade: number): string {
 /** Height of a cell with two lines of text. */
 const cellHeight = 44;
 
-export const heatHeight = ({ y }: HeatChart): number => 70 + cellHeight * y.values.length;
+/** Slim rows of few ranks are as high as their labels; those of hundreds share a height that fits a screen. */
+const slimHeight = 16;
+const slimTotal = 640;
+
+export const heatHeight = ({ y, slim }: HeatChart): number =>
+  70 + (slim ? Math.min(slimTotal, slimHeight * y.values.length) : cellHeight * y.values.length);
 
 /** Values over two sizes, each written into its cell. */
-export function heatOption({ x, y, cells }: HeatChart, at: Place): EChartsOption {
+export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): EChartsOption {
   const { theme } = at;
   const axis = ({ name, values }: HeatChart['x'], gap: number) => ({
     type: 'category' as const,
@@ -43,6 +48,12 @@ export function heatOption({ x, y, cells }: HeatChart, at: Place): EChartsOption
           const [left = 0, top = 0] = api.coord([cell.x, cell.y]);
           const [w = 0, h = 0] = api.size!([1, 1]) as number[];
           const fill = cell.shade === null ? theme.surface : colourOf(cell.shade);
+          if (slim)
+            return {
+              type: 'rect',
+              shape: { x: left - w / 2, y: top - h / 2, width: w, height: h },
+              style: { fill },
+            };
           return {
             type: 'rect',
             shape: { x: left - w / 2 + 1, y: top - h / 2 + 1, width: w - 2, height: h - 2 },

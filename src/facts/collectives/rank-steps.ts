@@ -1,0 +1,52 @@
+import type { CollectivesResult } from '../../model/documents/collectives.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
+
+/** Columns of a strip; of large jobs fewer, so that a page stays small. */
+const maxColumns = 64;
+const maxCells = 8192;
+
+/**
+ * Own time of every rank in every step of a kind: what a step takes without exposed communication, so without waiting for other
+ * ranks. Of more steps than columns, neighbors are averaged.
+ * @returns null where no rank has such steps
+ */
+export async function rankSteps(database: SessionDatabase, kind: string): Promise<RankSteps | null> {
+  const [count] = await database.query<{ ranks: number; steps: number | null }>(
+    `${stepsSql(kind)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
+  );
+  if (!count?.steps) return null;
+  const columns = Math.min(maxColumns, Math.max(1, Math.floor(maxCells / count.ranks)), count.steps);
+  const width = Math.ceil(count.steps / columns);
+  const rows = await database.query<{ rank: number; column: number; ms: number }>(
+    `${stepsSql(kind)},
+     exposed AS (
+       SELECT s.capture_id, s.phase_id, s.rank, sum(c.exposed_ns) AS ns
+       FROM collectives c JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id AND s.rank IS NOT DISTINCT FROM c.rank
+       GROUP BY ALL)
+     SELECT p.rank, ((p.step - 1) // ${width})::INTEGER AS "column", avg(p.ns - coalesce(e.ns, 0)) / 1e6 AS ms
+     FROM steps p LEFT JOIN exposed e ON e.capture_id = p.capture_id AND e.phase_id = p.stage_id AND e.rank IS NOT DISTINCT FROM p.rank
+     WHERE p.rank IS NOT NULL GROUP BY ALL ORDER BY ALL`,
+  );
+  const used = Math.ceil(count.steps / width);
+  const byRank = new Map<number, (number | null)[]>();
+  for (const { rank, column, ms } of rows) {
+    const times = byRank.get(rank) ?? Array.from({ length: used }, () => null);
+    times[column] = ms;
+    byRank.set(rank, times);
+  }
+  return {
+    steps: Array.from({ length: used }, (_, column) => ({
+      first: column * width + 1,
+      last: Math.min((column + 1) * width, count.steps!),
+    })),
+    ranks: [...byRank].map(([rank, times]) => ({ rank, ms: times })),
+  };
+}
+
+/** Steps of each rank, numbered from 1 by their start. */
+const stepsSql = (kind: string): string => `WITH steps AS (
+     SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns,
+       row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
+     FROM stages WHERE kind = '${kind}' AND NOT coalesce(warmup, false) AND rank IS NOT NULL)`;

@@ -1,0 +1,105 @@
+import type { CollectivesResult } from '../model/documents/collectives.js';
+import type { Block } from './block.js';
+import { type ColumnOf, tableOf } from './table-of.js';
+
+type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
+
+/** Beyond the median rank's time, as a share of it, from which a cell is darkest. */
+const darkest = 0.5;
+
+/** In a summary. */
+const briefRanks = 8;
+
+/** A rank against the median rank of the same step. */
+interface OwnTime {
+  rank: number;
+  mean_ms: number | null;
+  /** Its largest share beyond, and the step of it: null without a time. */
+  beyond: number | null;
+  step: string | null;
+  slowest: number;
+  of: number;
+}
+
+/** Ranks and steps as a strip: a rank that the others wait for is a dark row. */
+export function rankStrip(own: RankSteps): Block {
+  const columns = own.steps.map((_, at) => medianOf(own.ranks.flatMap(({ ms }) => ms[at] ?? [])));
+  const beyond = own.ranks.map(({ ms }) =>
+    ms.map((one, at) => (one === null || !columns[at] ? null : one / columns[at] - 1)),
+  );
+  const names = own.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
+  const most = own.steps.map((_, at) => Math.max(...beyond.map((one) => one[at] ?? -Infinity)));
+  const rows = own.ranks.map(({ rank, ms }, nth): OwnTime => {
+    const shares = beyond[nth]!;
+    const known = ms.filter((one) => one !== null);
+    const top = shares.reduce<number | null>(
+      (best, one, at) => (one !== null && (best === null || one > shares[best]!) ? at : best),
+      null,
+    );
+    return {
+      rank,
+      mean_ms: known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0) / known.length,
+      beyond: top === null ? null : shares[top]!,
+      step: top === null ? null : names[top]!,
+      slowest: shares.filter((one, at) => one !== null && one > 0 && one === most[at]).length,
+      of: known.length,
+    };
+  });
+  return {
+    t: 'chart',
+    level: 2,
+    title:
+      'Own time by rank and step: without exposed communication, dark where it is longer than that of the median rank',
+    label: `Ranks over steps: the darkest cells take half as long again as the median rank of the step.`,
+    chart: {
+      form: 'heat',
+      slim: true,
+      x: { name: 'step', values: names },
+      // The first rank is the upper row.
+      y: { name: 'rank', values: own.ranks.map(({ rank }) => `${rank}`).toReversed() },
+      cells: own.ranks.flatMap(({ rank, ms }, nth) =>
+        ms.map((one, at) => {
+          const share = beyond[nth]![at]!;
+          return {
+            x: at,
+            y: own.ranks.length - 1 - nth,
+            shade: share === null ? null : Math.min(1, Math.max(0, share / darkest)),
+            lines: [one === null ? 'no such step' : { n: one, unit: 'ms' }],
+            notes: [`rank ${rank}, step ${names[at]}`],
+          };
+        }),
+      ),
+    },
+    behind: tableOf(
+      'Own time by rank: without exposed communication, against the median rank of the step',
+      ownColumns,
+      rows.toSorted((a, b) => b.slowest - a.slowest || (b.beyond ?? 0) - (a.beyond ?? 0) || a.rank - b.rank),
+      { brief: briefRanks, filter: true },
+    ),
+  };
+}
+
+const none = { missing: 'the rank has no such step' } as const;
+
+const ownColumns: readonly ColumnOf<OwnTime>[] = [
+  { id: 'rank', head: 'rank', numeric: true, of: ({ rank }) => ({ count: rank }) },
+  {
+    id: 'own_ms',
+    head: 'own time, mean',
+    numeric: true,
+    of: ({ mean_ms: mean }) => (mean === null ? none : { n: mean, unit: 'ms' }),
+  },
+  {
+    id: 'longest_beyond_median',
+    head: 'most beyond the median',
+    numeric: true,
+    of: ({ beyond }) => (beyond === null ? none : { n: beyond, unit: 'ratio', signed: true }),
+  },
+  { id: 'longest_step', head: 'in step', of: ({ step }) => step ?? none },
+  { id: 'slowest', head: 'slowest rank in', of: ({ slowest, of }) => `${slowest} of ${of}` },
+];
+
+function medianOf(values: readonly number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted.length === 0 ? null : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
