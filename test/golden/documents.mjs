@@ -126,9 +126,13 @@ function sessions() {
 }
 
 function archives() {
-  const folders = ['diagnosis', 'kineto-torch2.11-h200', 'monitor-0.1-h200', 'vllm-0.26-h200'].map((one) =>
-    join(fixtures, one),
-  );
+  const folders = [
+    'diagnosis',
+    'kineto-torch2.11-h200',
+    'memory-torch2.11-h200',
+    'monitor-0.1-h200',
+    'vllm-0.26-h200',
+  ].map((one) => join(fixtures, one));
   if (values.archives !== undefined) folders.push(resolve(values.archives));
   return folders.flatMap((folder) =>
     readdirSync(folder)
@@ -243,8 +247,9 @@ function mask(text) {
   return text.startsWith('/') ? '<path>' : JSON.stringify(text);
 }
 
-/** Prints what differs, document by document; exit code 1 where anything does. */
+/** Prints what differs, document by document, then how often by field; exit code 1 where anything does. */
 function compare(before, after) {
+  const fields = new Map();
   const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();
   let changed = 0;
   for (const name of names) {
@@ -260,9 +265,15 @@ function compare(before, after) {
     if (gone.length + come.length === 0) continue;
     changed += 1;
     process.stdout.write(`${name}: ${gone.length} lines gone, ${come.length} new\n`);
+    for (const line of [...gone.map((one) => `- ${one}`), ...come.map((one) => `+ ${one}`)]) {
+      const field = line.replace(/ = .*/s, '').replaceAll(/\[[^\]]*\]/g, '[]');
+      fields.set(field, (fields.get(field) ?? 0) + 1);
+    }
     for (const line of gone.slice(0, 12)) process.stdout.write(`  - ${line}\n`);
     for (const line of come.slice(0, 12)) process.stdout.write(`  + ${line}\n`);
   }
+  for (const [field, lines] of [...fields].sort(([, a], [, b]) => b - a))
+    process.stdout.write(`${lines} ${field}\n`);
   process.stdout.write(`${names.length} documents, ${changed} differ\n`);
   if (changed > 0) process.exitCode = 1;
 }
