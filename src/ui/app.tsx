@@ -11,6 +11,7 @@ import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import type { SessionDatabase } from '../session/query.js';
 import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
+import { medianSteps } from '../facts/trace/median-steps.js';
 import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
 import type { TraceScope } from '../facts/trace/scope.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
@@ -27,10 +28,12 @@ import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
 import type { Section } from '../views/block.js';
 import { compareView } from '../views/compare.js';
+import { letter } from '../views/compare-sides.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { noRequests, requestSections } from './requests-page.js';
+import { alignedSteps, type Side } from './aligned-steps.js';
 import { blocksPage } from './blocks-page.js';
 import { gemmSections, noGemms } from './gemms-page.js';
 import { placesOf } from './places.js';
@@ -83,11 +86,14 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
         why: `${ids.length} chosen.`,
         fix: 'Choose two in the list of sessions.',
       });
-    const sessions: Session[] = [];
-    for (const id of ids) sessions.push((await opened.get(id)).session);
-    const view = compareView(await compareSessions(sessions));
+    const ones: OpenSession[] = [];
+    for (const id of ids) ones.push(await opened.get(id));
+    const view = compareView(await compareSessions(ones.map(({ session }) => session)));
+    const steps = alignedSteps(await Promise.all(ones.map(sideOf)));
+    const [first, ...others] = view.sections;
+    const sections = first && steps ? [first, steps, ...others] : view.sections;
     const navigation = <Navigation current="" />;
-    return report(context, pageOfView(view, { ...(await scripts()), navigation }));
+    return report(context, pageOfView({ ...view, sections }, { ...(await scripts()), navigation }));
   });
   app.get('/s/:id', async (context) => {
     const one = await opened.get(context.req.param('id'));
@@ -185,6 +191,24 @@ async function read<T>(session: Session, ask: (database: SessionDatabase) => Pro
   } finally {
     await database.close();
   }
+}
+
+/** A compared session with the median step of each kind; without kernels it has none. */
+async function sideOf(one: OpenSession, index: number): Promise<Side> {
+  const { session } = one;
+  const found = hasRows(session.manifest, 'kernels')
+    ? await once(one, 'median steps', () =>
+        inScope(session, async (scope) => ({ steps: await medianSteps(scope) })),
+      )
+    : null;
+  return {
+    letter: letter(index),
+    steps: found?.steps ?? [],
+    linkTo: (start, end) => {
+      const query = { execution: found?.shown.execution ?? '', start: String(start), end: String(end) };
+      return `${sessionPath(session.id, '/timeline')}?${new URLSearchParams(query)}`;
+    },
+  };
 }
 
 /** What the address of a table of events asks for. */

@@ -96,6 +96,15 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('button[type=submit]');
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     expect(await page.textContent('h1')).toContain('launch_bound_decode');
+    // The median steps start together, and are as long as the axis at most.
+    const { dur_ns, lanes, spans } = JSON.parse(
+      (await page.locator('#steps figure > script').first().textContent())!,
+    ) as { dur_ns: number; lanes: string[]; spans: [number, number, number, number][] };
+    expect(lanes).toEqual(['A · GPU', 'A · API calls', 'B · GPU', 'B · API calls']);
+    expect(new Set(spans.map(([lane]) => lane)).size).toBe(4);
+    expect(Math.max(...spans.map(([, start, ns]) => start + ns))).toBeLessThanOrEqual(dur_ns);
+    expect(Math.min(...spans.map(([, start]) => start))).toBeGreaterThanOrEqual(0);
+    expect(await page.locator('#steps a[href*="/timeline?"]').count()).toBe(2);
     await page.goto(`${ui.base}/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
