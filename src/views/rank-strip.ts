@@ -48,8 +48,7 @@ export function rankStrip(own: RankSteps): Block {
   return {
     t: 'chart',
     level: 2,
-    title:
-      'Own time by rank and step: without exposed communication, dark where it is longer than that of the median rank',
+    title: 'Own time by rank and step',
     label: `Ranks over steps: the darkest cells take half as long again as the median rank of the step.`,
     chart: {
       form: 'heat',

@@ -8,6 +8,7 @@ import { batchLines, boxOf, compared, kneeOf, spreadRows } from '../../views/ben
 import type { Chart, Panel } from '../../views/chart.js';
 import { memoryView } from '../../views/memory.js';
 import { profileView } from '../../views/profile.js';
+import { rankStrip } from '../../views/rank-strip.js';
 import { repeatLabels } from '../../views/profile-series.js';
 import { testBench } from '../../views/test-bench.js';
 import { testMemory } from '../../views/test-memory.js';
@@ -325,3 +326,21 @@ it('variants: multiples of the first one, for points that both have', () => {
   expect(numbers(bars[0]!)).toEqual(groups.map(() => 1));
   expect(numbers(bars[1]!)).toEqual(groups.map(({ values }) => values[1]! / values[0]!));
 });
+
+it.each([
+  [16, 326, 16, 1],
+  [512, 710, 32, 16],
+])(
+  'a strip of %i ranks is %i px high with %i labels, from rank 0 every %i',
+  (ranks, height, labels, every) => {
+    const own = Array.from({ length: ranks }, (_, rank) => ({ rank, ms: [1] }));
+    const [chart] = chartsOf([rankStrip({ steps: [{ first: 1, last: 1 }], ranks: own })]);
+    expect(heightOf(chart!)).toBe(height);
+    const { data, axisLabel } = draw(chart!).yAxis as unknown as {
+      data: string[];
+      axisLabel: { interval: (index: number) => boolean };
+    };
+    const shown = data.filter((_, index) => axisLabel.interval(index)).map(Number);
+    expect(shown.toReversed()).toEqual(Array.from({ length: labels }, (_, nth) => nth * every));
+  },
+);

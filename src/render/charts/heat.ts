@@ -22,6 +22,17 @@ const slimTotal = 640;
 export const heatHeight = ({ y, slim }: HeatChart): number =>
   70 + (slim ? Math.min(slimTotal, slimHeight * y.values.length) : cellHeight * y.values.length);
 
+/** Labels of so many rows fit; of more every nth row has one, counted from the top. */
+const mostLabels = 32;
+
+const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
+  ...axis,
+  axisLabel: {
+    ...axis.axisLabel,
+    interval: (index: number) => (rows - 1 - index) % Math.ceil(rows / mostLabels) === 0,
+  },
+});
+
 /** Values over two sizes, each written into its cell. */
 export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): EChartsOption {
   const { theme } = at;
@@ -36,7 +47,7 @@ export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): ECharts
     ...base(at),
     grid: grid({ left: 16 }),
     xAxis: axis(x, 28),
-    yAxis: axis(y, 44),
+    yAxis: slim ? everyNth(axis(y, 44), y.values.length) : axis(y, 44),
     series: [
       {
         type: 'custom',
