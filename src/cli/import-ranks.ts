@@ -16,9 +16,10 @@ import { shellCommand } from '../model/shell.js';
 import { rankFiles, rankOfName } from '../record/ranks/files.js';
 import { planTasks, type RankTask, readJournal, writeJournal } from '../record/ranks/journal.js';
 import { mergeParts, type RankPart } from '../record/ranks/merge.js';
+import { processesOf } from '../record/ranks/processes.js';
 import type { Recording } from '../record/record-session.js';
 import { ensureWritable } from '../session/home.js';
-import { openSession, type Session } from '../session/open.js';
+import { openSession } from '../session/open.js';
 import { plural } from '../vocabulary/format.js';
 import type { ImportedCaptures } from './import-captures.js';
 import { type Part, partHome, type PartOrder, readPart } from './import-part.js';
@@ -313,15 +314,6 @@ async function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranke
     next += counts[at]!;
   });
   return counts;
-}
-
-/** A trace of PyTorch is of one process. */
-async function processesOf(session: Session): Promise<number> {
-  if (session.manifest.captures.every(({ importer }) => importer === 'kineto')) return 1;
-  const database = await session.connect();
-  const [row] = await database.query<{ n: number }>('SELECT count(DISTINCT rank) AS n FROM kernels');
-  await database.close();
-  return Math.max(1, row?.n ?? 1);
 }
 
 /** The GPU facts of a part: the rest is of the machine that imported it. */
