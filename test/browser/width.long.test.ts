@@ -60,7 +60,8 @@ describe.each(Object.entries(viewports))('%s', (_, viewport) => {
     const page = await context.newPage();
     await page.goto(server.url);
     const id = idOf(at, 'nsys');
-    for (const path of ['/', `/s/${id}/timeline`, `/s/${id}/kernels`, `/s/${id}/sql`]) {
+    const own = ['timeline', 'kernels', 'operators', 'gemms', 'requests', 'memory', 'sql'];
+    for (const path of ['/', ...own.map((one) => `/s/${id}/${one}`)]) {
       await page.goto(`${server.origin}${path}`);
       expect(await tooWide(page), path).not.toContain('page');
     }
