@@ -73,6 +73,7 @@ export default defineConfig({
         test: {
           name: 'slurm',
           include: ['src/**/*.slurm.test.ts'],
+          retry,
           fileParallelism: false,
           testTimeout: 180_000,
         },

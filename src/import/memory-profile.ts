@@ -53,7 +53,8 @@ async function read(path: string): Promise<MemoryProfile> {
   const parsed = memoryProfileSchema.safeParse(profileInside(json));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw unreadable(path, `${issue!.path.join('.') || 'The file'}: ${issue!.message}.`);
+    const where = issue!.path.length > 0 ? `Its field ${issue!.path.join('.')}` : 'The file';
+    throw unreadable(path, `${where}: ${issue!.message}.`);
   }
   const impossible = impossibleSize(parsed.data);
   if (impossible !== null) throw unreadable(path, impossible);

@@ -31,11 +31,12 @@ function install() {
     skip('It is not installed (Debian: apt-get install slurm-wlm), which takes root.');
   process.stderr.write('Installing slurm-wlm for the tests, once…\n');
   const apt = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const patient = ['-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=20'];
   for (const args of [
-    ['update', '-qq'],
-    ['install', '-y', '-qq', '--no-install-recommends', 'slurm-wlm'],
+    ['update', '-qq', ...patient],
+    ['install', '-y', '-qq', '--no-install-recommends', ...patient, 'slurm-wlm'],
   ]) {
-    const run = spawnSync('apt-get', args, { env: apt, encoding: 'utf8', timeout: 10 * 60_000 });
+    const run = spawnSync('apt-get', args, { env: apt, encoding: 'utf8', timeout: 4 * 60_000 });
     if (run.status !== 0)
       skip(`apt-get ${args[0]}: ${(run.stderr || String(run.error)).trim().split('\n').at(-1)}`);
   }
@@ -87,10 +88,17 @@ async function start() {
     await sleep(500);
   }
   for (let tries = 0; tries < 60; tries++) {
-    if (/idle/.test(quiet('sinfo', '--noheader', '--format', '%T').stdout)) return;
+    if (/idle/.test(quiet('sinfo', '--noheader', '--format', '%T').stdout)) return tried();
     await sleep(500);
   }
   skip(`its node is not ready after 30 s: ${quiet('sinfo', '-R', '--noheader').stdout.trim()}`);
+}
+
+/** A machine may let Slurm start but no job: that is no Slurm for these tests. */
+function tried() {
+  const job = spawnSync('srun', ['--time=1', 'true'], { env, encoding: 'utf8', timeout: 60_000 });
+  if (job.status !== 0)
+    skip(`it runs no job here: ${(job.stderr || String(job.error)).trim().split('\n').at(-1)}`);
 }
 
 /** Daemons write into the folder until they have ended. */
