@@ -85,18 +85,18 @@ export function define(command: Command): void {
         });
       }
       if (options.ranks) return importOfRanks(files, options);
-      const only = options.resume
-        ? '--resume'
-        : options.jobs !== undefined
-          ? '--jobs'
-          : options.on !== 'local'
-            ? '--on'
-            : null;
-      if (only !== null)
+      const { resume, jobs, on, sbatch } = options;
+      const [only] = [
+        ...(resume ? ['--resume'] : []),
+        ...(jobs === undefined ? [] : [`--jobs ${jobs}`]),
+        ...(on === 'local' ? [] : [`--on ${on}`]),
+        ...(sbatch === undefined ? [] : ['--sbatch']),
+      ];
+      if (only !== undefined)
         throw new InferscopeError('E_USAGE', {
-          what: `${only} needs --ranks`,
+          what: `${only.split(' ')[0]} needs --ranks`,
           why: 'It is about the import of one file per rank.',
-          fix: `inferscope import ${files.join(' ')} --ranks ${only}`,
+          fix: `inferscope import ${files.join(' ')} --ranks ${only === '--sbatch' ? '--on slurm --sbatch OPTIONS' : only}`,
         });
       const { importApart, wholeCaptures } = await import('./import-apart.js');
       const paths = wholeCaptures(files.map((file) => resolve(file)));

@@ -14,6 +14,8 @@ import type { Progress } from './progress.js';
 /** Tasks of one array: Slurm's limit is 1001 unless a cluster sets another one (MaxArraySize). */
 const mostTasks = 1000;
 const pollMs = 2000;
+/** How late a file of another host may be seen. */
+const lateMs = 10_000;
 
 /** The import that the merge job goes on with, and where it notes the result. */
 export interface MergeOrder {
@@ -78,14 +80,14 @@ export async function importOnSlurm(
     const limit = jobs === undefined ? '' : `%${jobs}`;
     const names = ['--job-name=inferscope-rank', `--output=${join(folder, 'rank-%a.log')}`];
     const script = writeScript(join(folder, 'ranks.sh'), orders, array);
-    submitted.push(await submitJob(script, [...names, ...more, `--array=0-${array - 1}${limit}`]));
+    submitted.push(await submitJob(script, [...more, ...names, `--array=0-${array - 1}${limit}`]));
   }
   const stop = () => cancelJobs(submitted);
   try {
     const after = submitted.map((id) => `--dependency=afterany:${id}`);
     const names = ['--job-name=inferscope-merge', `--output=${join(folder, 'merge.log')}`];
     const script = writeScript(join(folder, 'merge.sh'), [merge], 1);
-    submitted.push(await submitJob(script, [...names, ...more, ...after]));
+    submitted.push(await submitJob(script, [...more, ...names, ...after]));
     progress.done('submitted', `jobs ${submitted.join(', ')}`);
     await waitFor(submitted, { orders, signal, progress });
   } catch (error) {
@@ -96,6 +98,8 @@ export async function importOnSlurm(
     await stop();
     return null;
   }
+  // A shared file system may show it later than Slurm says that the job has ended.
+  for (let waited = 0; !existsSync(result) && waited < lateMs; waited += 500) await sleep(500);
   if (!existsSync(result)) throw withoutResult(submitted.at(-1)!, join(folder, 'merge.log'));
   const noted = JSON.parse(readFileSync(result, 'utf8')) as MergeResult;
   if ('failed' in noted) throw new InferscopeError(noted.failed.code, noted.failed.parts);

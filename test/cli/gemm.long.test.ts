@@ -128,7 +128,7 @@ describe('session utilization', () => {
     expect(inferscope(at, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
     const ran = inferscope(at, ['session', 'utilization', 'nsys']);
     expect(ran.status).toBe(0);
-    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('does not record its model (--model states it)');
+    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('does not record its model (add it with --model)');
     expectFailure(inferscope(at, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
   });
 

@@ -100,7 +100,7 @@ test('bad input is reported before anything is measured, with what to type', () 
     '--from-model are mutually exclusive',
   );
   expect(fails(['gemm', '--context-len', '8'], 2, 'E_USAGE').why).toContain('--seq-len');
-  expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('llama');
+  expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('--fits');
   writeFileSync(join(at.scratch, 'file'), '');
   expect(fails(['gemm', '--output', 'file'], 2, 'E_USAGE').why).toContain('folder');
   expect(sessions(at)).toHaveLength(kept);

@@ -1,7 +1,7 @@
 // npm run test:slurm: `import --ranks --on slurm` on a real Slurm of one host, which is started for the time of the tests, without
 // systemd and without munge. Debian's slurm-wlm is installed where this is root and apt has it; where Slurm cannot be had, the tests
 // are skipped, loudly.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -118,11 +118,16 @@ function stop() {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => {
+    stop();
+    process.exit(1);
+  });
 install();
 let status = 1;
 try {
   await start();
-  spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
   const tests = spawnSync('npx', ['vitest', 'run', '--project', 'slurm'], {
     cwd: root,
     stdio: 'inherit',
