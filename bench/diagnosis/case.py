@@ -2,7 +2,7 @@
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, ContextManager, Dict, Iterator, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional
 
 import torch
 
@@ -29,6 +29,16 @@ class Case:
     """config.json of the model; None where the work is no model's."""
     dtype: str = "bfloat16"
     more: Dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Planted:
+    """What generated.json says of a kind of fault."""
+
+    id: str
+    stage: str
+    planted: str
+    rules: List[str]
 
 
 def wait(device: str) -> None:

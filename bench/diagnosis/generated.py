@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
-from case import Case
+from case import Case, Planted
 from decoder import Decoder, Shape, gated, graphed, random_tokens, sdpa, sized
 
 SEEDS = {"development": 1, "validation": 3}
@@ -46,11 +46,7 @@ class Parts:
 
 
 @dataclass
-class Kind:
-    id: str
-    stage: str
-    planted: str
-    rules: List[str]
+class Kind(Planted):
     plant: Callable[[Parts], None]
     """Called before the work is captured in a graph, where it is."""
     after: bool = False
@@ -64,6 +60,7 @@ class Kind:
     repair_before: Callable[[Parts], None] = lambda parts: None
     """Called in the twin, before that."""
     shape: Dict[str, Any] = None  # type: ignore[assignment]
+    true_of_twin: Optional[Dict[str, str]] = None
     issue: Optional[str] = None
 
 
@@ -539,13 +536,14 @@ def main() -> None:
     import stock
 
     made = []
-    for one, by_id in [(one, by_id) for made_by, by_id in ((entries(), BY_ID), (stock.entries(), stock.BY_ID)) for one in made_by.values()]:
-        kinds = [by_id[kind] for kind in one["kinds"]]
+    every = [(one, BY_ID) for one in entries().values()] + [(one, stock.BY_ID) for one in stock.entries().values()]
+    for one, by_id in every:
+        kinds: List[Any] = [by_id[kind] for kind in one["kinds"]]
         line: Dict[str, Any] = {"id": one["id"], "half": one["half"], "stage": kinds[0].stage}
         line.update(planted="; ".join(kind.planted for kind in kinds), causes=[kind.rules for kind in kinds])
         if any(kind.host for kind in kinds):
             line["host"] = True
-        if getattr(kinds[0], "true_of_twin", None):
+        if kinds[0].true_of_twin:
             line["true_of_twin"] = kinds[0].true_of_twin
         issues = [kind.issue for kind in kinds if kind.issue]
         if issues:

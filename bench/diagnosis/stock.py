@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
-from case import Case
+from case import Case, Planted
 
 SEEDS = {"stock-development": 1, "stock-validation": 2}
 FAMILIES = ["llama", "mistral", "qwen3", "phi3", "gpt_neox", "olmo2"]
@@ -340,11 +340,7 @@ def looped(stock: Stock) -> Work:
 
 
 @dataclass
-class Kind:
-    id: str
-    stage: str
-    planted: str
-    rules: List[str]
+class Kind(Planted):
     prepare: Callable[[Stock], Work]
     sizes: Dict[str, Any]
     host: bool = False

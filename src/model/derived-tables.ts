@@ -58,7 +58,7 @@ const rank = 'the rank';
 const device = 'the rank on the device';
 const steps = (table: TableName, how: string): Table => ({
   doc: `\`${table}\` of ${device}, each with the kind of its step, ${how}: what runs between two decode steps belongs to the one before.`,
-  columns: { ...tables[table].columns, phase: text('prefill, decode, mixed, training, or outside of all') },
+  columns: { ...tables[table].columns, phase: text('kind of the step, as in windows, or outside of all') },
 });
 
 const tableOf = {

@@ -54,19 +54,21 @@ export async function mergeParts(
   const { workbench } = files;
   const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
   await workbench.run(
-    `CREATE TABLE rank_calls (part INTEGER, by_name BOOLEAN, per_peer BOOLEAN, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
+    `CREATE TABLE rank_calls (part INTEGER, known_by VARCHAR, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
        bytes BIGINT, received_bytes BIGINT, device INTEGER, pid BIGINT, stage_id BIGINT, exposed_ns BIGINT, start_ns BIGINT, dur_ns BIGINT, end_ns BIGINT)`,
   );
   for (const [at, part] of parts.entries()) await readCalls(workbench, part, at, shiftOf(part));
   // Kernels known by name only are of an unknown group of ranks: with two ranks there is no choice.
   await workbench.run(
-    'DELETE FROM rank_calls WHERE by_name AND (SELECT count(DISTINCT rank) FROM rank_calls) > 2',
+    "DELETE FROM rank_calls WHERE known_by = 'name' AND (SELECT count(DISTINCT rank) FROM rank_calls) > 2",
   );
   await workbench.run(
     `UPDATE rank_calls SET ranks = n FROM (SELECT communicator AS c, count(DISTINCT rank) AS n FROM rank_calls GROUP BY communicator) WHERE ranks IS NULL AND communicator = c`,
   );
   // NCCL's call of it has the size for one peer, torch's that for all.
-  await workbench.run('UPDATE rank_calls SET bytes = bytes * ranks WHERE per_peer');
+  await workbench.run(
+    "UPDATE rank_calls SET bytes = bytes * ranks WHERE known_by = 'call' AND operation = 'AllToAll'",
+  );
   const clocks = await alignClocks(
     workbench,
     parts.map(({ rank }) => rank),
@@ -146,39 +148,43 @@ function parquet({ session }: RankPart, table: TableName): string | null {
     : `read_parquet([${found.map(({ path }) => quote(join(session.folder, path))).join(', ')}])`;
 }
 
-/** Calls that the source recorded, else kernels by name: the n-th of a name is the same on all ranks. */
-async function readCalls(workbench: Workbench, part: RankPart, at: number, shift: number): Promise<void> {
-  const calls = parquet(part, 'collectives');
-  const onHost = calls !== null && (await areCalls(workbench, calls));
-  const kernels = parquet(part, 'kernels');
-  const communicating = `(SELECT start_ns, dur_ns, device, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
-    FROM ${kernels} WHERE class = 'communication' GROUP BY ALL)`;
-  if (kernels === null) return;
-  const source =
-    calls === null
-      ? `SELECT rank - min(rank) OVER () + ${part.rank} AS rank, coalesce(short_name, name) AS communicator, NULL AS communicator_name, NULL AS ranks, ${operationByName} AS operation,
-           row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL AS bytes, NULL AS received_bytes, device,
-           pid, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
-         FROM ${kernels} WHERE class = 'communication'`
-      : onHost
-        ? `SELECT ${part.rank} AS rank, c.communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, k.device,
-           k.pid, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
-         FROM (SELECT * FROM ${kernels} WHERE class = 'communication') k ASOF JOIN ${calls} c ON k.api_start_ns >= c.start_ns WHERE k.api_start_ns <= c.start_ns + c.dur_ns`
-        : `SELECT ${part.rank} AS rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, c.device,
-           k.pid, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
-         FROM ${calls} c LEFT JOIN ${communicating} k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.device IS NOT DISTINCT FROM c.device`;
-  await workbench.run(
-    `INSERT INTO rank_calls SELECT ${at}, ${calls === null}, ${onHost} AND operation = 'AllToAll', rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
-       exposed_ns, start_ns + ${shift}, dur_ns, start_ns + ${shift} + dur_ns FROM (${source})`,
-  );
-}
+/**
+ * What a part knows of its collectives: kernels that name their call (PyTorch's profiler), calls on the host (nsys) for which the
+ * kernels must be found, or only the names of kernels.
+ */
+type KnownBy = 'kernel' | 'call' | 'name';
 
-/** Whether the rows are calls on the host (nsys), for which the kernels must be found, not kernels (PyTorch's profiler). */
-async function areCalls(workbench: Workbench, calls: string): Promise<boolean> {
+async function knownBy(workbench: Workbench, calls: string | null): Promise<KnownBy> {
+  if (calls === null) return 'name';
   const [row] = await workbench.query<{ n: number }>(
     `SELECT count(*) AS n FROM ${calls} WHERE timed_by = 'call_cpu'`,
   );
-  return row!.n > 0;
+  return row!.n > 0 ? 'call' : 'kernel';
+}
+
+/** Calls that the source recorded, else kernels by name: the n-th of a name is the same on all ranks. */
+async function readCalls(workbench: Workbench, part: RankPart, at: number, shift: number): Promise<void> {
+  const calls = parquet(part, 'collectives');
+  const kernels = parquet(part, 'kernels');
+  if (kernels === null) return;
+  const known = await knownBy(workbench, calls);
+  const recorded = `${part.rank} AS rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.bytes, c.received_bytes`;
+  const sources: Record<KnownBy, string> = {
+    name: `SELECT rank - min(rank) OVER () + ${part.rank} AS rank, coalesce(short_name, name) AS communicator, NULL AS communicator_name, NULL AS ranks, ${operationByName} AS operation,
+         row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL AS bytes, NULL AS received_bytes, device,
+         pid, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
+       FROM ${kernels} WHERE class = 'communication'`,
+    call: `SELECT ${recorded}, k.device, k.pid, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
+       FROM (SELECT * FROM ${kernels} WHERE class = 'communication') k ASOF JOIN ${calls} c ON k.api_start_ns >= c.start_ns WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
+    kernel: `SELECT ${recorded}, c.device, k.pid, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
+       FROM ${calls} c LEFT JOIN (
+         SELECT start_ns, dur_ns, device, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
+         FROM ${kernels} WHERE class = 'communication' GROUP BY ALL) k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.device IS NOT DISTINCT FROM c.device`,
+  };
+  await workbench.run(
+    `INSERT INTO rank_calls SELECT ${at}, '${known}', rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
+       exposed_ns, start_ns + ${shift}, dur_ns, start_ns + ${shift} + dur_ns FROM (${sources[known]})`,
+  );
 }
 
 async function keepCalls(
@@ -195,7 +201,7 @@ async function keepCalls(
   await workbench.keep(
     'collectives',
     capture_id,
-    `SELECT * EXCLUDE (part, by_name, per_peer, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
+    `SELECT * EXCLUDE (part, known_by, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
      FROM rank_calls WHERE part = ${at} ORDER BY rank_calls.start_ns`,
     constants,
   );
