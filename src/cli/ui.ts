@@ -30,7 +30,7 @@ export function define(command: Command): void {
     .option('--no-open', 'print the URL without opening a browser')
     .option(
       '--export <file>',
-      'write overview and timeline of the session (default: @last) as one HTML file that opens offline, and exit',
+      'write overview, timeline, requests and memory of the session (default: @last) as one HTML file that opens offline, and exit',
     )
     .addHelpText(
       'after',

@@ -288,7 +288,13 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
     <>
       <Navigation session={named(session)} current={path} hasTimeline={hasTimeline} />
       {hasStages && (
-        <WhatIfSwitches path={path} chosen={chosen} gpu={deviceOf(session.manifest, null).name} />
+        <WhatIfSwitches
+          chosen={chosen}
+          gpu={deviceOf(session.manifest, null).name}
+          linkTo={(changes) =>
+            changes.length === 0 ? path : `${path}?${new URLSearchParams({ 'what-if': changes.join(',') })}`
+          }
+        />
       )}
     </>
   );

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { gzipSync } from 'node:zlib';
 import { raw } from 'hono/html';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { documentsOf } from '../facts/session-document.js';
@@ -12,6 +11,7 @@ import type { SessionDatabase } from '../session/query.js';
 import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
 import { formatBytes, formatNs, plural } from '../vocabulary/format.js';
+import { exportedRecords, exportedWhatIf, packed } from './exported-parts.js';
 import { placesOf } from './places.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
@@ -49,7 +49,7 @@ const mostRows = 200_000;
 const fewEvents = 4096;
 
 /**
- * The overview of a session and its timeline as one page that opens offline.
+ * The overview of a session, its requests, memory over time, what-if and timeline as one page that opens offline.
  * @param most size of the page, bytes
  * @returns the page, and what of the timeline is not in it; null where it has all
  * @throws E_USAGE for a session with nothing to sum up, or a page that is larger than `most` without its timeline
@@ -65,7 +65,7 @@ export async function exportedPage(
       why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
       fix: `To see its contents: inferscope session show ${session.id}`,
     });
-  const view = await viewOf(analysed);
+  const found = await viewOf(analysed);
   const script = (entry: string) => readFile(childEntry(entry), 'utf8');
   const scripts = {
     clientScript: await script('report-client'),
@@ -74,10 +74,13 @@ export async function exportedPage(
   };
   const database = await session.connect();
   try {
+    const view = { ...found, sections: [...found.sections, ...(await exportedRecords(database))] };
     const [execution] = await executionsOf(database);
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const windows: Span[] = [];
     const places = explain ? await placesIn(database, explain.data, execution, windows) : null;
+    const hasStages = explain !== null && explain.data.stages.length > 0;
+    const whatIf = hasStages ? await exportedWhatIf(session, view, explain, places) : null;
     const drawer = await script('ui-exported');
     const page = (data: string): string =>
       pageOfView(
@@ -85,6 +88,7 @@ export async function exportedPage(
         {
           ...scripts,
           ...(places ? { places } : {}),
+          ...(whatIf ? { navigation: whatIf } : {}),
           drawn: {
             id: 'whole-timeline',
             title: 'Timeline',
@@ -102,14 +106,14 @@ export async function exportedPage(
     const timeline = await startTimeline(database, execution);
     await readTimeline(database, timeline);
     const room = most - Buffer.byteLength(page(''));
-    const found = await fitting(database, session, timeline, windows, room);
-    if (found === null)
+    const fitted = await fitting(database, session, timeline, windows, room);
+    if (fitted === null)
       throw new InferscopeError('E_USAGE', {
         what: `the page of session ${session.id} is larger than ${formatBytes(most)}`,
         why: `Without its timeline it takes ${formatBytes(most - room)}.`,
         fix: `Write the report instead: inferscope report ${session.id}`,
       });
-    return { html: page(found.data), note: found.note === '' ? null : found.note };
+    return { html: page(fitted.data), note: fitted.note === '' ? null : fitted.note };
   } finally {
     await database.close();
   }
@@ -165,7 +169,7 @@ async function fitting(
       rows:
         plan.rows === 'none' ? {} : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows),
     });
-    const text = gzipSync(data, { level: 9 }).toString('base64');
+    const text = packed(data);
     if (text.length <= room) return { data: text, note };
   }
   return null;

@@ -4,9 +4,9 @@ import type { Panel, Point, Series } from '../views/chart.js';
 import { classColors } from '../vocabulary/colours.js';
 import { plural } from '../vocabulary/format.js';
 
-/** Points of a chart; the table and SQL have the others. */
-const drawn = 5000;
-const listed = 500;
+/** Requests that charts have; the table and SQL have the others. */
+const mostDrawn = 5000;
+const mostListed = 500;
 
 const latencies = [
   ['ttft_ms', 'TTFT'],
@@ -18,8 +18,10 @@ type Latency = (typeof latencies)[number][0];
 /** Latencies of single requests over the time at which they were sent, and the slowest requests. */
 export function requestSections(
   requests: readonly RequestSeen[],
-  { execution, executions, linkTo }: Loads,
+  { execution, executions, linkTo, pages = 1 }: Loads,
 ): Section[] {
+  const drawn = Math.ceil(mostDrawn / pages);
+  const listed = Math.ceil(mostListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
   const slowest = requests.toSorted((a, b) => (b.e2e_ms ?? -1) - (a.e2e_ms ?? -1));
   const kept = new Set(slowest.slice(0, drawn));
@@ -103,6 +105,8 @@ interface Loads {
   execution: string;
   executions: readonly string[];
   linkTo: (execution: string) => string;
+  /** Loads that share what one file may hold. */
+  pages?: number;
 }
 
 const quantity = (n: number | null, unit: string): Text =>

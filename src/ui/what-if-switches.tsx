@@ -19,33 +19,35 @@ const offered = [
 const wordOf = (change: string): string => change.replace(/=.*/s, '');
 
 interface SwitchesProps {
-  /** Path of the overview. */
-  path: string;
   /** Changes that are on, in their order. */
   chosen: readonly string[];
   /** That the session ran on. */
   gpu: string | null;
+  /** Where the waterfalls are under some changes; under none as measured. */
+  linkTo: (changes: readonly string[]) => string;
+  /** A change switches the one before it off. */
+  alone?: boolean;
 }
 
+/** The changes offered on a GPU. */
+export const offeredFor = (gpu: string | null): string[] => offered.filter((one) => !isOf(gpu, one));
+
 /** Links that switch a change on or off; a script redraws the waterfalls in place. */
-export const WhatIfSwitches: FC<SwitchesProps> = ({ path, chosen, gpu }) => {
-  const address = (changes: readonly string[]): string =>
-    changes.length === 0 ? path : `${path}?${new URLSearchParams({ 'what-if': changes.join(',') })}`;
+export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, gpu, linkTo, alone = false }) => {
   const own = chosen.filter((one) => offered.every((known) => known !== one));
-  const shown = [...offered.filter((one) => !isOf(gpu, one)), ...own];
   return (
     <nav class="pages switches" id="switches" aria-label="What if">
-      <span class="spread">What if</span>
-      {shown.map((one) => {
+      <span class="spread">What if{alone && ' (one at a time)'}</span>
+      {[...offeredFor(gpu), ...own].map((one) => {
         const isOn = chosen.includes(one);
-        const others = chosen.filter((other) => other !== one && wordOf(other) !== wordOf(one));
+        const others = chosen.filter((other) => !alone && other !== one && wordOf(other) !== wordOf(one));
         return (
-          <a href={address(isOn ? others : [...others, one])} {...(isOn ? { 'aria-current': 'true' } : {})}>
+          <a href={linkTo(isOn ? others : [...others, one])} {...(isOn ? { 'aria-current': 'true' } : {})}>
             {safeText(one)}
           </a>
         );
       })}
-      {chosen.length > 0 && <a href={path}>as measured</a>}
+      {chosen.length > 0 && <a href={linkTo([])}>as measured</a>}
     </nav>
   );
 };

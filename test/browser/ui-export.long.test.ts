@@ -116,6 +116,44 @@ describe('a file with the timeline in it', () => {
     await page.close();
   });
 
+  it('redraws its waterfalls under a change, as the command predicts, and takes it back', async () => {
+    const { page, complaints, asked } = await open(whole);
+    const total = async (): Promise<string> => (await page.innerText('#waterfall')).replace(/\s+/g, ' ');
+    const measured = await total();
+    await page.click('#switches a:text-is("cudagraph")');
+    await page.waitForSelector('#switches a[aria-current]:text-is("cudagraph")');
+    const { stdout } = inferscope(at, ['explain', name, '--what-if', 'cudagraph', '--json']);
+    const { data } = JSON.parse(stdout) as { data: { stages: { after_ms: { value: number } }[] } };
+    const [stage] = data.stages;
+    const after = await total();
+    expect(after).not.toBe(measured);
+    expect(after).toContain(`${stage!.after_ms.value.toFixed(2)} ms`);
+    await page.click('#switches a:text-is("as measured")');
+    await expect.poll(total).toBe(measured);
+    expect([complaints, asked]).toEqual([[], []]);
+    await page.close();
+  });
+
+  it('holds the requests of each load, and memory over time', async () => {
+    for (const [file, ids] of [
+      ['vllm-0.26-h200/bench-serve.tgz', ['requests-1', 'requests-2', 'requests-3']],
+      ['monitor-0.1-h200/session.tar.gz', ['memory']],
+    ] as const) {
+      const fixture = join(packageRoot(), 'test', 'fixtures', file);
+      const { stdout } = inferscope(at, ['session', 'import', fixture, '--json']);
+      const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
+      const path = join(at.scratch, `${id}.html`);
+      expect(inferscope(at, ['ui', id, '--export', path]).status).toBe(0);
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+      await page.goto(pathToFileURL(path).href);
+      for (const one of ids) {
+        await page.locator(`#${one}`).scrollIntoViewIfNeeded();
+        await page.waitForSelector(`#${one} .chart svg path`, { state: 'attached' });
+      }
+      await page.close();
+    }
+  });
+
   it('holds no more than 5 MB and starts no server', () => {
     expect(statSync(whole).size).toBeLessThan(5_000_000);
     expect(readFileSync(whole, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);

@@ -9,6 +9,7 @@ import type { Bars, Block, FindingItem, Section, Table, View } from '../../views
 import { withExplanation } from '../../views/explain.js';
 import type { Places } from '../../views/findings.js';
 import { explained } from '../reasons.js';
+import { safeText } from '../safe-text.js';
 import { plainText, rawValue } from '../value.js';
 import { unbroken } from '../../vocabulary/format.js';
 import { Words } from './words.js';
@@ -91,6 +92,16 @@ export function pageOfView(
     </Page>
   );
   return `<!DOCTYPE html>\n${String(html)}\n`;
+}
+
+/** One section of a page, as text; null where the page has no such section. */
+export function sectionOfView(
+  of: View,
+  id: string,
+  { explain = null, places, whatIf }: Pick<PageOptions, 'explain' | 'places' | 'whatIf'>,
+): string | null {
+  const found = withExplanation(of, explain, { places, whatIf }).sections.find((one) => one.id === id);
+  return found ? safeText(String(<SectionOfPage section={found} />)) : null;
 }
 
 /** A section with its heading. */

@@ -6,6 +6,7 @@ import { selection } from '../timeline/selection.js';
 import { eventsPerLane } from '../timeline/tile-format.js';
 import { Refused } from './fetched.js';
 import type { TimelineSource } from './source.js';
+import { redraw } from './redraw.js';
 import { showTimeline } from './timeline.js';
 
 /** Of addresses that lead to a place of the timeline. */
@@ -65,3 +66,24 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
 }
 
 void embeddedSource(document.querySelector<HTMLElement>('#whole-timeline')!).then(showTimeline);
+
+const changed = '#what-if=';
+
+/** Draws the waterfalls under the change that the address names. */
+async function followWhatIf(): Promise<void> {
+  const held = document.querySelector('#what-ifs');
+  if (!held) return;
+  const parts = JSON.parse(new TextDecoder().decode(await unpacked(held.textContent ?? ''))) as Record<
+    string,
+    string
+  >;
+  const show = (): void => {
+    if (!location.hash.startsWith(changed)) return;
+    const part = parts[decodeURIComponent(location.hash.slice(changed.length))];
+    if (part !== undefined) redraw(new DOMParser().parseFromString(part, 'text/html'));
+  };
+  addEventListener('hashchange', show);
+  show();
+}
+
+void followWhatIf();

@@ -1,0 +1,85 @@
+import { gzipSync } from 'node:zlib';
+import type { Child } from 'hono/jsx';
+import { raw } from 'hono/html';
+import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
+import { deviceOf } from '../facts/device.js';
+import { memoryOverTime } from '../facts/memory-profile/over-time.js';
+import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
+import type { Document } from '../model/document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { sectionOfView } from '../render/html/view.js';
+import type { Session } from '../session/open.js';
+import type { SessionDatabase } from '../session/query.js';
+import type { Section, View } from '../views/block.js';
+import type { Places } from '../views/findings.js';
+import { memorySections } from './memory-page.js';
+import { requestSections } from './requests-page.js';
+import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
+
+/** Bytes as the script of a file unpacks them. */
+export const packed = (bytes: Uint8Array | string): string =>
+  gzipSync(bytes, { level: 9 }).toString('base64');
+
+/**
+ * What-if switches of a file, with the waterfalls under each change: several changes at once need the server, as every
+ * combination would have to be in the file.
+ */
+export async function exportedWhatIf(
+  session: Session,
+  view: View,
+  explain: Document<ExplainResult>,
+  places: Places | null,
+): Promise<Child> {
+  const gpu = deviceOf(session.manifest, null).name;
+  const measured = await measuredStages(session, { withRules: true });
+  const switches = (change: string): Child => (
+    <WhatIfSwitches
+      chosen={change === '' ? [] : [change]}
+      gpu={gpu}
+      linkTo={(changes) => `#what-if=${encodeURIComponent(changes.join(','))}`}
+      alone
+    />
+  );
+  const parts: Record<string, string> = {};
+  for (const change of ['', ...offeredFor(gpu)]) {
+    const whatIf = change === '' ? undefined : changedStages(session, measured, [change]).data;
+    const waterfall = sectionOfView(view, 'waterfall', {
+      explain,
+      ...(places ? { places } : {}),
+      ...(whatIf ? { whatIf } : {}),
+    });
+    if (waterfall === null) return null;
+    parts[change] = `${String(switches(change))}${waterfall}`;
+  }
+  return (
+    <>
+      {switches('')}
+      <script type="application/octet-stream" id="what-ifs">
+        {raw(packed(JSON.stringify(parts)))}
+      </script>
+    </>
+  );
+}
+
+/** Requests of every load and memory over time, as their pages show them; none where the session has none. */
+export async function exportedRecords(database: SessionDatabase): Promise<Section[]> {
+  const sections: Section[] = [];
+  const executions = await executionsWithRequests(database);
+  for (const [index, execution] of executions.entries()) {
+    const found = requestSections(await requestsOf(database, execution), {
+      execution,
+      executions: [execution],
+      linkTo: () => '',
+      pages: executions.length,
+    });
+    sections.push(
+      ...found.map((one) =>
+        executions.length === 1
+          ? one
+          : { ...one, id: `${one.id}-${index + 1}`, title: `${one.title} of ${execution}` },
+      ),
+    );
+  }
+  const memory = await memoryOverTime(database);
+  return [...sections, ...(memory.length > 0 ? memorySections(memory) : [])];
+}
