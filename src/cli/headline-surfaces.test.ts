@@ -52,7 +52,7 @@ async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
     shown: {
       document: 1000 * (headlineTime(waterfall!).value ?? 0),
       sentence: first(explain.data.sentences[0]!, new RegExp(`takes ${time}`)),
-      list: first(headlineOf(explain.data)!, new RegExp(`decode ${time}`)),
+      list: first(headlineOf(explain.data)!.text, new RegExp(`decode ${time}`)),
       terminal: first(
         stripVTControlCharacters(terminalView(view, { width: 120, level: 2 })),
         new RegExp(`^ {2}Decode step: ${time}`, 'm'),
@@ -143,7 +143,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const answer = await storedAnswer(session, 'How long does a decode step take?');
     const texts = {
       sentence: [explain.data.sentences[0]!, /takes ([\d.]+) ms/],
-      list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
+      list: [headlineOf(explain.data)!.text, /decode ([\d.]+) ms/],
       summary: [terminalView(view, { width: 120, level: 2 }), /^ +decode step +6 +([\d.]+) ms/m],
       headline: [page, /class="headline".*?decode.*?([\d.]+) ms/s],
       compare: [terminalView(compareView(compared), { width: 80, level: 2 }), /^ +Decode step: ([\d.]+) ms/m],

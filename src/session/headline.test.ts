@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSession } from './create.js';
 import { keepHeadline, readHeadline } from './headline.js';
-import { type ListedSession, listSessions } from './list.js';
+import { listedPrograms, type ListedSession, listSessions } from './list.js';
 import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
 import { keepSession, summary } from './test-session.js';
@@ -19,12 +19,23 @@ test('the headline of the last analysis is in the list; one of another state or 
   expect(listed()).toBe('not_analysed');
   keepHeadline(session, null);
   expect(listed()).toBe('no_time');
-  keepHeadline(session, 'decode 13.1 ms/step, 2.1x roofline');
+  keepHeadline(session, {
+    text: 'decode 13.1 ms/step, 2.1x roofline',
+    figure: { name: 'decode', value: 13.1, unit: 'ms' },
+  });
   expect(listed()).toBe('decode 13.1 ms/step, 2.1x roofline');
   expect(readHeadline(session.folder, 'f'.repeat(64))).toBeUndefined();
   const path = join(session.folder, 'derived', 'headline.json');
-  writeFileSync(path, '{"session_sha256":');
-  expect(listed()).toBe('not_analysed');
+  expect(listedPrograms(home)[0]!.figure).toEqual({ name: 'decode', value: 13.1, unit: 'ms' });
+  for (const damaged of [
+    '{"session_sha256":',
+    JSON.stringify({ session_sha256: session.sha256, headline: { text: 'decode', figure: { value: null } } }),
+    JSON.stringify({ session_sha256: session.sha256, headline: 'decode' }),
+    JSON.stringify({ session_sha256: session.sha256 }),
+  ]) {
+    writeFileSync(path, damaged);
+    expect(listed(), damaged).toBe('not_analysed');
+  }
   rmSync(path);
   expect(listed()).toBe('not_analysed');
 });

@@ -3,23 +3,30 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { Session } from './open.js';
 
+/** What a list says of a session. */
+export interface Headline {
+  text: string;
+  /** Its figure as a number, to be set next to that of other sessions of the same name and unit. */
+  figure: { name: string; value: number; unit: string };
+}
+
 /** Below derived/: the figure of a session in a few words, for lists, which open no session. */
 const file = 'headline.json';
 
 /**
  * Written wherever a session was analyzed; what cannot be written is missing from the list, and that is all.
- * @param text null where the analysis found no time to lead with
+ * @param headline null where the analysis found no time to lead with
  */
 export function keepHeadline(
   { folder, sha256 }: Pick<Session, 'folder' | 'sha256'>,
-  text: string | null,
+  headline: Headline | null,
 ): void {
-  if (readHeadline(folder, sha256) === text) return;
+  if (JSON.stringify(readHeadline(folder, sha256)) === JSON.stringify(headline)) return;
   const path = join(folder, 'derived', file);
   const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     mkdirSync(join(folder, 'derived'), { recursive: true });
-    writeFileSync(fresh, JSON.stringify({ session_sha256: sha256, text }));
+    writeFileSync(fresh, JSON.stringify({ session_sha256: sha256, headline }));
     renameSync(fresh, path);
   } catch {
     // A store that may only be read, or a full disk.
@@ -28,14 +35,20 @@ export function keepHeadline(
 }
 
 /** Null where the session has no time to lead with; undefined where it was not analyzed in this state. */
-export function readHeadline(folder: string, sha256: string): string | null | undefined {
+export function readHeadline(folder: string, sha256: string): Headline | null | undefined {
   try {
     const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
-    const { session_sha256: of, text } = kept;
-    // derived/ is outside the checksums, and may come from somebody else's archive.
-    const known = of === sha256 && (text === null || (typeof text === 'string' && text.length <= 80));
-    return known ? text : undefined;
+    const { session_sha256: of, headline } = kept;
+    if (of !== sha256) return undefined;
+    return headline === null || isHeadline(headline) ? headline : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** derived/ is outside the checksums, and may come from somebody else's archive. */
+function isHeadline(kept: unknown): kept is Headline {
+  const { text, figure } = kept as Partial<Headline>;
+  const isShort = (one: unknown): boolean => typeof one === 'string' && one.length <= 80;
+  return isShort(text) && isShort(figure?.name) && isShort(figure?.unit) && Number.isFinite(figure?.value);
 }

@@ -2,10 +2,11 @@ import { type ErrorCode, InferscopeError, messageOf } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import { holds, type Subject } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
-import { readHeadline } from './headline.js';
+import { type Headline, readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
 import { checkSizes, keptFiles, readManifest, totalBytes } from './manifest-file.js';
 import { readUser } from './user-file.js';
+import { withContext } from './with-context.js';
 
 export interface ListedSession {
   id: string;
@@ -25,15 +26,26 @@ export interface ListedSession {
   broken: { code: ErrorCode; text: string } | null;
 }
 
+/** A session with what ran in it: null and null where it cannot be opened. */
+export interface ListedProgram {
+  listed: ListedSession;
+  program: Pick<ManifestData, 'hardware' | 'workload' | 'command'> | null;
+  /** The number of its headline. */
+  figure: Headline['figure'] | null;
+}
+
 /**
  * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a second.
  * A broken session is an entry with its reason. Checksums of tables are left to opening and `verify`.
  */
-export function listSessions(home: Home = homeFolders()): ListedSession[] {
-  return sessionFolders(home).map(listed);
-}
+export const listSessions = (home: Home = homeFolders()): ListedSession[] =>
+  listedPrograms(home).map(({ listed }) => listed);
 
-function listed({ id, folder }: SessionFolder): ListedSession {
+/** The same with what ran. */
+export const listedPrograms = (home: Home = homeFolders()): ListedProgram[] =>
+  sessionFolders(home).map(programOf);
+
+function programOf({ id, folder }: SessionFolder): ListedProgram {
   const { user } = readUser(folder);
   const base = { id, name: user.name, tags: user.tags };
   try {
@@ -43,16 +55,20 @@ function listed({ id, folder }: SessionFolder): ListedSession {
     const timed = holds(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
     const headline = timed ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;
-    return { ...base, ...described(data), headline: headline ?? null, headline_why, broken: null };
+    const { hardware, command } = data;
+    return {
+      listed: { ...base, ...described(data), headline: headline?.text ?? null, headline_why, broken: null },
+      program: { hardware, command, workload: withContext(data.workload, user.context ?? {}) },
+      figure: headline?.figure ?? null,
+    };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
     const nothing = { kind: null, subjects: null, title: null, status: null, started_at: null, bytes: null };
+    const broken = { code, text: messageOf(error) };
     return {
-      ...base,
-      ...nothing,
-      headline: null,
-      headline_why: null,
-      broken: { code, text: messageOf(error) },
+      listed: { ...base, ...nothing, headline: null, headline_why: null, broken },
+      program: null,
+      figure: null,
     };
   }
 }

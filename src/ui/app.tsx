@@ -21,7 +21,7 @@ import { hasRows } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
-import { listSessions } from '../session/list.js';
+import { listedPrograms } from '../session/list.js';
 import { sessionTables, type Session } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
 import { describedTables } from '../session/table-schema.js';
@@ -40,8 +40,9 @@ import { placesOf } from './places.js';
 import { kernelsPage } from './kernels-page.js';
 import type { Asked, ShownPart } from './named-page.js';
 import { noOperators, operatorsPage } from './operators-page.js';
-import { failurePage, Navigation, sessionsPage, sessionsTable, sqlPage, timelinePage } from './pages.js';
+import { failurePage, Navigation, sqlPage, timelinePage } from './pages.js';
 import { sessionPath } from './session-path.js';
+import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
@@ -76,8 +77,8 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     const text = await readFile(childEntry(name.replace(/\.js$/, '')), 'utf8');
     return context.body(text, 200, { 'content-type': 'text/javascript; charset=utf-8' });
   });
-  app.get('/', (context) => page(context, sessionsPage(listSessions())));
-  app.get('/sessions', (context) => context.html(sessionsTable(listSessions())));
+  app.get('/', (context) => page(context, sessionsPage(listedPrograms())));
+  app.get('/sessions', (context) => context.html(sessionsTable(listedPrograms())));
   app.get('/compare', async (context) => {
     const ids = context.req.queries('s') ?? [];
     if (ids.length < 2)

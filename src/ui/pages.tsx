@@ -1,9 +1,7 @@
 import { raw } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
-import type { ListedSession } from '../session/list.js';
 import { safeText } from '../render/safe-text.js';
 import { style } from '../render/html/style.js';
-import { formatBytes } from '../vocabulary/format.js';
 import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
@@ -90,93 +88,6 @@ export const Shell: FC<PropsWithChildren<ShellProps>> = ({
 
 /** The text of a page. */
 export const html = (page: Child): string => `<!DOCTYPE html>\n${String(page)}\n`;
-
-/** All sessions, the newest first; a script adds those that come and hides those that a filter does not match. */
-export const sessionsPage = (sessions: readonly ListedSession[]): string =>
-  html(
-    <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
-      <section aria-labelledby="sessions">
-        <h1 id="sessions">Sessions</h1>
-        <form action="/compare" method="get">
-          <p class="tools">
-            <label class="filter">
-              <input type="search" id="filter" placeholder="name, title, tag" /> filter
-            </label>
-            <button type="submit">Compare the chosen two</button>
-          </p>
-          <div id="list">
-            <SessionsTable sessions={sessions} />
-          </div>
-        </form>
-      </section>
-    </Shell>,
-  );
-
-/** The table alone, for the script that follows new sessions. */
-export const sessionsTable = (sessions: readonly ListedSession[]): string =>
-  String(<SessionsTable sessions={sessions} />);
-
-const SessionsTable: FC<{ sessions: readonly ListedSession[] }> = ({ sessions }) =>
-  sessions.length === 0 ? (
-    <p>
-      No session yet: <code>inferscope profile</code> makes one, <code>inferscope import FILE</code> reads a
-      capture. This page shows it when it is there.
-    </p>
-  ) : (
-    <div class="scroll whole">
-      <table class="sessions stacks">
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="unseen">compare</span>
-            </th>
-            <th scope="col">Session</th>
-            <th scope="col">Headline</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Started (UTC)</th>
-            <th scope="col" class="number">
-              Size
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {sessions.toReversed().map((one) => (
-            <tr>
-              <td>
-                {one.broken === null && (
-                  <input
-                    type="checkbox"
-                    name="s"
-                    value={one.id}
-                    aria-label={`compare ${safeText(one.name ?? one.id)}`}
-                  />
-                )}
-              </td>
-              <td class="wraps">
-                {one.broken === null ? (
-                  <a href={sessionPath(one.id)}>{safeText(one.name ?? one.id)}</a>
-                ) : (
-                  safeText(one.id)
-                )}
-                <span class="spread">
-                  {' '}
-                  {safeText([one.title ?? '', ...one.tags.map((tag) => `#${tag}`)].join(' '))}
-                </span>
-              </td>
-              <td data-head="Headline">
-                {one.broken === null ? safeText(one.headline ?? '') : safeText(one.broken.text)}
-              </td>
-              <td data-head="Kind">{one.kind}</td>
-              <td data-head="Started (UTC)">{one.started_at?.slice(0, 16).replace('T', ' ')}</td>
-              <td class="number" data-head="Size">
-                {one.bytes === null ? '' : formatBytes(one.bytes)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 
 export const timelinePage = (
   session: SessionNamed,

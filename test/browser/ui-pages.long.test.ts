@@ -90,6 +90,21 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
+  it('lists what ran, and the trend of a workload once its sessions are analyzed', async () => {
+    for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
+      await (await ui.open(`/s/${ui.idOf(name)}`)).close();
+    const page = await ui.open('/');
+    const row = page.locator('tbody tr', { hasText: 'launch_bound_decode-fault' });
+    const cell = (head: string): Promise<string> => row.locator(`[data-head="${head}"]`).innerText();
+    expect(await cell('Model')).toContain('decoder');
+    expect([await cell('GPU'), await cell('Batch')]).toEqual(['H200', '1']);
+    const ms = /decode ([\d.]+)/.exec(await cell('Headline'))![1]!;
+    const label = await row.locator('.sparkline').getAttribute('aria-label');
+    expect(label).toContain(`${ms} ms`);
+    expect(label!.split(', ')).toHaveLength(2);
+    await page.close();
+  });
+
   it('compares two sessions and shows what a change would do', async () => {
     const page = await ui.open('/');
     for (const box of await page.locator('input[name=s]').all()) await box.check();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { figure } from '../../model/figure.js';
 import { testBench } from '../../views/test-bench.js';
 import { testExplain } from '../../views/test-explain.js';
 import { formatNumber } from '../../vocabulary/format.js';
@@ -13,13 +14,24 @@ test('a benchmark’s list line has time and throughput', () => {
   }));
   const best = rates.toSorted((one, other) => other.rate - one.rate)[0]!;
   const explain = testExplain().data;
-  const alone = headlineOf(explain)!;
+  const alone = headlineOf(explain)!.text;
   expect(alone).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);
-  const many = headlineOf(explain, data)!;
+  const many = headlineOf(explain, data)!.text;
   expect(many).toMatch(/^decode 23\.3 ms\/step, up to [\d.\u00a0]+ tok\/s at batch \d+, [\d.]+× roofline$/);
   const [, rate, batch] = /up to ([\d.\u00a0]+) tok\/s at batch (\d+)/.exec(many)!;
   expect(Number(batch)).toBe(best.batch);
   expect(Math.abs(Number(rate!.replaceAll('\u00a0', '')) / best.rate - 1)).toBeLessThan(0.005);
   const one = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };
-  expect(headlineOf(explain, one)).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s, `);
+  expect(headlineOf(explain, one)?.text).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s, `);
+});
+
+test('a time under a profiler has another name than one without', () => {
+  const [stage] = testExplain().data.stages;
+  const clean_ms = figure(stage!.measured_ms.value!, 'ms', 'clean');
+  expect(headlineOf({ stages: [stage!] })!.figure).toEqual({
+    name: 'decode under a profiler',
+    value: clean_ms.value,
+    unit: 'ms',
+  });
+  expect(headlineOf({ stages: [{ ...stage!, clean_ms }] })!.figure.name).toBe('decode');
 });

@@ -1,6 +1,7 @@
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
-import { headlineTime } from '../../model/headline-time.js';
+import { headlineTime, isProfiled } from '../../model/headline-time.js';
+import type { Headline } from '../../session/headline.js';
 import { leadStage } from './sentences.js';
 import { formatFactor, formatFigure, formatQuantity } from '../../vocabulary/format.js';
 
@@ -11,7 +12,7 @@ import { formatFactor, formatFigure, formatQuantity } from '../../vocabulary/for
 export function headlineOf(
   { stages }: Pick<ExplainResult, 'stages'>,
   bench: Pick<BenchResult, 'variants'> | null = null,
-): string | null {
+): Headline | null {
   const stage = leadStage(stages);
   if (!stage) return null;
   const { kind, roofline_ms: roofline } = stage;
@@ -19,7 +20,11 @@ export function headlineOf(
   const ms = time.value;
   if (ms === null) return null;
   const times = roofline.value ? `, ${formatFactor(ms / roofline.value)} roofline` : '';
-  return `${kind === 'outside' ? 'capture' : kind} ${formatFigure(time)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
+  const name = kind === 'outside' ? 'capture' : kind;
+  return {
+    text: `${name} ${formatFigure(time)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`,
+    figure: { name: isProfiled(stage) ? `${name} under a profiler` : name, value: ms, unit: 'ms' },
+  };
 }
 
 function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {

@@ -128,7 +128,12 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
 }
 
 function headline(session: Session, total: number | null): void {
-  keepHeadline(session, total === null ? null : `${formatGb(total)} total`);
+  keepHeadline(
+    session,
+    total === null
+      ? null
+      : { text: `${formatGb(total)} total`, figure: { name: 'memory', value: total, unit: 'B' } },
+  );
 }
 
 /**

@@ -1,0 +1,170 @@
+import type { FC } from 'hono/jsx';
+import { deviceOf } from '../facts/device.js';
+import type { ListedProgram } from '../session/list.js';
+import { safeText } from '../render/safe-text.js';
+import { formatBytes, formatCount, formatQuantity, formatSigned, unbroken } from '../vocabulary/format.js';
+import { html, Shell } from './pages.js';
+import { sessionPath } from './session-path.js';
+import { trendsOf } from './trends.js';
+
+/** All sessions, the newest first; a script adds those that come and hides those that a filter does not match. */
+export const sessionsPage = (sessions: readonly ListedProgram[]): string =>
+  html(
+    <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
+      <section aria-labelledby="sessions">
+        <h1 id="sessions">Sessions</h1>
+        <form action="/compare" method="get">
+          <p class="tools">
+            <label class="filter">
+              <input type="search" id="filter" placeholder="name, model, GPU, tag" /> filter
+            </label>
+            <button type="submit">Compare the chosen two</button>
+          </p>
+          <div id="list">
+            <SessionsTable sessions={sessions} />
+          </div>
+        </form>
+      </section>
+    </Shell>,
+  );
+
+/** The table alone, for the script that follows new sessions. */
+export const sessionsTable = (sessions: readonly ListedProgram[]): string =>
+  String(<SessionsTable sessions={sessions} />);
+
+type Program = NonNullable<ListedProgram['program']>;
+type Trends = ReturnType<typeof trendsOf>;
+
+const gpuOf = (program: Program): string | null => deviceOf(program, null).name;
+
+const heads: readonly (readonly [head: string, numeric?: 'number'])[] = [
+  ['Session'],
+  ['Model'],
+  ['GPU'],
+  ['Batch', 'number'],
+  ['Headline'],
+  ['Trend'],
+  ['Kind'],
+  ['Started (UTC)'],
+  ['Size', 'number'],
+];
+
+const SessionsTable: FC<{ sessions: readonly ListedProgram[] }> = ({ sessions }) => {
+  if (sessions.length === 0)
+    return (
+      <p>
+        No session yet: <code>inferscope profile</code> makes one, <code>inferscope import FILE</code> reads a
+        capture. This page shows it when it is there.
+      </p>
+    );
+  const trends = trendsOf(sessions, gpuOf);
+  return (
+    <div class="scroll whole">
+      <table class="sessions stacks">
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="unseen">compare</span>
+            </th>
+            {heads.map(([head, numeric]) => (
+              <th scope="col" {...(numeric ? { class: numeric } : {})}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sessions.toReversed().map((session) => (
+            <SessionRow session={session} trends={trends} />
+          ))}
+        </tbody>
+      </table>
+      <p class="hint">
+        Trend: the headline figure of all sessions of the same workload on the same GPU in the order in which
+        they ran, this one as a dot, and its change against the one before.
+      </p>
+    </div>
+  );
+};
+
+const SessionRow: FC<{ session: ListedProgram; trends: Trends }> = ({ session, trends }) => {
+  const { listed: one, program, figure } = session;
+  const name = safeText(one.name ?? one.id);
+  const workload = program?.workload;
+  const trend = trends.get(one.id);
+  return (
+    <tr>
+      <td>
+        {one.broken === null && (
+          <input type="checkbox" name="s" value={one.id} aria-label={`compare ${name}`} />
+        )}
+      </td>
+      <td class="wraps">
+        {one.broken === null ? <a href={sessionPath(one.id)}>{name}</a> : safeText(one.id)}
+        <span class="spread">
+          {' '}
+          {safeText([one.title ?? '', ...one.tags.map((tag) => `#${tag}`)].join(' '))}
+        </span>
+      </td>
+      <td data-head="Model" class="fits">
+        {safeText(workload?.model?.name ?? '')} <span class="spread">{dtypeOf(workload)}</span>
+      </td>
+      <td data-head="GPU" class="fits">
+        {program && safeText(gpuOf(program)?.replace(/^NVIDIA /, '') ?? '')}
+      </td>
+      <td data-head="Batch" class="number">
+        {typeof workload?.batch_size === 'number' && formatCount(workload.batch_size)}
+      </td>
+      <td data-head="Headline" class="fits">
+        {one.broken ? (
+          safeText(one.broken.text)
+        ) : one.headline_why === 'not_analysed' ? (
+          <span class="spread">not analyzed yet</span>
+        ) : (
+          safeText(unbroken(one.headline ?? ''))
+        )}
+      </td>
+      <td data-head="Trend">
+        {trend && figure && (
+          <span class="trend">
+            <Sparkline
+              {...trend}
+              label={`${safeText(figure.name)}: ${trend.values.map((value) => formatQuantity(value, figure.unit)).join(', ')}; this is number ${trend.at + 1}`}
+            />{' '}
+            {trend.change !== null && formatSigned(trend.change, 'ratio', 2)}
+          </span>
+        )}
+      </td>
+      <td data-head="Kind">{one.kind}</td>
+      <td data-head="Started (UTC)">{one.started_at?.slice(0, 16).replace('T', ' ')}</td>
+      <td class="number" data-head="Size">
+        {one.bytes === null ? '' : formatBytes(one.bytes)}
+      </td>
+    </tr>
+  );
+};
+
+const dtypeOf = (workload: Program['workload'] | undefined): string => {
+  const dtype = workload?.model?.dtype ?? 'unknown';
+  return dtype === 'unknown' ? '' : dtype;
+};
+
+const width = 72;
+const height = 20;
+
+/** Values from zero up, so that a small change looks small. */
+const Sparkline: FC<{ values: readonly number[]; at: number; label: string }> = ({ values, at, label }) => {
+  const most = Math.max(...values);
+  const place = (index: number): [x: number, y: number] => [
+    3 + ((width - 6) * index) / (values.length - 1),
+    height - 3 - (most > 0 ? ((height - 6) * values[index]!) / most : 0),
+  ];
+  const [x, y] = place(at);
+  return (
+    <svg class="sparkline" width={width} height={height} role="img" aria-label={label}>
+      <title>{label}</title>
+      <polyline points={values.map((_, index) => place(index).join(',')).join(' ')} />
+      <circle cx={x} cy={y} r="2.5" />
+    </svg>
+  );
+};

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import type { ListedProgram } from '../session/list.js';
+import { trendsOf } from './trends.js';
+
+const model = { name: 'decoder', dtype: 'bfloat16', quantization: null };
+const engine = { name: 'torch', version: '2.11' };
+
+function session(id: string, value: number | null, of: Record<string, unknown> = {}): ListedProgram {
+  const { command = ['inferscope', 'profile'], gpu = 'H200', figure = 'decode', ...workload } = of;
+  return {
+    listed: { id, started_at: id, subjects: ['profile'] },
+    program: {
+      command,
+      hardware: { gpu_name: gpu },
+      workload: { model, engine, batch_size: 1, ...workload },
+    },
+    figure: value === null ? null : { name: figure, value, unit: 'ms' },
+  } as unknown as ListedProgram;
+}
+
+const trends = (...sessions: ListedProgram[]) =>
+  Object.fromEntries(
+    [...trendsOf(sessions, ({ hardware }) => hardware['gpu_name'] as string)].map(
+      ([id, { at, values, change }]) => [id, [at, values, change]],
+    ),
+  );
+
+test('sessions of one workload have a trend in the order in which they ran', () => {
+  const newer = { engine: { name: 'torch', version: '2.12' } };
+  expect(trends(session('b', 5, newer), session('a', 10), session('c', 6), session('d', null))).toEqual({
+    a: [0, [10, 5, 6], null],
+    b: [1, [10, 5, 6], -0.5],
+    c: [2, [10, 5, 6], expect.closeTo(0.2) as number],
+  });
+});
+
+test('another batch, GPU, dtype or kind of figure is another trend', () => {
+  const others = [
+    { batch_size: 2 },
+    { gpu: 'H100' },
+    { model: { ...model, dtype: 'float16' } },
+    { engine: { name: 'vllm', version: '2.11' } },
+    { figure: 'decode under a profiler' },
+  ];
+  expect(trends(session('a', 10), ...others.map((of, index) => session(String(index), 9, of)))).toEqual({});
+});
+
+test('a program without a known model goes by its command; files that were imported by none', () => {
+  const program = { model: null, command: ['inferscope', 'profile', 'x.py'] };
+  expect(trends(session('a', 10, program), session('b', 10, program))).toMatchObject({ b: [1, [10, 10], 0] });
+  const file = { model: null, command: ['inferscope', 'import'] };
+  expect(trends(session('a', 10, file), session('b', 10, file))).toEqual({});
+});

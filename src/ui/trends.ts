@@ -1,0 +1,50 @@
+import type { ListedProgram } from '../session/list.js';
+
+/** The headline figure of sessions of one workload on one GPU, the earliest first. */
+interface Trend {
+  values: number[];
+  /** The session's own place among them. */
+  at: number;
+  /** Its figure against that of the session before, as a share; null for the first. */
+  change: number | null;
+}
+
+/**
+ * Trends by session id; a session that is alone with its workload has none. Same are model, dtype, engine, GPU, batch, lengths
+ * and parallelism; versions of engine, driver and framework may differ, as their effect is what a trend shows. Without a
+ * model the command line says what ran; files that were imported have none.
+ * @param gpuOf GPU of a program, null where none is named
+ */
+export function trendsOf(
+  programs: readonly ListedProgram[],
+  gpuOf: (program: NonNullable<ListedProgram['program']>) => string | null,
+): Map<string, Trend> {
+  const groups = new Map<string, ListedProgram[]>();
+  for (const one of programs) {
+    const workload = one.program && workloadOf(one.program);
+    if (!workload || !one.figure) continue;
+    const { name, unit } = one.figure;
+    const key = JSON.stringify([...workload, gpuOf(one.program!), one.listed.subjects?.[0], name, unit]);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  const trends = new Map<string, Trend>();
+  for (const group of groups.values()) {
+    if (group.length < 2) continue;
+    const own = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
+    const values = own.map(({ figure }) => figure!.value);
+    for (const [at, { listed }] of own.entries()) {
+      const before = at === 0 ? 0 : values[at - 1]!;
+      trends.set(listed.id, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
+    }
+  }
+  return trends;
+}
+
+const started = ({ listed }: ListedProgram): string => listed.started_at ?? '';
+
+function workloadOf({ workload, command }: NonNullable<ListedProgram['program']>): unknown[] | null {
+  const { model, engine, batch_size, input_len, output_len, tensor_parallel_size } = workload ?? {};
+  const shape = [batch_size, input_len, output_len, tensor_parallel_size];
+  if (model) return [model.name, model.dtype, model.quantization, engine?.name, ...shape];
+  return command.includes('import') ? null : [...command, ...shape];
+}
