@@ -1,7 +1,7 @@
 import type { BenchPart } from '../model/bench.js';
 import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
-import { terminalWidth } from './output.js';
+import { browserLine, terminalWidth } from './output.js';
 import { startProgress } from './progress.js';
 import type { PageParts } from './report-file.js';
 import { resultsFolder } from './results-folder.js';
@@ -31,7 +31,9 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
     files: benchFiles(document),
     page: (parts: PageParts) => pageOfView(view, { ...parts, explain }),
     text: () =>
-      Promise.resolve(`${terminalView(view, { width: terminalWidth(), explain })}\n  session ${kept.id}`),
+      Promise.resolve(
+        `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session.user.name ?? session.id)}`,
+      ),
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });
 }

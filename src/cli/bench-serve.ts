@@ -7,7 +7,7 @@ import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
-import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { browserLine, print, printDocument, talk, terminalWidth, warn } from './output.js';
 
 interface Typed extends Omit<ServingCommandOptions, 'slo'> {
   slo?: string;
@@ -181,7 +181,7 @@ export function defineServe(command: Command): void {
         const { terminalView } = await import('../render/terminal/view.js');
         const view = await viewOf({ kind: 'serving', document });
         print(
-          `${terminalView(view, { width: terminalWidth(), explain })}\n  session ${document.data.session.id}`,
+          `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(typed.name ?? document.data.session.id)}`,
         );
       }
       if (!typed.quiet) talk(`report: ${report}`);

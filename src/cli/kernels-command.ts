@@ -3,7 +3,7 @@ import { exitCodeOf } from '../model/errors.js';
 import type { KernelName } from '../model/kernels.js';
 import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
-import { terminalWidth } from './output.js';
+import { browserLine, terminalWidth } from './output.js';
 import { startProgress } from './progress.js';
 import type { PageParts } from './report-file.js';
 import { resultsFolder } from './results-folder.js';
@@ -23,13 +23,17 @@ export async function kernelsCommand(names: readonly KernelName[], typed: Kernel
   const { pageOfView } = await import('../render/html/view.js');
   const { terminalView } = await import('../render/terminal/view.js');
   const { viewOf } = await import('../views/registry.js');
-  const document = await analyzeKernels(await openSession(kept.id));
+  const session = await openSession(kept.id);
+  const document = await analyzeKernels(session);
   const view = await viewOf({ kind: 'kernels', document });
   const measured = {
     document,
     files: kernelFiles(document),
     page: (parts: PageParts) => pageOfView(view, parts),
-    text: () => Promise.resolve(terminalView(view, { width: terminalWidth() })),
+    text: () =>
+      Promise.resolve(
+        `${terminalView(view, { width: terminalWidth() })}\n${browserLine(session.user.name ?? session.id)}`,
+      ),
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });
   if (kept.interrupted) return;

@@ -5,7 +5,7 @@ import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import type { MemoryTyped } from './memory-options.js';
 import { defaultProfilePath, ensureFile, freePath, writeProfile } from './memory-output.js';
-import { print, printJson, reportError, talk, terminalWidth, warn } from './output.js';
+import { browserLine, print, printJson, reportError, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
@@ -33,7 +33,10 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   else {
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
-    print(terminalView(await viewOf({ kind: 'memory', document }), { width: terminalWidth(), explain }));
+    const view = await viewOf({ kind: 'memory', document });
+    print(
+      `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session.user.name ?? session.id)}`,
+    );
   }
   if (!typed.quiet) {
     talk(`profile: ${relative(process.cwd(), output) || output}`);

@@ -7,7 +7,7 @@ import { type Recorded, type Recording, recordSession } from '../record/record-s
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { createScratchFolder } from '../session/scratch-folder.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { browserLine, print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
 
 export interface MonitorCommandOptions {
@@ -50,6 +50,7 @@ export async function recordMonitor<T extends object>(
     if (!kept) document.data.session.id = null;
     await show(document, options.json === true);
     if (!kept) return saved;
+    if (!options.json) print(browserLine(options.name ?? saved.id));
     const path = reportPath(saved.folder);
     const { pageOfView } = await import('../render/html/view.js');
     await writePage(path, (parts) => pageOfView(monitorView(document), parts));

@@ -3,6 +3,8 @@ import { safeJson, safeText } from '../render/safe-text.js';
 import { colour, talkColour } from '../render/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
+import { asTyped } from '../model/program-name.js';
+import { shellWord } from '../model/shell.js';
 import { toolVersion } from '../model/version.js';
 import { privacyOfCommand } from '../record/privacy.js';
 
@@ -24,6 +26,10 @@ export function print(text: string): void {
   const safe = safeText(text, { colours: colour.isColorSupported });
   process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
+
+/** Last lines of a summary: where more of a session is. @param session its name, else its id */
+export const browserLine = (session: string): string =>
+  asTyped(`  browser: inferscope ui ${shellWord(session)}`);
 
 /** stderr has progress, notes and warnings. */
 export function talk(text: string): void {
@@ -52,7 +58,9 @@ export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
   const { redact } = privacyOfCommand();
-  const clean = (text: string) => safeText(redact(text));
+  // Its commands and numbers are typed again.
+  const clean = (text: string) =>
+    safeText(asTyped(redact(text)).replaceAll(/(?<=\d)\u00a0(?=\d{3}(?!\d))/g, ''));
   const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,
     why: 'This is a bug in inferscope, not a problem with your input.',

@@ -58,7 +58,12 @@ export function define(command: Command): void {
       else {
         const { analysedText } = await import('./session-summary.js');
         print(
-          await analysedText({ kind: 'profile', document }, document.data.session.id, reportPath, explain),
+          await analysedText(
+            { kind: 'profile', document },
+            options.name ?? document.data.session.id,
+            reportPath,
+            explain,
+          ),
         );
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);

@@ -10,7 +10,7 @@ import { nestedSession } from '../model/outer-run.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
-import { print, printDocument, reportError, talk, terminalWidth } from './output.js';
+import { browserLine, print, printDocument, reportError, talk, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
 
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
@@ -114,7 +114,7 @@ export async function analysedText(
 ): Promise<string> {
   const view = await viewOf(analysed);
   const { terminalView } = await import('../render/terminal/view.js');
-  return `${terminalView(view, { width: terminalWidth(), explain })}\n  browser: inferscope ui ${session}\n  report: ${path}`;
+  return `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session)}\n  report: ${path}`;
 }
 
 /** Shown for a program that used no GPU, or ran without a profiler. */

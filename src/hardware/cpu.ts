@@ -77,7 +77,7 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
     missing: {},
   };
   const noClock = virtualized
-    ? 'the hypervisor hides it (no cpufreq in /sys/devices/system/cpu/cpu0)'
+    ? 'the hypervisor hides it: no cpufreq in /sys/devices/system/cpu/cpu0'
     : 'no cpufreq driver in /sys/devices/system/cpu/cpu0';
   cpu.missing = reasons({
     model: [cpu.model, '/proc/cpuinfo names no model'],

@@ -62,13 +62,15 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     onnxruntime_node: packageVersion('onnxruntime-node'),
     duckdb_node_api: packageVersion('@duckdb/node-api'),
   };
-  const issues: Issue[] = Object.entries(cpu.missing)
+  const issues = unreadIssues(
     // No limit set is the normal state of a machine, not something that could not be read.
-    .filter(([field]) => platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes'))
-    .map(([field, why]) => ({ code: 'hardware_unknown', severity: 'info', text: `${field}: ${why}` }));
+    Object.entries(cpu.missing).filter(
+      ([field]) => platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes'),
+    ),
+  );
   for (const name of ['onnxruntime-node', '@duckdb/node-api']) {
     if (packageVersion(name) === null) {
-      issues.push({ code: 'software_unknown', severity: 'info', text: `${name}: not installed` });
+      issues.push({ code: 'software_unknown', severity: 'info', text: `${name} is not installed.` });
     }
   }
   if (cpu.virtualized) {
@@ -81,6 +83,35 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
   const evaluated = evaluatedIssue();
   if (evaluated) issues.push(evaluated);
   return { hardware, software, issues };
+}
+
+const fieldWords: Readonly<Record<string, string>> = {
+  model: 'CPU model',
+  physicalCores: 'physical cores',
+  sockets: 'sockets',
+  isa: 'instruction sets',
+  l1d: 'L1 cache',
+  l2: 'L2 cache',
+  l3: 'L3 cache',
+  numaNodes: 'NUMA nodes',
+  quotaCores: 'CPU quota',
+  memoryLimitBytes: 'memory limit',
+  governor: 'CPU governor',
+  maxClockMhz: 'maximum CPU clock',
+  virtualized: 'virtualization',
+};
+
+/** One issue per reason, with all that it hides. */
+function unreadIssues(missing: readonly (readonly [field: string, why: string])[]): Issue[] {
+  const reasons = [...new Set(missing.map(([, why]) => why))];
+  return reasons.map((reason): Issue => {
+    const fields = missing.filter(([, why]) => why === reason).map(([field]) => fieldWords[field] ?? field);
+    return {
+      code: 'hardware_unknown',
+      severity: 'info',
+      text: `Not known: ${fields.join(', ')} (${reason}).`,
+    };
+  });
 }
 
 const adds: Record<string, string> = {

@@ -46,12 +46,10 @@ test('an answer with its lists and code, the queries that it cites, and its cost
     '',
     '    SELECT 1;',
     '',
-    '  [q1]  … SELECT n FROM a',
+    '  [q1]  a long query, printed with --sql 1',
     '  [q3]  SELECT 3',
     '',
     '  0 of 1 numbers verified, 1 marked (unverified) ·',
     '  some-model, 2 replies, 10 in + 5 out tokens · $0.12',
-    '',
-    '  For the full query [qn] repeat the command with --sql n',
   ]);
 });

@@ -13,13 +13,7 @@ export function analyzeView(document: Document<AnalyzeResult>): View {
     title: name ?? title,
     document,
     session: { id, started_at: '' },
-    lead: [
-      ...answerBlocks(data),
-      ...(citedOf(data).some(isCut)
-        ? [{ t: 'text', text: 'For the full query [qn] repeat the command with --sql n' } as const]
-        : []),
-      { t: 'issues', issues },
-    ],
+    lead: [...answerBlocks(data), { t: 'issues', issues }],
     sections: [],
   };
 }
@@ -53,9 +47,8 @@ function textBlocks(answer: string): Block[] {
 
 type Query = AnalyzeResult['queries'][number];
 
-/** More of a query is for --sql and --json. */
+/** Longer queries are for --sql and --json: half a query can be neither read nor run. */
 const queryCharacters = 200;
-const isCut = ({ input }: Query): boolean => (input ?? '').length > queryCharacters;
 
 /** The queries that the answer cites; q0 was given with the question. */
 function citedOf({ answer, queries }: AnalyzeResult): Query[] {
@@ -65,15 +58,8 @@ function citedOf({ answer, queries }: AnalyzeResult): Query[] {
 
 function queryText({ id, tool, input, error }: Query): string {
   if (input === null || id === 'q0') return `${tool}, provided with the question`;
-  return `${tool === 'sql' ? '' : `${tool}: `}${tailOf(input)}${error === null ? '' : ' (failed)'}`;
-}
-
-/** Long queries start with the same definitions of stages: what they ask is at their end. */
-function tailOf(text: string): string {
-  if (text.length <= queryCharacters) return text;
-  const from = Math.max(text.lastIndexOf(' SELECT ') + 1, 0);
-  const own = text.slice(from, from + queryCharacters - 2);
-  return `${from > 0 ? '… ' : ''}${own}${from + own.length < text.length ? '…' : ''}`;
+  const shown = input.length > queryCharacters ? `a long query, printed with --sql ${id.slice(1)}` : input;
+  return `${tool === 'sql' ? '' : `${tool}: `}${shown}${error === null ? '' : ' (failed)'}`;
 }
 
 function costText({ answered_by, claims, unverified, usage, model }: AnalyzeResult): string[] {

@@ -187,7 +187,7 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
 
 /** "rank 3 (45 of 50)" */
 function rankText(one: RankShare | null, several: boolean): Text {
-  if (one === null) return { missing: 'no operation has times of all its ranks that differ' };
+  if (one === null) return { missing: 'no call of the operation has times of all ranks that differ' };
   const where = several ? ` of ${one.communicator}` : '';
   return {
     text: `rank ${one.rank}${where} (${one.operations} of ${one.of})`,

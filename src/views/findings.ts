@@ -152,9 +152,9 @@ function nothingSignificant({ session, stages }: ExplainResult, left: ReturnType
   return left === null
     ? 'Nothing significant to change.'
     : [
-        'No cause was found for ',
+        'The session does not show the cause of ',
         { n: left.share, unit: 'ratio' },
-        ` of the ${stageLabels[left.stage.kind]}: the session does not show it.`,
+        ` of the ${stageLabels[left.stage.kind]}.`,
       ];
 }
 

@@ -148,11 +148,14 @@ function loadCell(
   return cells.find((one) => !isMissing(one)) ?? { missing: 'not in the file' };
 }
 
-function requestCount({ requests }: BenchmarkPoint): Text {
-  if (requests === null) return { missing: 'the file has no value per load' };
-  return requests.failed > 0
-    ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
-    : { count: requests.ok };
+/** Counted from the requests in the file, else by the tool. */
+function requestCount({ requests, metrics }: BenchmarkPoint): Text {
+  const counted = (name: string) =>
+    metrics.find((one) => one.defined_as_ours && one.name === name)?.file[0]?.value;
+  const ok = requests?.ok ?? counted('completed');
+  const failed = requests?.failed ?? counted('failed') ?? 0;
+  if (ok === undefined) return { missing: 'the file has no value per load' };
+  return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
 /** One row per metric and one column per place (a rank of an engine, or the engine); one row per point where each has one metric. */
@@ -303,30 +306,24 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
     level: foreign ? 2 : 3,
     blocks: [
       {
-        t: 'facts',
-        items: all
-          .filter(({ metric }) => !metric.defined_as_ours && metric.definition !== '')
-          .map(({ metric }) => ({ name: metric.name, text: metric.definition })),
-      },
-      {
         t: 'table',
-        level: 3,
         title: 'Meaning of each metric and whether it is comparable',
         columns: [
-          { id: 'tool', head: 'tool' },
           { id: 'metric', head: 'metric' },
-          { id: 'unit', head: 'unit' },
-          { id: 'defined', head: 'defined' },
-          { id: 'definition', head: 'definition', wraps: true },
-          { id: 'fields', head: 'fields', wraps: true },
+          { id: 'definition', head: 'definition', wraps: 40, lines: true },
+          { id: 'defined', head: 'defined', drop: 3 },
+          { id: 'unit', head: 'unit', drop: 2 },
+          { id: 'tool', head: 'tool', drop: 1 },
+          { id: 'fields', head: 'fields', wraps: true, drop: 0 },
         ],
         rows: all.map(({ tool, metric, fields }) => ({
+          level: metric.defined_as_ours ? 3 : 2,
           cells: [
-            tool,
             metric.name,
-            metric.unit,
-            metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
             metric.definition,
+            metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
+            metric.unit,
+            tool,
             [...fields].slice(0, 6).join(', '),
           ],
         })),

@@ -112,13 +112,19 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'roof_share', head: 'of roof', ...number, of: ({ roof_share: roof }) => share(roof) },
     { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? { missing: 'roof unknown' } },
   ];
-  const notes = stages.flatMap((stage) => {
-    const label = labelOf(stage, stages);
-    return [
-      ...(stage.profiled ? [`${label}: time under the profiler.`] : []),
-      ...(stage.executed.text === null ? [] : [`${label}: ${stage.executed.text}`]),
-    ];
-  });
+  const profiled = stages.filter((stage) => stage.profiled).map((stage) => labelOf(stage, stages));
+  const notes = [
+    ...(profiled.length === 0
+      ? []
+      : [
+          profiled.length === stages.length
+            ? 'Times are under the profiler.'
+            : `Times under the profiler: ${profiled.join(', ')}.`,
+        ]),
+    ...stages.flatMap((stage) =>
+      stage.executed.text === null ? [] : [`${labelOf(stage, stages)}: ${stage.executed.text}`],
+    ),
+  ];
   return [
     tableOf('Mean per step; of roof: relative to measured peaks of this machine', columns, stages),
     { t: 'notes', items: notes },
@@ -162,7 +168,7 @@ function stepBlocks(
   );
   const rest = stage.steps - table.rows.length;
   return [
-    { t: 'heading', text: `Steps of ${labelOf(stage, stages)}` },
+    { t: 'heading', text: `First steps: ${labelOf(stage, stages)}` },
     table,
     ...(rest > 0
       ? [{ t: 'text', text: `… and ${rest} more (--json has ${steps.length})` } satisfies Block]

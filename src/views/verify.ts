@@ -30,6 +30,7 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
       {
         id: 'verify',
         title: 'Expected and achieved',
+        untitled: true,
         blocks: [...data.stages.flatMap(stageBlocks), ...changeBlocks(data)],
       },
       ...onPageOnly(explanationBlocks(explain.data)),

@@ -34,9 +34,12 @@ export function shapeWords({ batch_size, input_len, output_len }: Workload): str
   return [batch, tokens].filter((part) => part !== null).join(', ');
 }
 
-/** "128 in + 32 out tokens": lengths of a prompt and its answer. */
+/** "2040 in + 32 out tokens": lengths of a prompt and its answer, as they are typed. */
 export const lengthWords = (input: number | null, output: number | null): string =>
-  `${input === null ? noValue : formatCount(input)} in + ${output === null ? noValue : formatCount(output)} out tokens`;
+  `${lengthOf(input)} in + ${lengthOf(output)} out tokens`;
+
+const lengthOf = (tokens: number | null): string =>
+  tokens === null ? noValue : Number.isInteger(tokens) ? String(tokens) : formatCount(tokens);
 
 /** What ran, on what, in which shape: a session's title unless it was given another. */
 export const identityWords = (workload: Workload): string =>

@@ -89,16 +89,13 @@ export function withCudaGraph(state: StageState): Effect {
       hostMs: hostLeft,
     },
     how: new Map([
-      ...[...state.idleBars].map((id): [string, string] => [
-        id,
-        'one launch per stage: no launches between kernels',
-      ]),
+      ...[...state.idleBars].map((id): [string, string] => [id, 'the stage is one launch']),
       [
         'launch_latency',
         `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodesSeen})` : ', measured'}`,
       ],
-      ['synchronization', 'host waits stay'],
-      ['host.program', 'long host gaps outside the dispatch of the step stay'],
+      ['synchronization', 'unchanged, the host still waits'],
+      ['host.program', 'only long gaps outside the step remain'],
     ]),
     // Overlapping graph kernels have no gap.
     lessMs: nodes,

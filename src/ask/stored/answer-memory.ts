@@ -36,7 +36,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
   const own = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
-  const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatBytes(bytes)}`);
+  const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
@@ -50,10 +50,10 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
       ? own
           .map(
             ({ component, bytes }) =>
-              `${capital(componentWord(component))}: ${formatBytes(bytes)}, ${formatPercent(bytes / total)} of the ${formatBytes(total)} at the peak.`,
+              `${capital(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,
           )
           .join(' ')
-      : `Most of it is ${componentWord(first!.component)}: ${formatBytes(first!.bytes)} of ${formatBytes(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatBytes(second.bytes)}` : ''}.`;
+      : `Most of it is ${componentWord(first!.component)}: ${formatGb(first!.bytes)} of ${formatGb(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatGb(second.bytes)}` : ''}.`;
   return known(partFrom('memory profile', text), [list]);
 }
 

@@ -137,11 +137,11 @@ test('counters of ncu', async () => {
 test('a memory profile', async () => {
   const { answer } = await asking(memory);
   expect(direct((await answer('What takes the memory?')).answer)).toMatch(
-    /^Most of it is weights: 12\.6 GiB/,
+    /^Most of it is weights: 13\.48 GB/,
   );
   // 2 × 32 layers × 4096 × 2 bytes per token, 4 sequences of 512 + 48.
-  const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 2 ** 30;
-  const stated = /KV cache: ([\d.]+) GiB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
+  const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 1e9;
+  const stated = /KV cache: ([\d.]+) GB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
   expect(Math.abs(Number(stated[1]) / kv - 1)).toBeLessThan(0.1);
   expect(direct((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
   // Its kernels were not timed.

@@ -155,7 +155,7 @@ function group(
 }
 
 const untimed = missing('no_time', 'no operation has a time');
-const incomplete = missing('not_all_ranks', 'no operation was recorded on all its ranks by the GPU clock');
+const incomplete = missing('not_all_ranks', 'the GPU clock timed no call on all ranks');
 
 /** nccl-tests' definition over a time. */
 function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'algorithm' | 'bus'): Figure {
@@ -171,7 +171,8 @@ function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'alg
 }
 
 function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {
-  if (roof === null) return missing('no_roofline', 'no bus bandwidth was measured (run inferscope roofline)');
+  if (roof === null)
+    return missing('no_roofline', 'the links were not measured (run inferscope roofline on these GPUs)');
   if (roof.ranks !== ranks || nodes === null || nodes > 1)
     return missing('other_ranks', `the roofline was measured on ${roof.ranks} GPUs of one host`);
   if (bus.value === null) return bus;

@@ -5,11 +5,7 @@ import { orderStatistics } from '../statistics.js';
 
 const batches = 10;
 
-/**
- * Requests of one run share queues, so they are not independent: the interval is Student's t over
- * the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
- * @param values in the order of time
- */
+/** @param values in the order of time */
 export function distribution(
   values: readonly number[],
   unit: string,
@@ -17,19 +13,25 @@ export function distribution(
   absent: string,
 ): Distribution {
   if (values.length === 0) return missing('no_values', absent);
-  const center = mean(values);
   return {
     unit,
     n: values.length,
-    mean: center,
+    mean: mean(values),
     sd: values.length < 2 ? null : standardDeviation(values),
-    ci95: values.length < 2 * batches ? null : batchInterval(values, center),
+    ci95: requestInterval(values),
     ...orderStatistics(values),
     source,
   };
 }
 
-function batchInterval(values: readonly number[], center: number): [number, number] {
+/**
+ * The 95 % interval of a mean over requests. Requests of one run share queues, so they are not independent: Student's t over
+ * the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
+ * @param values in the order of time
+ * @returns null below two requests per batch
+ */
+export function requestInterval(values: readonly number[]): [number, number] | null {
+  if (values.length < 2 * batches) return null;
   const means = Array.from({ length: batches }, (_, batch) =>
     mean(
       values.slice(
@@ -38,5 +40,5 @@ function batchInterval(values: readonly number[], center: number): [number, numb
       ),
     ),
   );
-  return interval95(center, standardDeviation(means), batches);
+  return interval95(mean(values), standardDeviation(means), batches);
 }

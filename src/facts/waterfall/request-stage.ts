@@ -1,11 +1,12 @@
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
-import { interval95, mean, percentile, standardDeviation } from '../../model/statistics.js';
+import { mean, percentile, standardDeviation } from '../../model/statistics.js';
+import { requestInterval } from '../serving/distribution.js';
 import { orderedIds } from './bar-order.js';
 import type { Part } from './split.js';
 import { servingWords, type ServerTimes } from './serving-words.js';
 
-/** One answered request, ms. */
+/** One answered request, ms; lists of them are in the order of sending. */
 export interface RequestTimes {
   nth: number;
   /** From when it was due to when it was sent; 0 in a closed loop. */
@@ -210,6 +211,6 @@ function measured(all: readonly number[], meanMs: number, { where, instances }: 
   if (where === null) return figure(meanMs, 'ms', 'mean of the file', instances ? { n } : {});
   const source = 'answered requests of the load, without warm-up';
   if (all.length < 2) return figure(meanMs, 'ms', source, { n });
-  const sd = standardDeviation(all);
-  return figure(meanMs, 'ms', source, { n, sd, ci95: interval95(meanMs, sd, all.length) });
+  const ci95 = requestInterval(all);
+  return figure(meanMs, 'ms', source, { n, sd: standardDeviation(all), ...(ci95 && { ci95 }) });
 }

@@ -12,7 +12,7 @@ import { recordedWaterfalls } from './recorded-waterfalls.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
-const fromOutside = 'requests are observed from outside: server steps are not recorded';
+const fromOutside = 'the client sees requests, not the steps of the server';
 
 interface SessionWaterfalls {
   stages: StageWaterfall[];

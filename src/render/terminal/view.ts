@@ -1,5 +1,6 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
+import { asTyped } from '../../model/program-name.js';
 import type { Block, Level, Section, View } from '../../views/block.js';
 import { withExplanation, withoutRepeats } from '../../views/explain.js';
 import { nbsp } from '../../vocabulary/format.js';
@@ -59,12 +60,12 @@ function viewText(
       : [...viewLines(explanation, width, level), '', ...viewLines(own, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
-  return withPlainSpaces(once.join('\n').trimEnd());
+  return asTyped(withPlainSpaces(once.join('\n').trimEnd()));
 }
 
 /** Blocks without a view's title, for what is printed among other things. */
 export const terminalBlocks = (blocks: readonly Block[], columns: number): string =>
-  withPlainSpaces(blocksLines(blocks, readingWidth(columns), 1).slice(1).join('\n'));
+  asTyped(withPlainSpaces(blocksLines(blocks, readingWidth(columns), 1).slice(1).join('\n')));
 
 const viewLines = ({ lead, sections }: View, width: number, level: Detail): string[] => [
   ...blocksLines(lead, width, level),

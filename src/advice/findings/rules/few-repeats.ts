@@ -51,7 +51,11 @@ export const fewRepeats: Rule = {
       const points = varying.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),
-        () => [...varying, ...single].map(({ text }) => text).join('; '),
+        () =>
+          [
+            ...varying.map(({ point, text }) => (point === null ? text : `${point}: ${text}`)),
+            ...single.map(({ text }) => text),
+          ].join('; '),
       );
       return { outcome: 'fired', findings: [finding(title, evidence)] };
     }
@@ -125,7 +129,7 @@ function finding(title: string, evidence: Evidence): FoundDraft {
     change: {
       kind: 'capture',
       text: 'Repeat more often, in several processes, on an otherwise idle machine; compare medians of interleaved pairs.',
-      example: 'inferscope bench latency --launches 5 --runs 10 …',
+      example: 'inferscope bench latency --launches 5 --runs 10',
     },
     evidence: [evidence],
     check: 'inferscope baseline check, which takes the spread into account',

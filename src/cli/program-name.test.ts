@@ -1,0 +1,35 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { asTyped, programName } from '../model/program-name.js';
+import { commands } from './commands.js';
+
+const home = mkdtempSync(join(tmpdir(), 'inferscope-program-name-'));
+afterAll(() => rmSync(home, { recursive: true }));
+
+test('through npx the program is started again with what npx was given', () => {
+  const npx = { npm_lifecycle_event: 'npx' };
+  const cache = join(home, '_npx/0123abc');
+  mkdirSync(join(cache, 'node_modules/.bin'), { recursive: true });
+  const script = join(cache, 'node_modules/.bin/inferscope');
+  expect(programName(npx, script)).toBe('npx inferscope');
+  writeFileSync(
+    join(cache, 'package.json'),
+    JSON.stringify({ _npx: { packages: ['./a folder/inferscope-0.1.0.tgz'] } }),
+  );
+  expect(programName(npx, script)).toBe("npx './a folder/inferscope-0.1.0.tgz'");
+  expect(programName(npx, join(home, 'node_modules/.bin/inferscope'))).toBe('npx inferscope');
+  expect(programName(npx, join(home, 'dist/cli.js'))).toBe('inferscope');
+  expect(programName({}, script)).toBe('inferscope');
+});
+
+test('every command is written as it is started, and nothing else', () => {
+  const typed = (text: string) => asTyped(text, 'npx ./a.tgz');
+  for (const { name, alias } of commands)
+    for (const verb of [name, ...(alias ? [alias] : [])])
+      expect(typed(`Type: inferscope ${verb} x`)).toBe(`Type: npx ./a.tgz ${verb} x`);
+  const others =
+    'inferscope 0.1.0 · inferscope reads reports · npx inferscope run · ./inferscope run · inferscope-explain';
+  expect(typed(others)).toBe(others);
+});

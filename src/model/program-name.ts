@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import process from 'node:process';
+import { parseJson } from './parse-json.js';
+import { shellWord } from './shell.js';
+
+/** As `inferscope --help` lists them; "inferscope reads" is not a command. */
+const verbs =
+  'analyze|baseline|bench|completion|doctor|estimate|explain|export|gemm|import|kernels|memory|monitor|predict|profile|report|roofline|run|schema|serve|session|setup|sql|sweep|ui|validate';
+const command = new RegExp(String.raw`(?<![\w./@-]|npx )inferscope(?=[ \u00a0](?:${verbs})\b)`, 'g');
+
+/**
+ * How this program was started, to be typed again: `inferscope`, or through npx, which puts no command on the PATH:
+ * `npx inferscope` of an installed package, `npx ./inferscope-0.1.0.tgz` of a file.
+ * @param script the path that node was given, process.argv[1]
+ */
+export function programName(
+  env: NodeJS.ProcessEnv = process.env,
+  script: string = process.argv[1] ?? '',
+): string {
+  // What npx starts hands its variables on.
+  if (env['npm_lifecycle_event'] !== 'npx' || basename(dirname(script)) !== '.bin') return 'inferscope';
+  const [cache] = /^.*[/\\]_npx[/\\][^/\\]+(?=[/\\])/.exec(dirname(script)) ?? [];
+  const [spec] = cache === undefined ? [] : packagesOf(cache);
+  return `npx ${spec === undefined ? 'inferscope' : shellWord(spec)}`;
+}
+
+/** What npx was given, as it notes in its cache. */
+function packagesOf(cache: string): readonly string[] {
+  try {
+    const noted = parseJson(readFileSync(join(cache, 'package.json'), 'utf8')) as {
+      _npx?: { packages?: string[] };
+    };
+    return noted._npx?.packages ?? [];
+  } catch {
+    return [];
+  }
+}
+
+let own: string | null = null;
+
+/** `text` with its commands as this user types them. */
+export function asTyped(text: string, name: string = (own ??= programName())): string {
+  return name === 'inferscope' ? text : text.replaceAll(command, () => name);
+}
