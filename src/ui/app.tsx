@@ -5,11 +5,9 @@ import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { deviceOf } from '../facts/device.js';
-import { analyzeGemms } from '../facts/gemms/gemms.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
-import type { SessionDatabase } from '../session/query.js';
 import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
 import { medianSteps } from '../facts/trace/median-steps.js';
 import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
@@ -34,11 +32,12 @@ import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { noRequests, requestSections } from './requests-page.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
-import { blocksPage } from './blocks-page.js';
-import { gemmSections, noGemms } from './gemms-page.js';
+import { gemmsPage, rooflineOf } from './found-gemms.js';
+import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';
 import { kernelsPage } from './kernels-page.js';
-import type { Asked, ShownPart } from './named-page.js';
+import type { ShownPart } from './chosen-events.js';
+import type { Asked } from './named-page.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage } from './pages.js';
 import { sessionPath } from './session-path.js';
@@ -121,9 +120,7 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/gemms', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    const { data, ...found } = await once(one, 'gemms', () => analyzeGemms(one.session));
-    const sections = data.gemms.length > 0 ? gemmSections({ ...found, data }) : [noGemms];
-    return page(context, pageOfBlocks(one, 'GEMMs', '/gemms', sections));
+    return page(context, await gemmsPage(one, context.req.query('shape') ?? ''));
   });
   app.get('/s/:id/requests', async (context) => {
     const one = await opened.get(context.req.param('id'));
@@ -152,26 +149,6 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
   return app;
 }
 
-const named = (session: Session) => ({
-  id: session.id,
-  title: session.user.name ?? session.manifest.title,
-  hasKernels: hasRows(session.manifest, 'kernels'),
-});
-
-const pageOfBlocks = (
-  { session, executions }: OpenSession,
-  title: string,
-  path: string,
-  sections: readonly Section[],
-): string =>
-  blocksPage({
-    session: named(session),
-    title,
-    path: sessionPath(session.id, path),
-    hasTimeline: executions.length > 0,
-    sections,
-  });
-
 async function requests(one: OpenSession, asked: string | undefined): Promise<Section[]> {
   const { session } = one;
   const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
@@ -183,15 +160,6 @@ async function requests(one: OpenSession, asked: string | undefined): Promise<Se
   );
   const linkTo = (load: string): string => `${path}?${new URLSearchParams({ execution: load })}`;
   return requestSections(found, { execution, executions, linkTo });
-}
-
-async function read<T>(session: Session, ask: (database: SessionDatabase) => Promise<T>): Promise<T> {
-  const database = await session.connect();
-  try {
-    return await ask(database);
-  } finally {
-    await database.close();
-  }
 }
 
 /** A compared session with the median step of each kind; without kernels it has none. */
@@ -233,7 +201,11 @@ async function kernels(one: OpenSession, asked: Asked): Promise<string> {
       origins: await kernelOrigins(scope),
     })),
   );
-  return kernelsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
+  const roofline = asked.chosen === '' ? [] : await rooflineOf(one, asked.chosen, found.shown.execution);
+  return kernelsPage(
+    { ...found, session: named(session), hasTimeline: executions.length > 0, roofline },
+    asked,
+  );
 }
 
 /** Operators of the same rank. */

@@ -1,3 +1,4 @@
+import type { Child } from 'hono/jsx';
 import { SectionOfPage } from '../render/html/view.js';
 import type { Section } from '../views/block.js';
 import { html, type SessionNamed, Shell } from './pages.js';
@@ -8,10 +9,12 @@ interface BlocksPage {
   path: string;
   hasTimeline: boolean;
   sections: readonly Section[];
+  /** Above them. */
+  lead?: Child;
 }
 
 /** A page of a session from the blocks that reports are made of. */
-export const blocksPage = ({ session, title, path, hasTimeline, sections }: BlocksPage): string =>
+export const blocksPage = ({ session, title, path, hasTimeline, sections, lead }: BlocksPage): string =>
   html(
     <Shell
       title={`${title}: ${session.title}`}
@@ -19,6 +22,7 @@ export const blocksPage = ({ session, title, path, hasTimeline, sections }: Bloc
       script="report-client.js"
     >
       <h1 class="unseen">{title}</h1>
+      {lead}
       {sections.map((section) => (
         <SectionOfPage section={section} />
       ))}

@@ -3,6 +3,7 @@ import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import type { Block, Section } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
 import type { RooflineChart } from '../views/chart.js';
+import { productKey } from '../facts/gemms/gemm-calls.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colours.js';
@@ -11,8 +12,12 @@ import { lineMark } from '../vocabulary/colours.js';
 const shapesShown = 200;
 
 /** Matrix products by shape: each at its place under the roof, then all of them with their tiles. */
-export function gemmSections(found: Document<GemmsResult>): Section[] {
-  const table = gemmBlocks(found, shapesShown);
+/** @param linkTo where the calls of a product are */
+export function gemmSections(
+  found: Document<GemmsResult>,
+  linkTo: (gemm: Gemm) => string | undefined,
+): Section[] {
+  const table = gemmBlocks(found, shapesShown, linkTo);
   const chart = rooflineOf(found.data.gemms);
   const drawn: Block[] =
     chart.points.length === 0
@@ -29,8 +34,8 @@ export function gemmSections(found: Document<GemmsResult>): Section[] {
   return [{ id: 'gemms', title: 'GEMMs', blocks: [...drawn, ...table] }];
 }
 
-/** A point per shape with a time; the roofs are those that the shapes are held against. */
-function rooflineOf(gemms: readonly Gemm[]): RooflineChart {
+/** A point per shape with a time; the roofs are those that all of the shapes are held against. */
+function rooflineOf(gemms: readonly Gemm[], shown: readonly Gemm[] = gemms): RooflineChart {
   const types = [...new Set(gemms.map(({ dtype }) => dtype))];
   const peaks = new Map<string, number>();
   const bandwidths = new Set<number>();
@@ -46,7 +51,7 @@ function rooflineOf(gemms: readonly Gemm[]): RooflineChart {
     slopes: [...bandwidths].map((bytes_per_s) => ({ name: '', bytes_per_s })),
     peaks: [...peaks].map(([dtype, flops_per_s]) => ({ dtype, flops_per_s })),
     ridge: null,
-    points: gemms.flatMap((one) => {
+    points: shown.flatMap((one) => {
       const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = one;
       if (rate.value === null || intensity.value === null || one.source !== 'profiler') return [];
       return [
@@ -87,6 +92,61 @@ const pointsOf = ({ points }: RooflineChart): Block =>
     ],
     points,
   );
+
+/**
+ * Products that a kernel ran for, under the roofs of the GPU.
+ * @param keys products of the kernel, by productKey
+ */
+export function kernelRoofline(
+  gemms: readonly Gemm[],
+  keys: readonly string[],
+  linkTo: (gemm: Gemm) => string | undefined,
+): Block[] {
+  const shown = gemms.filter((gemm) => gemm.source === 'profiler' && keys.includes(productKey(gemm)));
+  const chart = rooflineOf(gemms, shown);
+  if (chart.points.length === 0)
+    return [
+      {
+        t: 'missing',
+        what: 'No place in the roofline.',
+        why: 'It is known of kernels that matrix products with recorded shapes launched.',
+      },
+    ];
+  const number = { numeric: true } as const;
+  return [
+    {
+      t: 'chart',
+      title: 'Its matrix products under the roofs of the GPU',
+      label: 'Matrix products of the kernel under the roofs of the GPU',
+      chart,
+      behind: tableOf(
+        'Matrix products that the kernel ran for; times are of all their kernels',
+        [
+          {
+            id: 'shape',
+            head: 'M × N × K',
+            of: (one) => {
+              const [text, link] = [shapeLabel(one), linkTo(one)];
+              return link === undefined ? text : { link, text };
+            },
+          },
+          { id: 'dtype', head: 'type', of: ({ dtype }) => dtype ?? '' },
+          { id: 'calls', head: 'calls', ...number, of: ({ calls }) => ({ count: calls }) },
+          { id: 'total_ns', head: 'time', ...number, of: ({ total_time_ns: figure }) => ({ figure }) },
+          { id: 'flops', head: 'FLOP/s', ...number, of: ({ achieved_flops: figure }) => ({ figure }) },
+          {
+            id: 'roof_share',
+            head: 'of roof',
+            ...number,
+            of: ({ roof }) =>
+              roof ? { figure: roof.share, utilization: true } : { missing: 'roof unknown' },
+          },
+        ],
+        shown,
+      ),
+    },
+  ];
+}
 
 /** Why there is nothing, and what records it. */
 export const noGemms: Section = {

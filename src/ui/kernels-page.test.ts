@@ -25,6 +25,7 @@ const pageOf = (page: number, filter = ''): string =>
       shown: { execution: 'e', rank: null, device: null },
       kernels,
       origins: [],
+      roofline: [],
     },
     { sort: '', filter, chosen: '', page },
   );

@@ -2,7 +2,10 @@ import type { KernelOrigin, NamedKernel } from '../facts/trace/kernel-instances.
 import { classLabel, layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
-import { type Asked, countColumn, namedPage, shareColumn, type ShownPart, timeColumn } from './named-page.js';
+import type { Block } from '../views/block.js';
+import { BlocksOfPage } from '../render/html/view.js';
+import type { ShownPart } from './chosen-events.js';
+import { type Asked, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
 export interface KernelsShown {
@@ -11,11 +14,13 @@ export interface KernelsShown {
   shown: ShownPart;
   kernels: readonly NamedKernel[];
   origins: readonly KernelOrigin[];
+  /** Where the chosen kernel is in the roofline. */
+  roofline: readonly Block[];
 }
 
 /** Kernels by name, and what their time is made of. */
 export const kernelsPage = (
-  { session, hasTimeline, shown, kernels, origins }: KernelsShown,
+  { session, hasTimeline, shown, kernels, origins, roofline }: KernelsShown,
   asked: Asked,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -40,6 +45,7 @@ export const kernelsPage = (
       max: timeColumn('Max', ({ max_ns }) => max_ns),
     },
     sortedBy: 'total',
+    ...(roofline.length > 0 ? { more: <BlocksOfPage blocks={roofline} /> } : {}),
     timed: { of: ({ total_ns }) => total_ns, says: 'kernel time' },
     lead: (linkTo) => (
       <Icicle

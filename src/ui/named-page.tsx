@@ -1,10 +1,10 @@
-import type { Child, FC } from 'hono/jsx';
+import type { Child } from 'hono/jsx';
 import type { NamedDurations } from '../facts/trace/named-durations.js';
 import type { OpClass } from '../model/classes.js';
 import { safeText } from '../render/safe-text.js';
-import { classColors } from '../vocabulary/colours.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
 import { classLabel } from '../vocabulary/op-classes.js';
+import { ChosenEvents, type ShownPart } from './chosen-events.js';
 import { html, type SessionNamed, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 
@@ -49,13 +49,6 @@ export interface Asked {
   page: number;
 }
 
-/** Where the rows are from: one rank and device of one execution. */
-export interface ShownPart {
-  execution: string;
-  rank: number | null;
-  device: number | null;
-}
-
 interface NamedPage<T extends NamedRow> {
   session: SessionNamed;
   hasTimeline: boolean;
@@ -77,6 +70,8 @@ interface NamedPage<T extends NamedRow> {
   timed: { of: (row: T) => number; says: string };
   /** Above the table. @param linkTo the address at which a name is chosen */
   lead: (linkTo: (name: string) => string) => Child;
+  /** Below the durations of the row that is chosen. */
+  more?: Child;
 }
 
 const rowsPerPage = 200;
@@ -97,6 +92,7 @@ export function namedPage<T extends NamedRow>({
   sortedBy,
   timed,
   lead,
+  more,
 }: NamedPage<T>): string {
   const { filter, chosen } = asked;
   const columns: Record<string, SortColumn<T>> = {
@@ -130,7 +126,11 @@ export function namedPage<T extends NamedRow>({
   const page = Math.min(pages, Math.max(1, Math.floor(asked.page) || 1));
   const events = all.reduce((sum, { count }) => sum + count, 0);
   return html(
-    <Shell title={`${title}: ${session.title}`} navigation={{ session, current: path, hasTimeline }}>
+    <Shell
+      title={`${title}: ${session.title}`}
+      navigation={{ session, current: path, hasTimeline }}
+      {...(more ? { script: 'report-client.js' } : {})}
+    >
       <section>
         <h1>{title}</h1>
         <p>
@@ -143,7 +143,15 @@ export function namedPage<T extends NamedRow>({
       {all
         .filter(({ name }) => chosen !== '' && name === chosen)
         .map((row) => (
-          <Chosen session={session} hasTimeline={hasTimeline} shown={shown} row={row} counted={counted} />
+          <ChosenEvents
+            session={session}
+            execution={hasTimeline ? shown.execution : null}
+            title={row.name || 'without a name'}
+            row={row}
+            counted={counted}
+          >
+            {more}
+          </ChosenEvents>
         ))}
       <section>
         <form action={path} method="get" class="tools">
@@ -214,70 +222,3 @@ export function namedPage<T extends NamedRow>({
     </Shell>,
   );
 }
-
-interface ChosenProps {
-  session: SessionNamed;
-  hasTimeline: boolean;
-  shown: ShownPart;
-  row: NamedRow;
-  counted: readonly [string, string];
-}
-
-/** How long the events of one name take, and the way to the longest. */
-const Chosen: FC<ChosenProps> = ({ session, hasTimeline, shown, row, counted }) => {
-  const { longest, bins, min_ns, max_ns } = row;
-  const [one, several] = counted;
-  const most = Math.max(...bins);
-  const width = (max_ns - min_ns) / bins.length;
-  const around = 10 * max_ns;
-  const query = new URLSearchParams({
-    execution: shown.execution,
-    start: String(longest.start_ns - around),
-    end: String(longest.end_ns + around),
-    mark: `${longest.start_ns},${longest.end_ns}`,
-  });
-  const figures: [string, string][] = [
-    [several, formatCount(row.count)],
-    ['total', formatNs(row.total_ns)],
-    ['min', formatNs(min_ns)],
-    ['median', formatNs(row.median_ns)],
-    ['p95', formatNs(row.p95_ns)],
-    ['max', formatNs(max_ns)],
-  ];
-  return (
-    <section id="chosen">
-      <h2>{safeText(row.name) || 'without a name'}</h2>
-      <dl class="figures">
-        {figures.map(([label, text]) => (
-          <div>
-            <dt>{label}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
-      <svg
-        class="histogram"
-        viewBox={`0 0 ${bins.length} ${most}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
-      >
-        {bins.map((count, at) => (
-          <rect x={at} y={most - count} width="1" height={count} fill={classColors[row.class]}>
-            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...counted)}`}</title>
-          </rect>
-        ))}
-      </svg>
-      <p class="ends spread">
-        <span>{formatNs(min_ns)}</span>
-        <span>at most {plural(most, ...counted)} per bar</span>
-        <span>{formatNs(max_ns)}</span>
-      </p>
-      {hasTimeline && (
-        <p>
-          <a href={`${sessionPath(session.id, '/timeline')}?${query}`}>longest {one} in the timeline</a>
-        </p>
-      )}
-    </section>
-  );
-};

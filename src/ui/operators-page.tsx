@@ -1,10 +1,11 @@
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
 import type { Section } from '../views/block.js';
+import type { ShownPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
 import { layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
-import { type Asked, countColumn, namedPage, shareColumn, type ShownPart, timeColumn } from './named-page.js';
+import { type Asked, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
 export interface OperatorsShown {

@@ -1,5 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
-import { classOfBar, isHostBar, gapParts } from '../model/bars.js';
+import { classOfBar, gapParts, isBarOf, isCopyBar, isHostBar } from '../model/bars.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
@@ -18,8 +18,8 @@ interface Place {
 }
 
 /**
- * Where each finding and bar shows most: the longest of its gaps or kernels in a stage of the kind; a finding without either
- * shows in the slowest of its stages.
+ * Where each finding and bar shows most: the longest of its gaps, kernels or copies in a stage of the kind; what has none of
+ * them shows in the slowest of its stages.
  * @param linkTo address of a place
  */
 export async function placesOf(
@@ -31,15 +31,14 @@ export async function placesOf(
   const add = (key: string, place: Place, text: string) => places.set(key, { link: linkTo(place), text });
   for (const stage of stages) {
     const found = new Map<string, Place>();
+    const slowest = await slowestOf(database, stage);
     for (const { id } of stage.bars) {
       const place = await longest(database, id, stage);
-      if (!place) continue;
-      found.set(id, place);
-      add(barPlace(stage.kind, id), place, id);
+      if (place) found.set(id, place);
+      const shown = place ?? slowest;
+      if (shown) add(barPlace(stage.kind, id), shown, id);
     }
     const own = findings.filter((one) => one.stage === stage.kind && !places.has(one.id));
-    if (own.length === 0) continue;
-    const slowest = await slowestOf(database, stage);
     for (const { id, bars } of own) {
       const place = bars.map((bar) => found.get(bar)).find((one) => one !== undefined) ?? slowest;
       if (place) add(id, place, place.text);
@@ -57,14 +56,18 @@ interface Row {
 
 const labelOf = ({ kind }: StageWaterfall): string => stageLabels[kind] ?? kind;
 
-/** The longest gap of a bar's cause, or kernel of its class; null for bars that are neither. */
+/** The longest gap of a bar's cause, kernel of its class or copy of its direction; null for bars that are none of them. */
 async function longest(database: SessionDatabase, bar: string, stage: StageWaterfall): Promise<Place | null> {
   const cause = gapParts.find((part) => part === bar || (part === 'host' && isHostBar(bar)));
-  const kind = classOfBar(bar);
-  if (!cause && kind === null) return null;
+  const kind = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
+  const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
+  const isCopy = isBarOf(bar, 'exposed_copy');
+  if (!cause && kind === null && !isCopy) return null;
   const [table, where, by] = cause
     ? ['gaps', `e.${cause}_ns > 0`, `e.${cause}_ns`]
-    : ['kernels', `e.class = '${kind!.replaceAll("'", "''")}'`, 'e.dur_ns'];
+    : isCopy
+      ? ['copies', direction === null ? 'true' : `e.kind = '${direction}'`, 'e.dur_ns']
+      : ['kernels', `e.class = '${kind!.replaceAll("'", "''")}'`, 'e.dur_ns'];
   const [row] = await database.query<Row>(
     `SELECT e.start_ns, e.start_ns + e.dur_ns AS end_ns, p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns
      FROM ${table} e JOIN stages s USING (execution_id, capture_id, stage_id)
@@ -81,7 +84,9 @@ async function longest(database: SessionDatabase, bar: string, stage: StageWater
     mark: { start: row.start_ns, end: row.end_ns },
     text: cause
       ? `longest gap in a ${labelOf(stage)}: ${idleCauseLabel(cause)}`
-      : `longest ${classLabel(kind!)} kernel in a ${labelOf(stage)}`,
+      : isCopy
+        ? `longest ${direction ?? ''} copy in a ${labelOf(stage)}`
+        : `longest ${classLabel(kind!)} kernel in a ${labelOf(stage)}`,
   };
 }
 

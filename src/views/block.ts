@@ -95,6 +95,8 @@ export interface FindingItem {
   gain: Text;
   /** What is expected with its interval; "" where nothing is. */
   expected: Text;
+  /** Where it is seen in the timeline, on pages that have one. */
+  place?: Text;
   change: string;
   /** As it would be typed. */
   example: string | null;

@@ -73,6 +73,8 @@ export interface WaterfallBar {
   /** Not needed for the result: drawn lighter. */
   light?: boolean;
   confidence?: string | null;
+  /** A click on the bar leads there. */
+  link?: string;
 }
 
 /** Bars that start where the previous one ended, up to a total; without a total each starts at 0. */

@@ -49,7 +49,10 @@ function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatI
             t: 'fold',
             level: 3,
             title: `Bars of ${brief.length} other stages`,
-            blocks: brief.flatMap((one): Block[] => [{ t: 'heading', text: headOf(one) }, barTable(one)]),
+            blocks: brief.flatMap((one): Block[] => [
+              { t: 'heading', text: headOf(one) },
+              barTable(one, places),
+            ]),
           },
         ] satisfies Block[])
       : []),
@@ -106,7 +109,7 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
         totals: timeLines(stage),
         drawn: {
           label: 'Bars from the roofline to the measured time',
-          chart: waterfallChart(stage),
+          chart: waterfallChart(stage, (bar) => places?.get(barPlace(stage.kind, bar))?.link),
         },
       },
     ],

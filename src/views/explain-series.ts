@@ -152,7 +152,11 @@ export function numberedQueries(findings: readonly Finding[]): string[] {
 }
 
 /** From the roofline to the measured time of a mean instance. */
-export function waterfallChart(stage: StageWaterfall): WaterfallChart {
+/** @param linkOf where a bar is best seen, by its id */
+export function waterfallChart(
+  stage: StageWaterfall,
+  linkOf: (bar: string) => string | undefined = () => undefined,
+): WaterfallChart {
   const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
   return {
     form: 'waterfall',
@@ -161,10 +165,13 @@ export function waterfallChart(stage: StageWaterfall): WaterfallChart {
       ...drawnBar(bar.id, shortName(bar), bar.ms),
       meaning: bar.note === null ? bar.label : `${bar.label}: ${bar.note}`,
       confidence: confidence.get(bar.id) ?? null,
+      ...linked(linkOf(bar.id)),
     })),
     total: measuredTotal(headlineTime(stage).value ?? 0, isProfiled(stage)),
   };
 }
+
+const linked = (link: string | undefined) => (link === undefined ? {} : { link });
 
 export const drawnBar = (id: string, name: string, value: number) => ({
   name,

@@ -188,8 +188,8 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
     change: change.text,
     example: change.example,
     minor: isMinor(finding),
+    ...(place ? { place } : {}),
     facts: [
-      ...(place ? [{ level: 3, name: 'timeline', text: place } satisfies Fact] : []),
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',
         text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],

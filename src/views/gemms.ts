@@ -28,10 +28,15 @@ export function gemmsView(document: Document<GemmsResult>, top = shapesShown): V
 }
 
 /** The table of shapes, what its columns mean, and what another size would give. */
-export function gemmBlocks({ data, issues }: Document<GemmsResult>, top = shapesShown): Block[] {
+/** @param linkTo where a product has more, undefined for none */
+export function gemmBlocks(
+  { data, issues }: Document<GemmsResult>,
+  top = shapesShown,
+  linkTo: (gemm: Gemm) => string | undefined = () => undefined,
+): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);
   if (rows.length === 0) return [{ t: 'text', text: 'No GEMM has a known shape.' }];
-  const { columns, constant } = columnsOf(data.gemms);
+  const { columns, constant } = columnsOf(data.gemms, linkTo);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
   const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
   const rest = rows.slice(top);
@@ -65,14 +70,21 @@ const tiled =
 const noRoof = missing('no_roof', 'roof unknown');
 
 /** What each row says of a product; what is the same of all rows is `constant` and has no column. */
-function columnsOf(gemms: readonly Gemm[]): { columns: ColumnOf<Gemm>[]; constant: string[] } {
+function columnsOf(
+  gemms: readonly Gemm[],
+  linkTo: (gemm: Gemm) => string | undefined = () => undefined,
+): { columns: ColumnOf<Gemm>[]; constant: string[] } {
   const types = [...new Set(gemms.map(({ dtype }) => dtype ?? 'type unknown'))];
   const sources = [...new Set(gemms.map(({ source }) => sourceLabels[source]))];
   const number = { numeric: true } as const;
+  const named = (gemm: Gemm): Text => {
+    const [text, link] = [shapeLabel(gemm), linkTo(gemm)];
+    return link === undefined ? text : { link, text };
+  };
   return {
     constant: [types, sources].flatMap((values) => (values.length === 1 ? values : [])),
     columns: [
-      { id: 'shape', head: 'M × N × K', wraps: true, of: shapeLabel },
+      { id: 'shape', head: 'M × N × K', wraps: true, of: named },
       ...(types.length > 1 ? [{ id: 'dtype', head: 'type', of: typeOf }] : []),
       ...(sources.length > 1
         ? [{ id: 'source', head: 'from', of: ({ source }: Gemm) => sourceLabels[source] }]

@@ -55,8 +55,7 @@ async function open(path: string, hash = ''): Promise<{ page: Page; complaints: 
 describe('a file with the timeline in it', () => {
   it('leads from a finding to its gap, offline', async () => {
     const { page, complaints, asked } = await open(whole);
-    await page.click('#findings details summary');
-    await page.click('#findings details[open] a[href^="#timeline?"]');
+    await page.click('#findings .place a[href^="#timeline?"]');
     await page.waitForSelector('#details table');
     const mark = new URLSearchParams(new URL(page.url()).hash.replace('#timeline', '')).get('mark')!;
     const [gap] = sqlRows(

@@ -229,6 +229,24 @@ describe('every page of inferscope ui in Chromium', () => {
     const rows = await page.locator('#gemms table').last().locator('tbody tr').count();
     expect(rows).toBeGreaterThan(3);
     expect(await page.locator('#gemms .chart svg path').count()).toBeGreaterThan(rows);
+    await page.click('#gemms details summary');
+    await page.locator('#gemms a[href*="shape="]').first().click();
+    await page.waitForURL(/shape=/);
+    const ofShape = Number((await page.innerText('#chosen dd >> nth=0')).replaceAll(/\s/g, ''));
+    const [m, n, k] = new URL(page.url()).searchParams.get('shape')!.split(/[× ]/);
+    const [[recorded]] = ui.sql(
+      name,
+      `SELECT count(*) FROM ops WHERE name = 'aten::mm' AND input_shapes LIKE '[[${m},${k}],[${k},${n}]%'`,
+    ) as [[number]];
+    expect(ofShape).toBe(recorded);
+    await page.click('#chosen a[href*="/timeline?"]');
+    await ready(page);
+    await page.waitForSelector('#details h2');
+    // The kernel of such products has them under the roofs.
+    await page.click('nav.pages a:has-text("Kernels")');
+    await page.click('#named td a');
+    await page.waitForSelector('#chosen .chart svg path', { state: 'attached' });
+    expect(await page.locator('#chosen table a[href*="shape="]').count()).toBeGreaterThan(0);
     await page.close();
   });
 

@@ -19,8 +19,7 @@ describe('inferscope ui in Chromium', () => {
 
   it('leads from a finding to its gap', async () => {
     const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
-    await page.click('#findings details summary');
-    await page.click('#findings details[open] a[href*="/timeline?"]');
+    await page.click('#findings .place a[href*="/timeline?"]');
     await ready(page);
     const mark = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
     const [gap] = ui.sql(
@@ -30,6 +29,17 @@ describe('inferscope ui in Chromium', () => {
     expect(gap).toEqual(mark);
     await page.waitForSelector('#details table');
     expect(await page.locator('#details').textContent()).toContain('launch latency');
+    await page.close();
+  });
+
+  it('leads from a bar to its place', async () => {
+    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    const bar = page.locator('#waterfall .chart svg path[fill="#c2480a"]').first();
+    await bar.click();
+    await ready(page);
+    await page.waitForSelector('#details table');
+    expect(await page.locator('#details').textContent()).toContain('launch call');
     await page.close();
   });
 

@@ -34,6 +34,10 @@ export function placed({ bars, total, unit, longest, signed = false }: Waterfall
   return [...rows, { ...last, text: text(bars.length) }];
 }
 
+/** Where a click on a drawn bar leads. */
+export const waterfallLink = (chart: WaterfallChart, index: number): string | undefined =>
+  placed(chart)[index]?.link;
+
 export const waterfallHeight = (chart: WaterfallChart): number => 40 + 26 * placed(chart).length;
 
 export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
@@ -62,19 +66,21 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
         type: 'bar',
         stack: 'bars',
         barMaxWidth: 18,
-        tooltip: tipOf(rows, ({ name, meaning, value, text, confidence, isTotal }) => [
+        tooltip: tipOf(rows, ({ name, meaning, value, text, confidence, isTotal, link }) => [
           name,
           ...[
             meaning,
             text,
             isTotal || !total ? '' : `${formatPercent(value / total.value)} of ${total.whole}`,
             confidence ? `confidence: ${confidence}` : '',
+            link === undefined ? '' : 'a click shows it in the timeline',
           ].filter(Boolean),
         ]),
-        data: rows.map(({ value, text, color: own, light }) => {
+        data: rows.map(({ value, text, color: own, light, link }) => {
           const color = painted(own, at.theme);
           return {
             value: Math.abs(value),
+            cursor: link === undefined ? 'default' : 'pointer',
             itemStyle: light ? { color, opacity: 0.55, borderColor: color, borderWidth: 1 } : { color },
             // The bar's own opacity is not the text's.
             label: { show: true, position: 'right', opacity: 1, color: at.theme.ink, formatter: text },

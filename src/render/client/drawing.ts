@@ -2,6 +2,7 @@ import type { EChartsOption } from 'echarts';
 import type { Chart } from '../../views/chart.js';
 import { optionOf, rendererOf, zooms } from '../charts/option.js';
 import { themes, type Theme } from '../palette.js';
+import { waterfallLink } from '../charts/waterfall.js';
 import { init } from './echarts.js';
 import { zoomByKeys } from './zoom.js';
 
@@ -33,6 +34,11 @@ export function draw(box: HTMLElement, theme: Theme): Drawing {
   const option = (of: Theme) => optionOf(chart, { theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));
   if (zooms(chart)) zoomByKeys(box, drawn);
+  if (chart.form === 'waterfall')
+    drawn.on('click', ({ dataIndex }) => {
+      const link = waterfallLink(chart, dataIndex);
+      if (link !== undefined) location.assign(link);
+    });
   return {
     redraw: (of, forPaper) => {
       drawn.resize();

@@ -114,6 +114,9 @@ export const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, 
   </section>
 );
 
+/** Blocks without a section of their own. */
+export const BlocksOfPage: FC<{ blocks: readonly Block[] }> = ({ blocks }) => <Blocks blocks={blocks} />;
+
 const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
   <>
     {inPairs(blocks.filter(({ summary }) => !summary)).map((run) =>
@@ -183,6 +186,11 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
           {block.items.map((item, index) => (
             <li id={item.id}>
               {index === 0 && !item.minor ? <FirstFinding item={item} /> : <Finding item={item} />}
+              {item.place !== undefined && (
+                <p class="place">
+                  <Words text={item.place} />
+                </p>
+              )}
             </li>
           ))}
         </ol>

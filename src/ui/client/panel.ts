@@ -34,9 +34,10 @@ export function eventPanel(details: EventDetails, times: string, follow: () => v
 /** What is inside a selected time; shares are of that time. */
 export function selectionPanel({ groups }: Selection, times: string): Node[] {
   const columns = element('div', { class: 'columns' });
-  for (const { label, names } of groups) {
+  for (const { label, names, others } of groups) {
     const body = element('tbody');
-    for (const { name, count, text, share } of names)
+    const rest = others ? [{ ...others, name: `${others.names} other names` }] : [];
+    for (const { name, count, text, share } of [...names, ...rest])
       body.append(
         element(
           'tr',

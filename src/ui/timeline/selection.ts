@@ -42,10 +42,10 @@ export function selection(
       const id = classIds[track.table]![lane.class[i]!]!;
       group.classes.set(id, (group.classes.get(id) ?? 0) + ns);
       const name = track.table === 'gaps' ? idleCauseLabel(id) : timeline.names[lane.name[i]!]!;
-      const sum = group.names.get(name) ?? { id, count: 0, ns: 0 };
-      sum.count++;
-      sum.ns += ns;
-      group.names.set(name, sum);
+      const one = group.names.get(name) ?? { id, count: 0, ns: 0 };
+      one.count++;
+      one.ns += ns;
+      group.names.set(name, one);
     }
   }
   const most = <T extends { ns: number }>(of: T[]): T[] => of.sort((a, b) => b.ns - a.ns);
@@ -54,19 +54,31 @@ export function selection(
       .map(({ table, device, classes, names }) => {
         const total = [...classes.values()].reduce((sum, ns) => sum + ns, 0);
         const share = (ns: number): string => formatPart(ns, to - from);
+        const texts = (ns: number) => ({ text: formatNs(ns), share: share(ns) });
+        const sorted = [...names].sort(([, a], [, b]) => b.ns - a.ns);
+        const others = sorted.slice(namesShown);
         return {
           table,
           label: `${groupLabels[table] ?? table}${device}`,
           total_ns: total,
           classes: most([...classes].map(([id, ns]) => ({ id, ns, share: share(ns) }))),
-          names: most(
-            [...names].map(([name, one]) => ({ name, ...one, text: formatNs(one.ns), share: share(one.ns) })),
-          ).slice(0, namesShown),
+          names: sorted.slice(0, namesShown).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
+          others:
+            others.length === 0
+              ? null
+              : {
+                  names: others.length,
+                  count: sum(others, ({ count }) => count),
+                  ...texts(sum(others, ({ ns }) => ns)),
+                },
         };
       })
       .filter(({ total_ns }) => total_ns > 0),
   };
 }
+
+const sum = <T>(named: readonly [string, T][], of: (one: T) => number): number =>
+  named.reduce((total, [, one]) => total + of(one), 0);
 
 const groupLabels: Record<string, string> = {
   kernels: 'Kernels',

@@ -66,6 +66,8 @@ export interface Selection {
     total_ns: number;
     classes: { id: string; ns: number; share: string }[];
     names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
+    /** What is not among the names; null where all are. */
+    others: { names: number; count: number; text: string; share: string } | null;
   }[];
 }
 

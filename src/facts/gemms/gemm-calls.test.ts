@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { testHome } from '../../session/test-folder.js';
+import { fixture, imported } from '../trace/test-import.js';
+import { gemmCalls, productKey } from './gemm-calls.js';
+import { analyzeGemms } from './gemms.js';
+
+test('single calls of each product sum to its time, and kernels know their products', async () => {
+  const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
+  const { data } = await analyzeGemms(session);
+  const database = await session.connect();
+  const { products, ofKernel } = await gemmCalls(database);
+  await database.close();
+  expect(products.length).toBeGreaterThan(5);
+  expect(products.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
+    data.gemms.map((one) => [productKey(one), one.calls, one.total_time_ns.value]).toSorted(),
+  );
+  for (const { bins, count } of products) expect(bins.reduce((sum, n) => sum + n, 0)).toBe(count);
+  const named = new Set([...ofKernel.values()].flat());
+  expect([...named].toSorted()).toEqual(products.map(({ name }) => name).toSorted());
+});

@@ -1,0 +1,55 @@
+import type { Gemm } from '../../model/documents/gemms.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { type NamedDurations, namedDurations } from '../trace/named-durations.js';
+import { gemmOperators, operatorShape, operatorType } from './shape.js';
+
+/** A product of a profiler's capture, as addresses and maps name it. */
+export const productKey = ({
+  capture_id,
+  m,
+  n,
+  k,
+  batch,
+  dtype,
+}: Pick<Gemm, 'capture_id' | 'm' | 'n' | 'k' | 'batch' | 'dtype'>): string =>
+  `${m}×${n}×${k}×${batch} ${dtype ?? 'unknown'} ${capture_id}`;
+
+export interface GemmCalls {
+  /** Device time of single calls; `name` is the product's key. */
+  products: NamedDurations[];
+  /** Keys of the products that kernels of a name ran for. */
+  ofKernel: Map<string, string[]>;
+}
+
+/** Single calls of matrix products, from operators with the shapes of their inputs and the kernels that they launched. */
+export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
+  const ops = `SELECT DISTINCT capture_id, name, input_shapes, input_types FROM ops
+    WHERE input_shapes IS NOT NULL AND list_contains(string_split('${gemmOperators.join(',')}', ','), name)`;
+  const found = await database.query<{
+    capture_id: string;
+    name: string;
+    input_shapes: string;
+    input_types: string | null;
+  }>(ops);
+  const shapes = found.flatMap(({ capture_id, name, input_shapes: inputs, input_types: types }) => {
+    const shape = operatorShape(name, inputs);
+    if (!shape) return [];
+    const key = productKey({ ...shape, capture_id, dtype: operatorType(name, types) });
+    return [{ capture_id, name, inputs, types, key }];
+  });
+  if (shapes.length === 0) return { products: [], ofKernel: new Map() };
+  const quoted = JSON.stringify(shapes).replaceAll("'", "''");
+  const calls = `(SELECT s.key, k.* FROM ops o JOIN kernels k USING (capture_id, op_id)
+     JOIN (SELECT unnest(from_json('${quoted}', '[{"capture_id":"VARCHAR","name":"VARCHAR","inputs":"VARCHAR","types":"VARCHAR","key":"VARCHAR"}]'), recursive := true)) s
+       ON s.capture_id = o.capture_id AND s.name = o.name AND s.inputs = o.input_shapes AND s.types IS NOT DISTINCT FROM o.input_types)`;
+  const products = await namedDurations(
+    database,
+    `(SELECT key AS name, sum(dur_ns)::BIGINT AS dur_ns, min(start_ns) AS start_ns FROM ${calls} GROUP BY key, capture_id, op_id)`,
+  );
+  const rows = await database.query<{ kernel: string; key: string }>(
+    `SELECT DISTINCT coalesce(kernels.name, short_name, '') AS kernel, key FROM ${calls} kernels ORDER BY 1, 2`,
+  );
+  const ofKernel = new Map<string, string[]>();
+  for (const { kernel, key } of rows) ofKernel.set(kernel, [...(ofKernel.get(kernel) ?? []), key]);
+  return { products, ofKernel };
+}

@@ -1,0 +1,92 @@
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import type { NamedDurations } from '../facts/trace/named-durations.js';
+import type { OpClass } from '../model/classes.js';
+import { safeText } from '../render/safe-text.js';
+import { classColors } from '../vocabulary/colours.js';
+import { formatCount, formatNs, plural } from '../vocabulary/format.js';
+import type { SessionNamed } from './pages.js';
+import { sessionPath } from './session-path.js';
+
+/** Where the rows are from: one rank and device of one execution. */
+export interface ShownPart {
+  execution: string;
+  rank: number | null;
+  device: number | null;
+}
+
+interface ChosenProps {
+  session: SessionNamed;
+  /** That has the events in a timeline; null for none. */
+  execution: string | null;
+  title: string;
+  row: NamedDurations & { class: OpClass };
+  /** What the events are: one and several. */
+  counted: readonly [string, string];
+}
+
+/** How long the events of one name take, and the way to the longest. */
+export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
+  session,
+  execution,
+  title,
+  row,
+  counted,
+  children,
+}) => {
+  const { longest, bins, min_ns, max_ns } = row;
+  const [one, several] = counted;
+  const most = Math.max(...bins);
+  const width = (max_ns - min_ns) / bins.length;
+  const around = 10 * max_ns;
+  const query = new URLSearchParams({
+    execution: execution ?? '',
+    start: String(longest.start_ns - around),
+    end: String(longest.end_ns + around),
+    mark: `${longest.start_ns},${longest.end_ns}`,
+  });
+  const figures: [string, string][] = [
+    [several, formatCount(row.count)],
+    ['total', formatNs(row.total_ns)],
+    ['min', formatNs(min_ns)],
+    ['median', formatNs(row.median_ns)],
+    ['p95', formatNs(row.p95_ns)],
+    ['max', formatNs(max_ns)],
+  ];
+  return (
+    <section id="chosen">
+      <h2>{safeText(title)}</h2>
+      <dl class="figures">
+        {figures.map(([label, text]) => (
+          <div>
+            <dt>{label}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <svg
+        class="histogram"
+        viewBox={`0 0 ${bins.length} ${most}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
+      >
+        {bins.map((count, at) => (
+          <rect x={at} y={most - count} width="1" height={count} fill={classColors[row.class]}>
+            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...counted)}`}</title>
+          </rect>
+        ))}
+      </svg>
+      <p class="ends spread">
+        <span>{formatNs(min_ns)}</span>
+        <span>at most {plural(most, ...counted)} per bar</span>
+        <span>{formatNs(max_ns)}</span>
+      </p>
+      {execution !== null && (
+        <p>
+          <a href={`${sessionPath(session.id, '/timeline')}?${query}`}>longest {one} in the timeline</a>
+        </p>
+      )}
+      {children}
+    </section>
+  );
+};
