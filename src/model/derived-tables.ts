@@ -1,7 +1,8 @@
 import { type Column, type Table, type TableName, tables } from './tables.js';
 
 /**
- * Tables that analyses make of a timeline's recorded ones, for one rank on one device of one capture. Users read them with
+ * Tables that analyses make of a session's recorded ones: of a timeline for one rank on one device of one capture, of collectives
+ * for all ranks. Users read them with
  * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; facts/derived makes them.
  */
 
@@ -232,9 +233,37 @@ const tableOf = {
     doc: 'Host time in which loading and warm-up loaded code onto the device.',
     columns: { stage_id: window, call: text('API name'), ns: num('ns') },
   },
+  collective_rows: {
+    doc: '`collectives`, each operation of a rank once, whatever was imported twice. An all-to-all, of which ranks may send other amounts each time, has one size: the median.',
+    columns: {
+      ...tables.collectives.columns,
+      counted: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
+      present: big(
+        'ranks that are judged as all: those with a timeline; of the communicator in NCCL Inspector logs',
+      ),
+    },
+  },
+  collective_calls: {
+    doc: 'Calls that every rank of the communicator recorded by the GPU clock, and that no rank leaves before the last one has arrived: the rank with the shortest time arrived last.',
+    columns: {
+      ...pick('collectives', ['communicator', 'operation', 'sequence', 'bytes', 'ranks', 'nodes']),
+      among: big('ranks that recorded it'),
+      time_ns: big('sum of the durations, ns'),
+      shortest_ns: big('shortest duration of a rank, ns: the exchange'),
+      second_ns: big('second shortest, ns'),
+      longest_ns: big('longest, ns'),
+      last_rank: int('rank with the shortest; null where two are equal'),
+      last_host: text('its host'),
+      longest_rank: int('rank with the longest; null where two are equal'),
+      longest_host: text('its host'),
+    },
+  },
 } satisfies Record<string, Table>;
 
 export type DerivedTable = keyof typeof tableOf;
+/** Tables of one rank of a timeline; the others are of all ranks. */
+export type TimelineTable = Exclude<DerivedTable, `collective_${string}`>;
+export const isTimelineTable = (name: DerivedTable): name is TimelineTable => !name.startsWith('collective_');
 export const derivedTables: Readonly<Record<DerivedTable, Table>> = tableOf;
 
 function pick(table: TableName, names: readonly string[]): Record<string, Column> {

@@ -12,6 +12,7 @@ import { type Figure, figure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { gpuHostLink, gpuPeerLink } from '../../hardware/gpu-peaks.js';
 import { formatBytes } from '../../vocabulary/format.js';
+import { makeCollectives } from '../trace/collective-tables.js';
 import { deviceOf } from '../device.js';
 import { storedGpuRoofline } from '../roofs.js';
 import { jobOf } from './job-ranks.js';
@@ -54,6 +55,7 @@ type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
 export async function analyzeCollectives(session: Session): Promise<Document<CollectivesResult>> {
   const database = await session.connect();
   try {
+    await makeCollectives(database);
     const rows = await database.query<GroupRow>(groupsSql);
     const complete = await database.query<CompleteRow>(completeSql);
     const last = await database.query<Group & RankShare>(rankSharesSql('last'));

@@ -1,7 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { captureList, ofKind } from '../trace/collectives.js';
-import { collectiveRows } from './queries.js';
 
 /** One communicator's calls of an operation in a kind of stage of a job (import --ranks). */
 export interface LinkUse extends Record<string, string | number | null> {
@@ -36,12 +35,11 @@ export const linksSql = (
   captures: readonly string[],
   kind: PhaseKind,
   instances: number,
-): string => `${collectiveRows},
-   ${inKind(captures, kind)},
+): string => `WITH ${inKind(captures, kind)},
    uses AS (
      SELECT communicator, operation, any_value(ranks) AS ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
        avg(exposed_share) AS exposed_share
-     FROM complete JOIN in_kind USING (communicator, operation, sequence) GROUP BY communicator, operation),
+     FROM collective_calls JOIN in_kind USING (communicator, operation, sequence) GROUP BY communicator, operation),
    members AS (
      SELECT communicator, any_value(communicator_name) AS name, string_agg(DISTINCT rank::VARCHAR, ', ' ORDER BY lpad(rank::VARCHAR, 6, '0')) AS members
      FROM (SELECT communicator, communicator_name, rank FROM collectives ORDER BY rank) GROUP BY communicator),
@@ -90,14 +88,13 @@ export const expertsSql = (
   captures: readonly string[],
   kind: PhaseKind,
   instances: number,
-): string => `${collectiveRows},
-   ${inKind(captures, kind)},
+): string => `WITH ${inKind(captures, kind)},
    calls AS (
      SELECT communicator, operation, sequence, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
-     FROM own WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
+     FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
    judged AS (
      SELECT c.*, k.shortest_ns, k.longest_ns, k.last_rank, k.ranks, exposed_share
-     FROM calls c JOIN complete k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
+     FROM calls c JOIN collective_calls k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
    hot AS (
      SELECT communicator, hottest AS rank, count(*) AS most FROM judged WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
@@ -123,22 +120,22 @@ export async function hotExpert(
 
 /**
  * SQL of what each call costs each rank of a job, ns of its exposed time: `skew_ns` waiting for a late rank, `imbalance_ns`
- * waiting for the rank with the busiest experts, and the exchange of its larger part.
+ * waiting for the rank with the busiest experts, and the exchange of its larger part. Of calls that some rank did not record no
+ * waiting is known.
  */
-export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `${collectiveRows},
-   sizes AS (
+export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `WITH sizes AS (
      SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
-     FROM own WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
+     FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
    hot AS (
      SELECT communicator, hottest AS hot_rank FROM sizes WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
-   SELECT c.rank, c.operation, c.communicator, c.sequence, c.dur_ns, k.shortest_ns, c.exposed_ns,
+   SELECT rank, operation, communicator, sequence, dur_ns, shortest_ns, exposed_ns,
      CASE WHEN uneven THEN 0 ELSE waiting END AS skew_ns,
-     CASE WHEN uneven THEN waiting ELSE 0 END + CASE WHEN imbalance >= ${minImbalance} THEN (c.exposed_ns - waiting) * (1 - 1 / imbalance) ELSE 0 END AS imbalance_ns
+     CASE WHEN uneven THEN waiting ELSE 0 END + CASE WHEN imbalance >= ${minImbalance} THEN (exposed_ns - waiting) * (1 - 1 / imbalance) ELSE 0 END AS imbalance_ns
    FROM (
-     SELECT c.*, c.exposed_ns * (1 - k.shortest_ns / greatest(c.dur_ns, 1)) AS waiting, coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
-     FROM collectives c ${ofKind('c', kind)} JOIN complete k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     SELECT c.*, k.shortest_ns, coalesce(c.exposed_ns * (1 - k.shortest_ns / greatest(c.dur_ns, 1)), 0) AS waiting,
+       coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
+     FROM collectives c ${ofKind('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
      LEFT JOIN hot h ON h.communicator = c.communicator
-     WHERE c.capture_id IN (${captureList(captures)})) c
-   JOIN complete k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence`;
+     WHERE c.capture_id IN (${captureList(captures)}))`;

@@ -1,9 +1,15 @@
-import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import {
+  type DerivedTable,
+  derivedTables,
+  isTimelineTable,
+  type TimelineTable,
+} from '../../model/derived-tables.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 import type { MadeTable, Makes } from '../../session/made-tables.js';
 import type { ScopeOptions } from '../trace/scope.js';
 import { timelineScope } from '../waterfall/ranks.js';
+import { collectiveTables } from '../trace/collective-tables.js';
 import { relations } from './relations.js';
 
 /**
@@ -36,11 +42,13 @@ export async function definitionsOf(
   names: readonly DerivedTable[],
   options: ScopeOptions = {},
 ): Promise<MadeTable[]> {
+  const ofTimeline = names.filter(isTimelineTable);
+  const found = ofTimeline.length < names.length ? definedCollectives() : [];
+  if (ofTimeline.length === 0) return found;
   const database = await session.connect();
   try {
     const { scope } = await timelineScope(session, database, options);
-    const found: MadeTable[] = [];
-    const add = async (name: DerivedTable): Promise<void> => {
+    const add = async (name: TimelineTable): Promise<void> => {
       if (found.some((one) => one.name === name)) return;
       const { needs, kept, rows } = relations[name];
       for (const need of needs) await add(need);
@@ -48,9 +56,12 @@ export async function definitionsOf(
       await scope.need(...needs);
       found.push({ name, as: kept === 'view' ? 'view' : 'table', ...(await rows(scope)) });
     };
-    for (const name of names) await add(name);
+    for (const name of ofTimeline) await add(name);
     return found;
   } finally {
     await database.close();
   }
 }
+
+const definedCollectives = (): MadeTable[] =>
+  Object.entries(collectiveTables).map(([name, select]) => ({ name, as: 'table', steps: {}, select }));

@@ -1,5 +1,10 @@
 import { stepKindsSql } from '../../model/record.js';
-import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import {
+  type DerivedTable,
+  derivedTables,
+  isTimelineTable,
+  type TimelineTable,
+} from '../../model/derived-tables.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { callNamesSql } from '../trace/call-names.js';
 import { kernelCellsSql } from '../trace/kernel-cells.js';
@@ -23,7 +28,7 @@ import {
 
 /** How a derived table is made of others and of the session's. */
 interface Relation {
-  needs: readonly DerivedTable[];
+  needs: readonly TimelineTable[];
   /** view: a name for its SELECT; table: rows of one connection; shared: made once for all connections to the session. */
   kept: 'view' | 'table' | 'shared';
   rows(scope: TraceScope): Promise<SteppedQuery>;
@@ -33,7 +38,7 @@ type Rows = string | SteppedQuery;
 
 function relation(
   kept: Relation['kept'],
-  needs: readonly DerivedTable[],
+  needs: readonly TimelineTable[],
   rows: (scope: TraceScope) => Rows | Promise<Rows>,
 ): Relation {
   return {
@@ -50,7 +55,7 @@ function relation(
 const own = (table: string, of: 'rank' | 'device'): Relation =>
   relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, of)}`);
 
-const withPhase = (table: DerivedTable): Relation =>
+const withPhase = (table: TimelineTable): Relation =>
   relation(
     'view',
     [table, 'place_of'],
@@ -126,7 +131,7 @@ const ofRanges = (table: 'kernels' | 'copies', groups: Record<string, string>): 
   );
 
 /** How each derived table is made; model/derived-tables.ts says what its rows are. */
-export const relations: Readonly<Record<DerivedTable, Relation>> = {
+export const relations: Readonly<Record<TimelineTable, Relation>> = {
   place_of: relation('shared', [], ({ source }) => placesSql(source)),
   phase_of: relation(
     'view',
@@ -187,8 +192,10 @@ export const relations: Readonly<Record<DerivedTable, Relation>> = {
 };
 
 /** What every analysis of a timeline reads: rows of the recorded tables, with and without their phase. */
-export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[]).filter(
-  (name) =>
-    name === 'phase_of' ||
-    ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
-);
+export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[])
+  .filter(isTimelineTable)
+  .filter(
+    (name) =>
+      name === 'phase_of' ||
+      ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
+  );

@@ -1,5 +1,5 @@
 import { stepKindsSql } from '../../model/record.js';
-import type { DerivedTable } from '../../model/derived-tables.js';
+import type { TimelineTable } from '../../model/derived-tables.js';
 import type { Capture, ManifestData } from '../../model/manifest.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -66,8 +66,8 @@ export async function traceScope(
 
 /** The same scope on another connection to the session. */
 export function scopeOn(database: SessionDatabase, source: TraceSource): TraceScope {
-  const made = new Map<DerivedTable, Promise<void>>();
-  const make = async (table: DerivedTable): Promise<void> => {
+  const made = new Map<TimelineTable, Promise<void>>();
+  const make = async (table: TimelineTable): Promise<void> => {
     const { needs, kept, rows } = relations[table];
     await scope.need(...needs);
     const { steps, select } = await rows(scope);

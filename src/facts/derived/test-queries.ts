@@ -1,4 +1,4 @@
-import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
+import { type DerivedTable, derivedTables, isTimelineTable } from '../../model/derived-tables.js';
 import { hasRows } from '../../model/subjects.js';
 import { makeTables } from '../../session/made-tables.js';
 import type { Session } from '../../session/open.js';
@@ -8,7 +8,9 @@ import { definitionsOf } from './queries.js';
 /** What a query of a user finds: the session's tables, and the derived ones of a timeline. */
 export async function userDatabase(session: Session): Promise<SessionDatabase> {
   const database = await session.connect();
-  if (hasRows(session.manifest, 'kernels', 'ops'))
-    await makeTables(database, await definitionsOf(session, Object.keys(derivedTables) as DerivedTable[]));
+  const names = Object.keys(derivedTables) as DerivedTable[];
+  const ofTimeline = hasRows(session.manifest, 'kernels', 'ops');
+  const found = ofTimeline ? names : names.filter((name) => !isTimelineTable(name));
+  await makeTables(database, await definitionsOf(session, found));
   return database;
 }

@@ -1,13 +1,11 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { makeCollectives } from './collective-tables.js';
 import { makeKernelStreams } from './kernel-streams.js';
 import { literal } from './scope.js';
 
 /** Share of a kernel's pairs that must overlap in time; below it, order does not show which belong together. */
 const minMeeting = 0.99;
-
-/** Operations that no rank leaves before the last rank has arrived. */
-export const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
 
 /** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
 export interface RankCollectives extends Record<string, string | number | null> {
@@ -60,41 +58,37 @@ export function collectivesSql(
   { instances, ranks, recorded }: CollectiveSource & { instances: number },
 ): string {
   const perStage = (ns: string) => `sum(${ns}) / 1e6 / ${instances}`;
-  const paired = (value: string) => `CASE WHEN any_value(paired) THEN ${value} END`;
   const exposed = 'coalesce(exclusive_ns, dur_ns)';
   const phase = kind === 'outside' ? '0' : 'p.stage_id';
-  const own = recorded
-    ? `SELECT c.capture_id, c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, c.start_ns, c.dur_ns, c.exposed_ns AS exclusive_ns, ${phase} AS phase_id,
-         c.communicator || ' ' || c.operation || ' ' || c.sequence AS nth, m.members, c.operation IN ${waitedFor} AS together
-       FROM collectives c ${ofKind('c', kind)} JOIN (SELECT communicator, count(DISTINCT rank) AS members FROM collectives WHERE capture_id IN (${captureList(captures)}) GROUP BY 1) m
-         ON m.communicator = c.communicator
+  const paired = recorded
+    ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS least_ns
+       FROM collectives c ${ofKind('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE c.capture_id IN (${captureList(captures)})`
-    : `SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,
-         row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
-       FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'`;
-  const isPaired = recorded
-    ? `count_if(among = members AND together) >= ${minMeeting} * count(*)`
-    : `min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i')`;
-  return `WITH own AS (
-       ${own}),
-     together AS (
-       SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns,${recorded ? ' any_value(members) AS members, any_value(together) AS together,' : ''}
-         count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
-       FROM own GROUP BY ALL),
-     pairs AS (
-       SELECT kernel, ${isPaired} AS paired
-       FROM together GROUP BY kernel),
+    : `WITH own AS (
+         SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,
+           row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
+         FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
+       together AS (
+         SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
+         FROM own GROUP BY ALL),
+       pairs AS (
+         SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
+         FROM together GROUP BY kernel)
+       SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN paired THEN least_ns END AS least_ns
+       FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel)`;
+  return `WITH paired AS (
+       ${paired}),
      by_phase AS (
-       SELECT rank, device, kernel, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
+       SELECT rank, device, kernel, least_ns IS NULL AS alone, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
          sum(${exposed} * (1 - least_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
-       FROM own JOIN together USING (kernel, nth) GROUP BY ALL)
+       FROM paired GROUP BY ALL)
      SELECT rank, device, kernel, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
-       ${paired(perStage('dur_ns - least_ns'))} AS waiting_ms, ${paired(perStage('least_ns'))} AS transfer_ms,
-       ${paired(perStage('exposed_waiting_ns'))} AS exposed_waiting_ms, ${paired('count_if(2 * least_ns <= dur_ns)')} AS waiting_instances
-     FROM by_phase JOIN pairs USING (kernel) GROUP BY ALL ORDER BY rank, device, comm_ms DESC, kernel`;
+       ${perStage('dur_ns - least_ns')} AS waiting_ms, ${perStage('least_ns')} AS transfer_ms,
+       ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT alone THEN count_if(2 * least_ns <= dur_ns) END AS waiting_instances
+     FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, kernel`;
 }
 
-/** How the collectives of these captures are paired. */
+/** How the collectives of these captures are paired; makes the tables that the pairing reads. */
 export async function collectiveSource(
   database: SessionDatabase,
   captures: readonly string[],
@@ -105,6 +99,7 @@ export async function collectiveSource(
     `SELECT (SELECT count(*) FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE ${among})) AS ranks,
        EXISTS (SELECT 1 FROM collectives WHERE ${among} AND device IS NOT NULL) AS recorded`,
   );
+  if (row!.recorded) await makeCollectives(database);
   return row!;
 }
 

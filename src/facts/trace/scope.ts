@@ -1,4 +1,4 @@
-import type { DerivedTable } from '../../model/derived-tables.js';
+import type { TimelineTable } from '../../model/derived-tables.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 
@@ -7,7 +7,7 @@ export interface TraceScope {
   database: SessionDatabase;
   source: TraceSource;
   /** Makes these tables (model/derived-tables.ts) and those that they are made of, where they are not there yet. */
-  need(...tables: DerivedTable[]): Promise<void>;
+  need(...tables: TimelineTable[]): Promise<void>;
 }
 
 export interface ScopeOptions {

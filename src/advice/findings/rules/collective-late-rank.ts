@@ -1,4 +1,4 @@
-import { collectiveRows } from '../../../facts/collectives/queries.js';
+import { makeCollectives } from '../../../facts/trace/collective-tables.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { checkAgain } from '../stage-rule.js';
 import { ms, part, percent } from '../words.js';
@@ -58,6 +58,7 @@ export const collectiveLateRank: Rule = {
         outcome: 'not_applicable',
         why: 'The collectives are of timelines: rank_stragglers and exposed_communication judge them per step.',
       };
+    await makeCollectives(context.database);
     const { rows, evidence } = await context.evidence<LateRank>(lateRanksSql, (all) =>
       all
         .slice(0, 3)
@@ -90,13 +91,12 @@ export const collectiveLateRank: Rule = {
 };
 
 /** The rank of each communicator, operation and size that is last most often, the largest saving first. */
-const lateRanksSql = `${collectiveRows},
-   sums AS (
+const lateRanksSql = `WITH sums AS (
      SELECT communicator, operation, bytes, any_value(ranks) AS ranks, count(*) AS operations, sum(longest_ns) / 1e6 AS time_ms
-     FROM complete GROUP BY ALL),
+     FROM collective_calls GROUP BY ALL),
    late AS (
      SELECT communicator, operation, bytes, last_rank AS rank, any_value(last_host) AS host, count(*) AS last, sum(second_ns - shortest_ns) / 1e6 AS saved_ms
-     FROM complete WHERE last_rank IS NOT NULL GROUP BY ALL)
+     FROM collective_calls WHERE last_rank IS NOT NULL GROUP BY ALL)
    SELECT communicator, operation, bytes, ranks, rank, host, last, operations, time_ms, saved_ms
    FROM sums JOIN late USING (communicator, operation, bytes)
    QUALIFY row_number() OVER (PARTITION BY communicator, operation, bytes ORDER BY last DESC, rank) = 1

@@ -1,0 +1,34 @@
+import type { SessionDatabase } from '../../session/query.js';
+
+/** Operations that no rank leaves before the last rank has arrived. */
+const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
+
+const key = 'communicator, counted, rank, sequence';
+
+/** SQL of the tables of collectives that others are computed from, in an order in which each finds those it needs (model/derived-tables.ts). */
+export const collectiveTables = {
+  collective_rows: `WITH judged AS (
+     SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes),
+       CASE WHEN peer IS NULL THEN c.operation ELSE 'Send and Recv' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
+     FROM collectives c
+     LEFT JOIN (SELECT communicator, operation, median(bytes)::BIGINT AS one_size FROM collectives GROUP BY ALL) s ON s.communicator = c.communicator AND s.operation = c.operation
+     LEFT JOIN (SELECT communicator, count(DISTINCT rank) AS recorded FROM collectives GROUP BY ALL) r ON r.communicator = c.communicator),
+   repeated AS (SELECT ${key} FROM judged GROUP BY ALL HAVING count(*) > 1)
+   SELECT * FROM judged ANTI JOIN repeated USING (${key})
+   UNION ALL (SELECT DISTINCT ON (${key}) * FROM judged SEMI JOIN repeated USING (${key}) ORDER BY ${key}, written_ns)`,
+  collective_calls: `WITH times AS (
+     SELECT communicator, operation, sequence, any_value(bytes) AS bytes, any_value(ranks) AS ranks, any_value(nodes) AS nodes, count(*) AS among, sum(dur_ns)::BIGINT AS time_ns,
+       min({ns: dur_ns, rank: rank, host: host}, 2) AS shortest, max({ns: dur_ns, rank: rank, host: host}, 2) AS longest
+     FROM collective_rows WHERE operation IN ${waitedFor} AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
+     GROUP BY communicator, operation, sequence
+     HAVING count(*) = min(present) AND count(*) > 1 AND min(ranks) = max(ranks) AND min(bytes) IS NOT DISTINCT FROM max(bytes))
+   SELECT * EXCLUDE (shortest, longest), shortest[1].ns AS shortest_ns, shortest[2].ns AS second_ns, longest[1].ns AS longest_ns,
+     CASE WHEN shortest[2].ns > shortest[1].ns THEN shortest[1].rank END AS last_rank, shortest[1].host AS last_host,
+     CASE WHEN longest[2].ns < longest[1].ns THEN longest[1].rank END AS longest_rank, longest[1].host AS longest_host
+   FROM times`,
+} as const;
+
+/** Makes them on this connection; computed once for the session. */
+export async function makeCollectives(database: SessionDatabase): Promise<void> {
+  for (const [name, sql] of Object.entries(collectiveTables)) await database.once(name, '', sql);
+}
