@@ -2,8 +2,10 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { z } from 'zod';
 import { InferscopeError } from '../model/errors.js';
+import { knownBySources, writeCalls } from '../record/ranks/calls.js';
 import { recordSession } from '../record/record-session.js';
 import { homeFolders } from '../session/home.js';
+import { openSession } from '../session/open.js';
 import { importCaptures } from './import-captures.js';
 import { configuredStageNames } from './stage-names.js';
 
@@ -21,6 +23,10 @@ const partSchema = z.union([
     rank: z.number().nullable(),
     world_size: z.number().nullable(),
     software: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+    known_by: z.enum(knownBySources),
+    calls: z.number(),
+    processes: z.number(),
+    first_rank: z.number(),
   }),
   z.object({ failed: z.object({ what: z.string(), why: z.string() }) }),
 ]);
@@ -59,7 +65,7 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
         found: { software, rank, world_size: worldSize, zero_ns: zeroRealtimeNs?.toString() ?? null },
       };
     });
-    note({ id, ...found });
+    note({ id, ...found, ...(await writeCalls(await openSession(id, home), folder)) });
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code === 'E_INTERRUPTED') throw error;
     const { what, why } = error.parts;

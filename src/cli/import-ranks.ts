@@ -16,7 +16,6 @@ import { shellCommand } from '../model/shell.js';
 import { rankFiles, rankOfName } from '../record/ranks/files.js';
 import { planTasks, type RankTask, readJournal, writeJournal } from '../record/ranks/journal.js';
 import { mergeParts, type RankPart } from '../record/ranks/merge.js';
-import { processesOf } from '../record/ranks/processes.js';
 import type { Recording } from '../record/record-session.js';
 import { ensureWritable } from '../session/home.js';
 import { openSession } from '../session/open.js';
@@ -236,14 +235,16 @@ async function merged(
   const ranked = rankedParts(tasks, work);
   const parts: RankPart[] = [];
   for (const { task, part, rank } of ranked) {
-    const session = await openSession(part.id, partHome(join(work, task.folder)));
+    const folder = join(work, task.folder);
     parts.push({
-      session,
+      session: await openSession(part.id, partHome(folder)),
+      folder,
+      calls: part,
       zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
       rank: rank!,
     });
   }
-  const counts = await placeProcesses(parts, ranked);
+  const counts = placeProcesses(parts, ranked);
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const execution_id = 'ranks';
@@ -303,9 +304,8 @@ async function merged(
  * Reports of whole hosts have the ranks of their processes: the files' ranks then follow each other in their order.
  * @returns how many ranks each part has
  */
-async function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranked[]): Promise<number[]> {
-  const counts: number[] = [];
-  for (const { session } of parts) counts.push(await processesOf(session));
+function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranked[]): number[] {
+  const counts = parts.map(({ calls }) => calls.processes);
   if (counts.every((count) => count === 1)) return counts;
   let next = 0;
   parts.forEach((part, at) => {

@@ -121,7 +121,7 @@ export interface Workbench {
   /** Creates a table (code BIGINT, text VARCHAR), code = index in `texts`. */
   createNames(name: string, texts: Iterable<string>): Promise<void>;
   /**
-   * Writes rows of the model's table `table` into the session. `select` gives columns by name, in any order and of
+   * Writes rows of the model's table `table` into the session; of several tables at the same time. `select` gives columns by name, in any order and of
    * any numeric type; those it leaves out are null. `constants` are the same in every row (execution_id, …).
    * @returns rows written
    */

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, extname, join, sep } from 'node:path';
+import { inLanes } from '../model/lanes.js';
 import type { Artifact, TableFile } from '../model/manifest.js';
 import type { TableName } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
-import { copyWithDigest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
+import { copyWithDigest, type Digest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
 import { createStaging } from './staging.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
@@ -32,6 +33,9 @@ export interface SessionFiles extends ImportTarget {
    */
   addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact>;
 }
+
+/** Files that are written to the disk at the same time: it waits for each. */
+const filesAtOnce = 8;
 
 interface OpenSessionFiles extends SessionFiles {
   /** Writes the Parquet files. @returns manifest entries of everything written, all of it on disk. */
@@ -96,15 +100,16 @@ export async function openSessionFiles(
     addArtifact,
     async close() {
       try {
-        const tables: Record<string, TableFile[]> = {};
-        for (const { table, path, capture_id, rows, digest: known } of await staging.writeParquet(
-          forgotten,
-        )) {
-          const digest = known ?? (await digestFile(join(folder, path)));
+        const written = await staging.writeParquet(forgotten);
+        const digests: Digest[] = [];
+        await inLanes(written, filesAtOnce, async ({ path, digest: known }, at) => {
+          digests[at] = known ?? (await digestFile(join(folder, path)));
           await flushToDisk(join(folder, path));
-          await flushToDisk(join(folder, 'tables', table));
-          (tables[table] ??= []).push({ path, ...digest, capture_id, rows });
-        }
+        });
+        const tables: Record<string, TableFile[]> = {};
+        for (const [at, { table, path, capture_id, rows }] of written.entries())
+          (tables[table] ??= []).push({ path, ...digests[at]!, capture_id, rows });
+        for (const table of Object.keys(tables)) await flushToDisk(join(folder, 'tables', table));
         await staging.close();
         for (const { path } of staging.workbench.kept())
           if (

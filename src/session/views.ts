@@ -29,6 +29,19 @@ export const isHeld = (rows: number): boolean => rows <= heldRows;
 export async function createViews(
   connection: DuckDBConnection,
   sessions: SessionTables[],
+  options: { withSessionId: boolean; rows?: number },
+): Promise<void> {
+  await createOpenViews(connection, sessions, options);
+  await lockTo(
+    connection,
+    sessions.flatMap((session) => tableNames.flatMap((table) => session.files[table] ?? [])),
+  );
+}
+
+/** The same for our own statements, which write files. */
+export async function createOpenViews(
+  connection: DuckDBConnection,
+  sessions: SessionTables[],
   { withSessionId, rows = Number.POSITIVE_INFINITY }: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
   const held = isHeld(rows);
@@ -42,10 +55,6 @@ export async function createViews(
     if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
     await connection.run(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
   }
-  await lockTo(
-    connection,
-    sessions.flatMap((session) => tableNames.flatMap((table) => session.files[table] ?? [])),
-  );
 }
 
 async function selectFiles(

@@ -19,6 +19,12 @@ import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 /** DuckDB's own chunk size. */
 const chunkRows = 2048;
 
+/**
+ * Names come to some hundred, times and ids to as many as there are rows: trying those takes a third of a table's writing and saves
+ * no space.
+ */
+const mostInDictionary = 4096;
+
 /** Fewer rows are read before a thread has started. */
 const scanThreadFromRows = 500_000;
 
@@ -43,6 +49,8 @@ export function createWorkbench(
   const held = heldTables();
   const scans: ScanThread[] = [];
   const running = new Set<Promise<unknown>>();
+  /** Those with statements that are to end when the workbench closes. */
+  const connections = new Set([connection]);
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
@@ -110,11 +118,22 @@ export function createWorkbench(
       own.closeSync();
     }
   }
+  /** On a connection of their own, statements of one table do not wait for those of another. */
+  async function alone<T>(work: (own: DuckDBConnection) => Promise<T>): Promise<T> {
+    const own = await instance.connect();
+    connections.add(own);
+    try {
+      return await work(own);
+    } finally {
+      connections.delete(own);
+      own.closeSync();
+    }
+  }
   return {
     kept: () => kept,
     async close() {
       // A statement that is about to start lets an interrupt pass.
-      const again = setInterval(() => connection.interrupt(), 20);
+      const again = setInterval(() => connections.forEach((one) => one.interrupt()), 20);
       await Promise.allSettled([...running, held.close(), ...scans.map((one) => one.close())]);
       clearInterval(again);
       connection.closeSync();
@@ -152,17 +171,20 @@ export function createWorkbench(
     },
     async keep(table, captureId, select, constants) {
       const path = await freshPath(table, captureId);
-      const given = await connection.run(`DESCRIBE ${select}`);
-      const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
-      const columns = expressions(table, types, { ...constants, capture_id: captureId });
-      const result = await withMemory(() =>
-        connection.run(
-          `COPY (SELECT ${columns.join(', ')} FROM (${select}))
-           TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd)`,
-        ),
-      );
-      kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
-      return result.rowsChanged;
+      const rows = await alone(async (own) => {
+        const given = await own.run(`DESCRIBE ${select}`);
+        const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
+        const columns = expressions(table, types, { ...constants, capture_id: captureId });
+        const result = await withMemory(() =>
+          own.run(
+            `COPY (SELECT ${columns.join(', ')} FROM (${select}))
+             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${mostInDictionary})`,
+          ),
+        );
+        return result.rowsChanged;
+      });
+      kept.push({ table, capture_id: captureId, path, rows });
+      return rows;
     },
     async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
       const path = await freshPath(table, captureId);

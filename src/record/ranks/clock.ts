@@ -28,11 +28,16 @@ const minOverlap = 0.9;
  *
  * Bound: the 95th percentile of what is left between the ends, plus the shortest exchange, since data moves while all are inside: a
  * constant difference up to that cannot be distinguished from an offset. Bounds add up along a chain of comparisons.
+ * @param nth which of the calls are compared: the same ones on all ranks
  */
-export async function alignClocks(workbench: Workbench, ranks: readonly number[]): Promise<RankClock[]> {
+export async function alignClocks(
+  workbench: Workbench,
+  ranks: readonly number[],
+  nth: number,
+): Promise<RankClock[]> {
   await workbench.run(
     `CREATE TABLE rank_ends AS SELECT rank, communicator, operation, sequence, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns
-     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') GROUP BY ALL HAVING count(*) = 1`,
+     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') AND sequence % ${nth} = 0 GROUP BY ALL HAVING count(*) = 1`,
   );
   const aligned = new Map<number, RankClock>();
   const [reference] = ranks;

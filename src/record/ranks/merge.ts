@@ -1,6 +1,8 @@
 import { link } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Issue } from '../../model/document.js';
+import { inLanes } from '../../model/lanes.js';
 import type { Capture } from '../../model/manifest.js';
 import type { RankClockFacts } from '../../model/ranks.js';
 import { type TableName, tables } from '../../model/tables.js';
@@ -8,11 +10,15 @@ import type { Workbench } from '../../model/workbench.js';
 import { quote } from '../../session/database.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
+import { callsPath, type PartCalls } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
 /** The session that the import of one file made. */
 export interface RankPart {
   session: Session;
+  /** Its folder, with the collectives in a file. */
+  folder: string;
+  calls: PartCalls;
   /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
   zeroNs: bigint | null;
   /** The first rank of the file; a report of several processes has the ranks from here on. */
@@ -30,10 +36,8 @@ const timeColumns: ReadonlySet<string> = new Set([
   'written_ns',
 ]);
 
-/** Operation of a communication kernel by its name, where the source records no call. */
-const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
-  WHEN regexp_matches(name, 'all_?gather', 'i') THEN 'AllGather' WHEN regexp_matches(name, 'all_?to_?all|dispatch|combine', 'i') THEN 'AllToAll'
-  WHEN regexp_matches(name, 'send_?recv', 'i') THEN 'Send and Recv' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
+/** Collectives of a rank that clocks are aligned on: more do not move the medians. */
+const mostEnds = 4096;
 
 interface Merged {
   captures: Capture[];
@@ -53,45 +57,24 @@ export async function mergeParts(
 ): Promise<Merged> {
   const { workbench } = files;
   const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
-  await workbench.run(
-    `CREATE TABLE rank_calls (part INTEGER, known_by VARCHAR, rank INTEGER, communicator VARCHAR, communicator_name VARCHAR, ranks INTEGER, operation VARCHAR, sequence BIGINT,
-       bytes BIGINT, received_bytes BIGINT, device INTEGER, pid BIGINT, stage_id BIGINT, exposed_ns BIGINT, start_ns BIGINT, dur_ns BIGINT, end_ns BIGINT)`,
-  );
-  for (const [at, part] of parts.entries()) await readCalls(workbench, part, at, shiftOf(part));
-  // Kernels known by name only are of an unknown group of ranks: with two ranks there is no choice.
-  await workbench.run(
-    "DELETE FROM rank_calls WHERE known_by = 'name' AND (SELECT count(DISTINCT rank) FROM rank_calls) > 2",
-  );
-  await workbench.run(
-    `UPDATE rank_calls SET ranks = n FROM (SELECT communicator AS c, count(DISTINCT rank) AS n FROM rank_calls GROUP BY communicator) WHERE ranks IS NULL AND communicator = c`,
-  );
-  // NCCL's call of it has the size for one peer, torch's that for all.
-  await workbench.run(
-    "UPDATE rank_calls SET bytes = bytes * ranks WHERE known_by = 'call' AND operation = 'AllToAll'",
-  );
+  const paired = await makeCalls(workbench, parts, shiftOf);
+  const most = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
   const clocks = await alignClocks(
     workbench,
     parts.map(({ rank }) => rank),
+    Math.ceil(most / mostEnds),
   );
+  const constants = { execution_id, host };
+  // Lanes use all cores: several threads in each cost half as much again.
+  await workbench.limit({ threads: 1 });
+  await inLanes(parts, availableParallelism(), async (part, at) => {
+    const clock = clocks[at]!;
+    await moveTables(workbench, part, { moved: shiftOf(part) - clock.offset_ns, execution_id });
+    if (paired.has(part)) await keepCalls(workbench, part, { clock, shift: shiftOf(part), constants });
+  });
   const captures: Capture[] = [];
   for (const [at, part] of parts.entries()) {
-    const clock = clocks[at]!;
     const capture_id = captureOf(part);
-    const by = {
-      moved: shiftOf(part) - clock.offset_ns,
-      ranks: part.rank - (await leastRank(workbench, part)),
-    };
-    for (const [table, found] of Object.entries(part.session.manifest.tables)) {
-      if (table === 'collectives' || !(table in tables)) continue;
-      for (const { path } of found.filter(({ rows }) => rows > 0))
-        await workbench.keep(
-          table as TableName,
-          capture_id,
-          `SELECT * REPLACE (${replaced(table as TableName, by)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
-          { execution_id },
-        );
-    }
-    await keepCalls(workbench, capture_id, at, clock, { execution_id, host });
     for (const { path, kind } of part.session.manifest.artifacts) {
       const name = basename(path);
       const linked = join(files.scratch, `${capture_id}-${name}`);
@@ -103,10 +86,9 @@ export async function mergeParts(
         ...capture,
         capture_id,
         execution_id,
-        clock: { ...capture.clock, error_bound_ns: clock.bound_ns },
+        clock: { ...capture.clock, error_bound_ns: clocks[at]!.bound_ns },
       });
   }
-  await workbench.run('DROP TABLE rank_calls');
   return {
     captures,
     clocks: clocks.map(({ rank, against, offset_ns, b, bound_ns, collectives }) => ({
@@ -132,77 +114,75 @@ function replaced(table: TableName, { moved, ranks }: { moved: number; ranks: nu
   ].join(', ');
 }
 
-/** Rank that the part's own import gave its first process. */
-async function leastRank(workbench: Workbench, part: RankPart): Promise<number> {
-  const kernels = parquet(part, 'kernels');
-  if (kernels === null) return part.rank;
-  const [row] = await workbench.query<{ rank: number | null }>(`SELECT min(rank) AS rank FROM ${kernels}`);
-  return row?.rank ?? 0;
+/**
+ * Makes `rank_calls` of the collectives of all parts in the session's time, and `rank_groups`, the ranks of communicators of
+ * which no call says how many they are.
+ * @returns the parts in it. Kernels known by name only are of an unknown group of ranks: with two ranks there is no choice, with more
+ * such parts are left out
+ */
+async function makeCalls(
+  workbench: Workbench,
+  parts: readonly RankPart[],
+  shiftOf: (part: RankPart) => number,
+): Promise<ReadonlySet<RankPart>> {
+  const ranks = parts.reduce((sum, { calls }) => sum + calls.processes, 0);
+  const paired = parts.filter(({ calls }) => calls.calls > 0 && (calls.known_by !== 'name' || ranks <= 2));
+  const paths = paired.map(({ folder }) => quote(callsPath(folder)));
+  const rows = paired.map((part, at) => `(${paths[at]}, ${part.rank}, ${shiftOf(part)})`);
+  await workbench.run(
+    paired.length === 0
+      ? 'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'
+      : `CREATE VIEW rank_calls AS SELECT p.rank + c.rank AS rank, communicator, operation, sequence, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
+         FROM read_parquet([${paths.join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path)`,
+  );
+  await workbench.run(
+    'CREATE TABLE rank_groups AS SELECT communicator, count(DISTINCT rank) AS n FROM rank_calls WHERE ranks IS NULL GROUP BY ALL',
+  );
+  return new Set(paired);
 }
 
-function parquet({ session }: RankPart, table: TableName): string | null {
-  const found = session.manifest.tables[table] ?? [];
-  const rows = found.reduce((sum, file) => sum + file.rows, 0);
-  return rows === 0
-    ? null
-    : `read_parquet([${found.map(({ path }) => quote(join(session.folder, path))).join(', ')}])`;
+async function moveTables(
+  workbench: Workbench,
+  part: RankPart,
+  { moved, execution_id }: { moved: number; execution_id: string },
+): Promise<void> {
+  const by = { moved, ranks: part.rank - part.calls.first_rank };
+  for (const [table, found] of Object.entries(part.session.manifest.tables)) {
+    if (table === 'collectives' || !(table in tables)) continue;
+    for (const { path } of found.filter(({ rows }) => rows > 0))
+      await workbench.keep(
+        table as TableName,
+        captureOf(part),
+        `SELECT * REPLACE (${replaced(table as TableName, by)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
+        { execution_id },
+      );
+  }
 }
 
 /**
- * What a part knows of its collectives: kernels that name their call (PyTorch's profiler), calls on the host (nsys) for which the
- * kernels must be found, or only the names of kernels.
+ * NCCL's call of an all-to-all has the size for one peer, torch's that for all. Decimal numbers, as DuckDB reads literals, take four
+ * times as long as the table's writing.
  */
-type KnownBy = 'kernel' | 'call' | 'name';
-
-async function knownBy(workbench: Workbench, calls: string | null): Promise<KnownBy> {
-  if (calls === null) return 'name';
-  const [row] = await workbench.query<{ n: number }>(
-    `SELECT count(*) AS n FROM ${calls} WHERE timed_by = 'call_cpu'`,
-  );
-  return row!.n > 0 ? 'call' : 'kernel';
-}
-
-/** Calls that the source recorded, else kernels by name: the n-th of a name is the same on all ranks. */
-async function readCalls(workbench: Workbench, part: RankPart, at: number, shift: number): Promise<void> {
-  const calls = parquet(part, 'collectives');
-  const kernels = parquet(part, 'kernels');
-  if (kernels === null) return;
-  const known = await knownBy(workbench, calls);
-  const recorded = `${part.rank} AS rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.bytes, c.received_bytes`;
-  const sources: Record<KnownBy, string> = {
-    name: `SELECT rank - min(rank) OVER () + ${part.rank} AS rank, coalesce(short_name, name) AS communicator, NULL AS communicator_name, NULL AS ranks, ${operationByName} AS operation,
-         row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL AS bytes, NULL AS received_bytes, device,
-         pid, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
-       FROM ${kernels} WHERE class = 'communication'`,
-    call: `SELECT ${recorded}, k.device, k.pid, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
-       FROM (SELECT * FROM ${kernels} WHERE class = 'communication') k ASOF JOIN ${calls} c ON k.api_start_ns >= c.start_ns WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
-    kernel: `SELECT ${recorded}, c.device, k.pid, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
-       FROM ${calls} c LEFT JOIN (
-         SELECT start_ns, dur_ns, device, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
-         FROM ${kernels} WHERE class = 'communication' GROUP BY ALL) k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.device IS NOT DISTINCT FROM c.device`,
-  };
-  await workbench.run(
-    `INSERT INTO rank_calls SELECT ${at}, '${known}', rank, communicator, communicator_name, ranks, operation, sequence, bytes, received_bytes, device, pid, stage_id,
-       exposed_ns, start_ns + ${shift}, dur_ns, start_ns + ${shift} + dur_ns FROM (${sources[known]})`,
-  );
-}
-
 async function keepCalls(
   workbench: Workbench,
-  capture_id: string,
-  at: number,
-  { a_ns: a, b }: RankClock,
-  constants: { execution_id: string; host: string },
+  part: RankPart,
+  {
+    clock: { a_ns: a, b },
+    shift,
+    constants,
+  }: { clock: RankClock; shift: number; constants: { execution_id: string; host: string } },
 ): Promise<void> {
-  const [found] = await workbench.query<{ n: number }>(
-    `SELECT count(*) AS n FROM rank_calls WHERE part = ${at}`,
-  );
-  if (found!.n === 0) return;
+  const bytes =
+    part.calls.known_by === 'call'
+      ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END"
+      : 'bytes';
   await workbench.keep(
     'collectives',
-    capture_id,
-    `SELECT * EXCLUDE (part, known_by, start_ns, end_ns), CAST(round(start_ns - (${a} + ${b} * start_ns)) AS BIGINT) AS start_ns, 'kernel_gpu' AS timed_by
-     FROM rank_calls WHERE part = ${at} ORDER BY rank_calls.start_ns`,
+    captureOf(part),
+    `SELECT * REPLACE (${bytes} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns), 'kernel_gpu' AS timed_by
+     FROM (
+       SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
+       FROM read_parquet(${quote(callsPath(part.folder))}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`,
     constants,
   );
 }

@@ -1,0 +1,100 @@
+// usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--folder DIR]
+// Imports one trace a rank, and says what the merge takes of what the imports take: CPU time, wall time, memory.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { build } from 'tsdown';
+
+const { values } = parseArgs({
+  options: {
+    ranks: { type: 'string', default: '16' },
+    thousands: { type: 'string', default: '100' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    folder: { type: 'string' },
+  },
+});
+const home = mkdtempSync(join(tmpdir(), 'ranks-bench-'));
+const folder = resolve(values.folder ?? join(home, 'traces'));
+const outDir = mkdtempSync(join('node_modules', '.ranks-bench-'));
+const ticksPerS = 100;
+
+/** CPU seconds of a process and of its ended children, and the most memory it has had, MB. */
+function usage(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ').map(Number);
+  const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return {
+    at: performance.now() / 1e3,
+    own: (fields[11] + fields[12]) / ticksPerS,
+    children: (fields[13] + fields[14]) / ticksPerS,
+    peak_mb: Math.round(Number(peak?.[1] ?? 0) / 1024),
+  };
+}
+
+/** Ranks with another offset than the planted one (in the middle of the run) by more than the bound that the import states. */
+function wrongClocks() {
+  const planted = JSON.parse(readFileSync(`${folder}-clocks.json`, 'utf8'));
+  const [session] = readdirSync(join(home, 'sessions'));
+  const artifacts = join(home, 'sessions', session, 'artifacts', 'session');
+  const { clocks } = JSON.parse(readFileSync(join(artifacts, 'ranks.json'), 'utf8'));
+  return clocks.filter(({ rank, offset_ns, drift_ppm, bound_ns }) => {
+    const { middle_offset_ns: offset, drift_ppm: drift } = planted[rank];
+    return bound_ns === null || Math.abs(drift - drift_ppm) > 1 || Math.abs(offset_ns - offset) > bound_ns;
+  }).length;
+}
+
+try {
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { recursive: true });
+    const entry = { generate: 'bench/ranks/generate.ts' };
+    await build({
+      config: false,
+      entry,
+      outDir,
+      format: 'esm',
+      platform: 'node',
+      dts: false,
+      logLevel: 'error',
+    });
+    const made = execFileSync(process.execPath, [
+      join(outDir, 'generate.mjs'),
+      folder,
+      values.ranks,
+      values.thousands,
+    ]);
+    console.log(made.toString().trim());
+  }
+  const child = spawn(
+    process.execPath,
+    ['dist/cli.js', 'import', folder, '--ranks', '--no-raw', '--no-analyze', '--jobs', values.jobs],
+    { env: { ...process.env, INFERSCOPE_HOME: home }, stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const exited = once(child, 'exit');
+  const start = performance.now() / 1e3;
+  const marks = {};
+  for await (const line of createInterface(child.stderr))
+    for (const mark of ['merging', 'session saved'])
+      if (line.includes(mark)) marks[mark] ??= usage(child.pid);
+  const [code] = await exited;
+  if (code !== 0) throw new Error(`import ended with ${code}`);
+  const { merging, 'session saved': saved } = marks;
+  const cpu = { imports: merging.children, merge: saved.own - merging.own };
+  const wall = { imports: merging.at - start, merge: saved.at - merging.at };
+  const share = (of) => Number((of.merge / of.imports).toFixed(3));
+  console.log(
+    JSON.stringify({
+      ...values,
+      cpu_s: cpu,
+      wall_s: wall,
+      merge_of_imports: { cpu: share(cpu), wall: share(wall) },
+      merge_peak_mb: saved.peak_mb,
+      wrong_clocks: wrongClocks(),
+    }),
+  );
+} finally {
+  rmSync(outDir, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true });
+}
