@@ -53,6 +53,7 @@ const homes = {
   '@duckdb/': 'session/',
   'onnxruntime-': 'engines/onnx/',
   echarts: 'render/',
+  '@codemirror/': 'ui/client/',
   '@ai-sdk/': 'ask/',
   '@huggingface/gguf': 'engines/model-files/find-model-files.ts',
 };

@@ -1,6 +1,7 @@
 import { raw } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
+import { inlineJson } from '../render/html/inline.js';
 import { style } from '../render/html/style.js';
 import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
@@ -126,7 +127,7 @@ export const sqlPage = (
       <section>
         <h1>SQL</h1>
         <form id="query">
-          <textarea name="q" rows={6} spellcheck={false} aria-label="one SELECT statement"></textarea>
+          <div id="editor"></div>
           <p class="tools">
             <button type="submit">Run (Ctrl Enter)</button>
             <button type="button" id="csv" disabled>
@@ -135,6 +136,9 @@ export const sqlPage = (
             <output id="answered"></output>
           </p>
         </form>
+        <script type="application/json" id="schema">
+          {raw(inlineJson(schema))}
+        </script>
         <div id="answer" class="scroll" tabindex={0} role="group" aria-label="answer"></div>
       </section>
       <section>

@@ -9,12 +9,16 @@ nav.switches a[aria-current] { border-color: var(--link); background: var(--rais
 nav.pages a:hover { text-decoration: underline; }
 main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
 .tools { display: flex; flex-wrap: wrap; gap: .375rem .75rem; align-items: center; font-size: .875rem; margin: 0 0 .375rem; max-width: none; }
-.tools button, .tools select, .tools input, form button, textarea { font: inherit; color: var(--ink); background: var(--surface);
+.tools button, .tools select, .tools input, form button { font: inherit; color: var(--ink); background: var(--surface);
   border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; min-height: 1.75rem; }
 .tools button { cursor: pointer; } .tools button[aria-pressed=true] { border-color: var(--link); color: var(--link); }
 .tools button:disabled { color: var(--muted); cursor: default; }
 .tools select { max-width: 18rem; } .tools .search input { width: 15rem; max-width: 60vw; }
-textarea { width: 100%; font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+#editor { margin: 0 0 .5rem; } #editor .cm-editor { background: var(--surface); color: var(--ink); border: 1px solid var(--line); border-radius: 4px; min-height: 8rem; font-size: .875rem; }
+#editor .cm-editor.cm-focused { outline: 2px solid var(--link); outline-offset: 1px; } #editor .cm-scroller, .cm-tooltip { font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+#editor .cm-content { caret-color: var(--ink); } #editor .cm-tooltip { background: var(--surface); color: var(--ink); border: 1px solid var(--line); } #editor .cm-tooltip li[aria-selected] { background: var(--link); color: var(--surface); }
+#editor .cm-completionInfo { max-width: min(24rem, 80vw); padding: .25rem .5rem; white-space: normal; } #editor .cm-completionDetail { color: inherit; opacity: .8; }
+.tok-keyword { color: var(--link); font-weight: 600; } .tok-string, .tok-number { color: var(--good, inherit); } .tok-comment { color: var(--muted); font-style: italic; }
 #timeline { position: relative; background: var(--surface); border: 1px solid var(--line); border-radius: 4px; overflow-x: hidden;
   overflow-y: auto; max-height: 62vh; min-height: 8rem; }
 #timeline canvas { display: block; touch-action: none; cursor: default; }
@@ -36,6 +40,7 @@ table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width:
 .figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }
 @media screen and (max-width: 600px) {
+  #editor .cm-completionInfo { display: none; }
   /* Heads still sort; a session's name is the head of its list. */
   #named thead { display: block; } #named thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #named th { border: 0; padding: 0; position: static; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }

@@ -201,13 +201,13 @@ describe('pages that outlive what they show', () => {
       "COPY kernels TO 'kernels.csv'",
       '',
     ]) {
-      await page.fill('textarea', statement);
+      await page.fill('#editor .cm-content', statement);
       await page.keyboard.press('Control+Enter');
       await page.waitForSelector('#answer [role=alert]');
       expect((await page.textContent('#answer'))!.length, statement).toBeGreaterThan(10);
       expect(await page.isDisabled('#csv'), statement).toBe(true);
     }
-    await page.fill('textarea', 'SELECT count(*) AS n FROM kernels');
+    await page.fill('#editor .cm-content', 'SELECT count(*) AS n FROM kernels');
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('#answer td');
     expect(await page.textContent('#answer td')).toBe(

@@ -157,7 +157,22 @@ describe('every page of inferscope ui in Chromium', () => {
     const download = page.waitForEvent('download');
     await page.click('#csv');
     expect((await download).suggestedFilename()).toBe('inferscope.csv');
-    await page.fill('textarea', 'SELECT nothing FROM kernels');
+    await page.fill('#editor .cm-content', '');
+    await page.keyboard.type('SELECT grid FROM ker');
+    await page.waitForSelector('.cm-tooltip li[aria-selected]:has-text("kernels")');
+    // The list takes keys once it stood for a moment.
+    await page.waitForTimeout(200);
+    await page.keyboard.press('Enter');
+    await page.keyboard.type(' WHERE kernels.reg');
+    await page.waitForSelector('.cm-tooltip li[aria-selected]:has-text("registers")');
+    await page.waitForTimeout(200);
+    await page.keyboard.press('Enter');
+    expect(await page.innerText('#editor .cm-content')).toBe(
+      'SELECT grid FROM kernels WHERE kernels.registers',
+    );
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Run');
+    await page.fill('#editor .cm-content', 'SELECT nothing FROM kernels');
     ui.complaints.length = 0;
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('#answer [role=alert]');

@@ -1,5 +1,6 @@
 import { json } from './fetched.js';
 import { element } from './panel.js';
+import { sqlEditor, type TableDescribed } from './sql-editor.js';
 
 interface Result {
   columns: { name: string; type: string }[];
@@ -9,22 +10,27 @@ interface Result {
 
 const { api = '' } = document.body.dataset;
 const form = document.querySelector<HTMLFormElement>('#query')!;
-const input = form.querySelector('textarea')!;
 const answer = document.querySelector<HTMLElement>('#answer')!;
 const said = document.querySelector<HTMLElement>('#answered')!;
 const save = document.querySelector<HTMLButtonElement>('#csv')!;
 const rowsShown = 1000;
 let result: Result | null = null;
 
-input.value = new URLSearchParams(location.search).get('q') ?? 'SELECT * FROM stages LIMIT 20';
+const editor = sqlEditor(
+  document.querySelector('#editor')!,
+  new URLSearchParams(location.search).get('q') ?? 'SELECT * FROM stages LIMIT 20',
+  JSON.parse(document.querySelector('#schema')!.textContent ?? '[]') as TableDescribed[],
+  () => void ask(),
+);
 
 async function ask(): Promise<void> {
   said.textContent = 'running …';
   save.disabled = true;
   answer.replaceChildren();
-  history.replaceState(null, '', `?q=${encodeURIComponent(input.value)}`);
+  const query = encodeURIComponent(editor.text());
+  history.replaceState(null, '', `?q=${query}`);
   try {
-    result = await json<Result>(`${api}/sql?q=${encodeURIComponent(input.value)}`);
+    result = await json<Result>(`${api}/sql?q=${query}`);
     const { columns, rows, truncated } = result;
     said.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
@@ -74,11 +80,5 @@ save.addEventListener('click', () => {
 form.addEventListener('submit', (submit) => {
   submit.preventDefault();
   void ask();
-});
-input.addEventListener('keydown', (key) => {
-  if (key.key === 'Enter' && (key.ctrlKey || key.metaKey)) {
-    key.preventDefault();
-    void ask();
-  }
 });
 void ask();
