@@ -1,4 +1,4 @@
-import type { MedianStep, StepEvent } from '../facts/trace/median-steps.js';
+import type { ChosenStep, StepChoice, StepEvent } from '../facts/trace/chosen-steps.js';
 import type { Block, Section, Text } from '../views/block.js';
 import type { TimelineChart } from '../views/chart.js';
 import { classColors } from '../vocabulary/colours.js';
@@ -9,17 +9,59 @@ import { phaseLabel } from '../vocabulary/stages.js';
 /** A compared session with its steps. */
 export interface Side {
   letter: string;
-  steps: readonly MedianStep[];
+  /** How many steps of each kind it has. */
+  counts: readonly Pick<ChosenStep, 'kind' | 'of'>[];
+  steps: readonly ChosenStep[];
   /** Address of a time in its timeline. */
   linkTo: (start: number, end: number) => string;
 }
 
-/** The median step of each kind that all sides have, from its start on one axis. */
-export function alignedSteps(sides: readonly Side[]): Section | null {
+interface Asked {
+  choice: StepChoice;
+  /** Address of the comparison with another choice. */
+  choose: (choice: StepChoice) => string;
+  /** Whether the waterfalls above are of times without a profiler. */
+  clean: boolean;
+}
+
+/** Steps by their place that are offered. */
+const stepsOffered = 12;
+
+/** One step of each kind that all sides have, from its start on one axis; null where no side has steps. */
+export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: Asked): Section | null {
+  if (sides.some(({ counts }) => counts.length === 0)) return null;
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)
     .filter((kind) => sides.every(({ steps }) => steps.some((one) => one.kind === kind)));
-  if (kinds.length === 0) return null;
+  const common = (sides[0]?.counts ?? []).flatMap(({ kind, of }) => {
+    const counts = sides.map(({ counts: own }) => own.find((one) => one.kind === kind)?.of ?? 0);
+    return Math.min(of, ...counts) > 0 ? [Math.min(of, ...counts)] : [];
+  });
+  if (common.length === 0) return null;
+  const most = Math.max(...common);
+  const offered: StepChoice[] = ['median', 'slowest'];
+  for (let nth = 1; nth <= Math.min(most, stepsOffered); nth++) offered.push(nth);
+  if (!offered.includes(choice)) offered.push(choice);
+  const lead: Block[] = [
+    {
+      t: 'text',
+      text: [
+        'Step: ',
+        ...offered.flatMap((one, index): Text[] => [
+          index === 0 ? '' : ' · ',
+          one === choice ? { text: `${one}`, tone: 'strong' } : { link: choose(one), text: `${one}` },
+        ]),
+        most > stepsOffered ? ` … ${most} (step=N in the address)` : '',
+      ].flat(),
+    },
+    {
+      t: 'text',
+      text: `Times here are under the profiler${clean ? '; those of the waterfalls are without it' : ''}.`,
+    },
+    ...(kinds.length === 0
+      ? ([{ t: 'missing', what: 'No such step.', why: 'Not all sessions have as many.' }] satisfies Block[])
+      : []),
+  ];
   const blocks = kinds.flatMap((kind): Block[] => {
     const own = sides.map((side) => ({ ...side, step: side.steps.find((one) => one.kind === kind)! }));
     const leftOut = own.reduce((sum, { step }) => sum + step.left_out, 0);
@@ -27,14 +69,14 @@ export function alignedSteps(sides: readonly Side[]): Section | null {
       index === 0 ? '' : ' · ',
       `${letter} `,
       { n: step.dur_ns, unit: 'ns' },
-      ' ',
+      `, step ${step.nth} of ${step.of}, `,
       { link: linkTo(step.start_ns, step.start_ns + step.dur_ns), text: 'in the timeline' },
     ]);
     return [
       {
         t: 'chart',
         title: phaseLabel(kind),
-        label: `The median ${phaseLabel(kind)} of each session on one axis`,
+        label: `${nameOf(choice)} ${phaseLabel(kind)} of each session on one axis`,
         chart: chartOf(own),
         behind: {
           t: 'table',
@@ -68,10 +110,13 @@ export function alignedSteps(sides: readonly Side[]): Section | null {
         : []),
     ];
   });
-  return { id: 'steps', title: 'Median steps on one axis, as traced', blocks };
+  return { id: 'steps', title: `${nameOf(choice)} on one axis`, blocks: [...lead, ...blocks] };
 }
 
-function chartOf(sides: readonly { letter: string; step: MedianStep }[]): TimelineChart {
+const nameOf = (choice: StepChoice): string =>
+  choice === 'median' ? 'Median step' : choice === 'slowest' ? 'Slowest step' : `Step ${choice}`;
+
+function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): TimelineChart {
   const kinds: TimelineChart['kinds'][number][] = [];
   const known = new Map<string, number>();
   const kindOf = ({ name, class: opClass }: StepEvent): number => {
@@ -90,10 +135,14 @@ function chartOf(sides: readonly { letter: string; step: MedianStep }[]): Timeli
   return {
     form: 'timeline',
     dur_ns: Math.max(...sides.map(({ step }) => step.dur_ns)),
-    lanes: sides.flatMap(({ letter }) => [`${letter} · GPU`, `${letter} · API calls`]),
+    // The GPUs next to each other: their kernels are what is compared first.
+    lanes: [
+      ...sides.map(({ letter }) => `${letter} · GPU`),
+      ...sides.map(({ letter }) => `${letter} · API calls`),
+    ],
     spans: sides.flatMap(({ step }, index) => [
-      ...spansOf(step.kernels, 2 * index),
-      ...spansOf(step.calls, 2 * index + 1),
+      ...spansOf(step.kernels, index),
+      ...spansOf(step.calls, sides.length + index),
     ]),
     kinds,
     key: [...classes].map((one) => ({ name: classLabel(one), color: classColors[one] })),

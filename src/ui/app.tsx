@@ -9,7 +9,7 @@ import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
-import { medianSteps } from '../facts/trace/median-steps.js';
+import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
 import type { TraceScope } from '../facts/trace/scope.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
@@ -88,8 +88,16 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
       });
     const ones: OpenSession[] = [];
     for (const id of ids) ones.push(await opened.get(id));
-    const view = compareView(await compareSessions(ones.map(({ session }) => session)));
-    const steps = alignedSteps(await Promise.all(ones.map(sideOf)));
+    const compared = await compareSessions(ones.map(({ session }) => session));
+    const view = compareView(compared);
+    const choice = choiceOf(context.req.query('step') ?? '');
+    const sides = await Promise.all(ones.map((one, index) => sideOf(one, index, choice)));
+    const steps = alignedSteps(sides, {
+      choice,
+      choose: (step) =>
+        `/compare?${[...ids.map((id) => `s=${encodeURIComponent(id)}`), `step=${step}`].join('&')}#steps`,
+      clean: compared.data.waterfalls.some(({ profiled }) => !profiled),
+    });
     const [first, ...others] = view.sections;
     const sections = first && steps ? [first, steps, ...others] : view.sections;
     const navigation = <Navigation current="" />;
@@ -162,16 +170,24 @@ async function requests(one: OpenSession, asked: string | undefined): Promise<Se
   return requestSections(found, { execution, executions, linkTo });
 }
 
-/** A compared session with the median step of each kind; without kernels it has none. */
-async function sideOf(one: OpenSession, index: number): Promise<Side> {
+/** Anything else than a place in the order of time is the median. */
+const choiceOf = (asked: string): StepChoice =>
+  asked === 'slowest' ? asked : /^[1-9]\d{0,6}$/.test(asked) ? Number(asked) : 'median';
+
+/** A compared session with the chosen step of each kind; without kernels it has none. */
+async function sideOf(one: OpenSession, index: number, choice: StepChoice): Promise<Side> {
   const { session } = one;
-  const found = hasRows(session.manifest, 'kernels')
-    ? await once(one, 'median steps', () =>
-        inScope(session, async (scope) => ({ steps: await medianSteps(scope) })),
-      )
-    : null;
+  const stepsOf = (of: StepChoice) =>
+    once(one, `step ${of}`, () =>
+      inScope(session, async (scope) => ({ steps: await chosenSteps(scope, of) })),
+    );
+  const hasKernels = hasRows(session.manifest, 'kernels');
+  // A kind of step has a median where it has any.
+  const counts = hasKernels ? (await stepsOf('median')).steps : [];
+  const found = hasKernels ? await stepsOf(choice) : null;
   return {
     letter: letter(index),
+    counts,
     steps: found?.steps ?? [],
     linkTo: (start, end) => {
       const query = { execution: found?.shown.execution ?? '', start: String(start), end: String(end) };
@@ -229,7 +245,17 @@ const inScope = <T extends object>(
   read(session, async (database) => {
     const { scope } = await timelineScope(session, database, {});
     const { focus, attribution } = scope.source;
-    const shown = { execution: attribution.execution_id, rank: focus.rank, device: focus.device };
+    const execution = attribution.execution_id;
+    const [ranks] = await database.query<{ n: number }>(
+      `SELECT count(DISTINCT rank) AS n FROM (SELECT rank FROM kernels WHERE execution_id = $1
+       UNION ALL SELECT rank FROM ops WHERE execution_id = $1)`,
+      [execution],
+    );
+    const shown = {
+      execution,
+      rank: (ranks?.n ?? 0) > 1 ? focus.rank : null,
+      device: hasRows(session.manifest, 'kernels') ? focus.device : null,
+    };
     return { ...(await ask(scope)), shown };
   });
 

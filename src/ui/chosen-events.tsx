@@ -10,7 +10,9 @@ import { sessionPath } from './session-path.js';
 /** Where the rows are from: one rank and device of one execution. */
 export interface ShownPart {
   execution: string;
+  /** Null where the execution has one rank alone. */
   rank: number | null;
+  /** Null without a GPU. */
   device: number | null;
 }
 

@@ -115,11 +115,25 @@ describe('every page of inferscope ui in Chromium', () => {
     const { dur_ns, lanes, spans } = JSON.parse(
       (await page.locator('#steps figure > script').first().textContent())!,
     ) as { dur_ns: number; lanes: string[]; spans: [number, number, number, number][] };
-    expect(lanes).toEqual(['A · GPU', 'A · API calls', 'B · GPU', 'B · API calls']);
+    expect(lanes).toEqual(['A · GPU', 'B · GPU', 'A · API calls', 'B · API calls']);
     expect(new Set(spans.map(([lane]) => lane)).size).toBe(4);
     expect(Math.max(...spans.map(([, start, ns]) => start + ns))).toBeLessThanOrEqual(dur_ns);
     expect(Math.min(...spans.map(([, start]) => start))).toBeGreaterThanOrEqual(0);
     expect(await page.locator('#steps a[href*="/timeline?"]').count()).toBe(2);
+    expect(await page.innerText('#steps')).toContain('those of the waterfalls are without it');
+    // The same step of both.
+    await page.click('#steps a:text-is("3")');
+    await page.waitForURL(/step=3/);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    expect((await page.innerText('#steps')).match(/step 3 of 6/g)).toHaveLength(2);
+    const [[third]] = ui.sql(
+      'launch_bound_decode-fault',
+      "SELECT start_ns FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' ORDER BY start_ns LIMIT 1 OFFSET 2",
+    ) as [[number]];
+    const links: number[] = [];
+    for (const link of await page.locator('#steps a[href*="/timeline?"]').all())
+      links.push(Number(new URL((await link.getAttribute('href'))!, ui.base).searchParams.get('start')));
+    expect(links).toContain(third);
     await page.goto(`${ui.base}/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     const drawn = page.locator('#waterfall [data-chart=waterfall] svg');

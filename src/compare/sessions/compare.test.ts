@@ -8,7 +8,7 @@ import { clean, wholeRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { attentionSamples, implementationOf } from './attention.js';
-import { compareSessions, compareSides } from './compare.js';
+import { compareSessions, compareSides, timingIssues } from './compare.js';
 import type { Side, SideKernel } from './side.js';
 
 const home = testHome();
@@ -116,6 +116,34 @@ async function side(
     clocks: [],
   };
 }
+
+test('times under a profiler next to times without are named, those that nothing changes too', async () => {
+  const timed = async (is_clean: boolean, profiled: boolean): Promise<Side> => {
+    const one = await side(10, 0.3, [], []);
+    const more = { is_clean, ...(profiled ? { profiled_ms: figure(20, 'ms', 'hand') } : {}) };
+    return { ...one, stages: one.stages.map((stage) => ({ ...stage, ...more })) };
+  };
+  const [both, traced, untraced] = [
+    await timed(true, true),
+    await timed(false, true),
+    await timed(true, false),
+  ];
+  expect(timingIssues([both, both])).toEqual([]);
+  expect(timingIssues([traced, traced])).toEqual([]);
+  expect(timingIssues([both, traced])).toMatchObject([
+    {
+      code: 'times_under_profiler',
+      severity: 'info',
+      text: expect.stringMatching(/^Times of decode are those under/) as string,
+    },
+  ]);
+  expect(timingIssues([untraced, traced])).toMatchObject([
+    {
+      severity: 'warning',
+      text: expect.stringContaining(`except those of ${untraced.session.id}`) as string,
+    },
+  ]);
+});
 
 test('status of kernels, significance of stages, tiles by place, a matrix of three', async () => {
   const a = await side(

@@ -145,13 +145,33 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
 const recorded = ({ kernels }: Side, phase: string): boolean => kernels.some((one) => one.phase === phase);
 
 /** What the times measure, where the sessions differ in it, and phases with a mean over several batch sizes. */
-function timingIssues(sides: readonly Side[]): Issue[] {
+export function timingIssues(sides: readonly Side[]): Issue[] {
   const list: Issue[] = [];
-  const timed = sides.map(({ stages }) => stages.some(({ is_clean }) => is_clean));
-  if (timed.includes(true) && timed.includes(false)) {
-    const lacking = sides.filter((_, i) => !timed[i]).map(({ session }) => session.user.name ?? session.id);
-    const text = `Times are those under the profiler: ${lacking.join(', ')} has no clean execution (inferscope run --evaluator none,nsys).`;
-    list.push({ code: 'times_under_profiler', severity: 'info', text });
+  const named = (own: readonly Side[]): string =>
+    own.map(({ session }) => session.user.name ?? session.id).join(', ');
+  const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
+  for (const phase of unique(sides.flatMap(({ stages }) => stages.map((one) => one.phase)))) {
+    const having = (of: (stage: Side['stages'][number]) => boolean): Side[] =>
+      sides.filter(({ stages }) => stages.some((one) => one.phase === phase && of(one)));
+    const lacking = having(({ is_clean }) => is_clean === false);
+    const clean = having(({ is_clean }) => is_clean === true);
+    if (lacking.length === 0 || clean.length === 0) continue;
+    const without = having((one) => one.is_clean === true && one.profiled_ms === undefined);
+    const key = `${named(lacking)}; ${named(without)}`;
+    const known = under.get(key) ?? { lacking, without, phases: [] };
+    under.set(key, { ...known, phases: [...known.phases, phase] });
+  }
+  for (const { lacking, without, phases } of under.values()) {
+    const times = `Times of ${phases.join(', ')}`;
+    const why = `${named(lacking)} has no clean execution (inferscope run --evaluator none,nsys)`;
+    list.push({
+      code: 'times_under_profiler',
+      severity: without.length === 0 ? 'info' : 'warning',
+      text:
+        without.length === 0
+          ? `${times} are those under the profiler: ${why}.`
+          : `${times} are under the profiler except those of ${named(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
+    });
   }
   for (const { session, stages } of sides) {
     const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);

@@ -44,9 +44,11 @@ export async function eventDetails(
   const name = timeline.names[lane.name[index]!] ?? '';
   const times = { start: start - timeline.from, end: end - timeline.from };
   const row = await rows.rowOf(track, start, end);
+  const oneRank = timeline.tracks.every(({ rank }) => rank === track.rank);
   const columns = tables[track.table].columns as Record<string, { doc: string }>;
   const facts = Object.entries(row ?? {})
     .filter(([column, value]) => value !== null && !hidden.has(column) && value !== name)
+    .filter(([column]) => column !== 'rank' || !oneRank)
     .sort(([a], [b]) => places.indexOf(a) - places.indexOf(b))
     .map(([column, value]) => ({
       name: column.replace(/_ns$/, '').replaceAll('_', ' '),

@@ -17,6 +17,7 @@ export function selection(
   to: number,
 ): Selection {
   const [start, end] = [timeline.from + from, timeline.from + to];
+  const severalRanks = new Set(timeline.tracks.map(({ rank }) => rank)).size > 1;
   const groups = new Map<
     string,
     {
@@ -32,7 +33,7 @@ export function selection(
     const key = `${track.table}${track.rank ?? ''}${device}`;
     const group = groups.get(key) ?? {
       table: track.table,
-      device: (track.rank === null || track.rank === 0 ? '' : ` · rank ${track.rank}`) + device,
+      device: (severalRanks && track.rank !== null ? ` · rank ${track.rank}` : '') + device,
       classes: new Map(),
       names: new Map(),
     };

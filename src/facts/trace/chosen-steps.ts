@@ -2,9 +2,15 @@ import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** The step of a kind with the median time, and what ran in it; times in ns from its start. */
-export interface MedianStep {
+/** Which step of a kind: by its time, or by its place in the order of time, from 1. */
+export type StepChoice = 'median' | 'slowest' | number;
+
+/** A step of a kind, and what ran in it; times in ns from its start. */
+export interface ChosenStep {
   kind: PhaseKind;
+  /** Its place in the order of time, from 1, and how many there are. */
+  nth: number;
+  of: number;
   /** ns since the session's start. */
   start_ns: number;
   dur_ns: number;
@@ -25,18 +31,27 @@ export interface StepEvent {
 /** Of each kind of event in a step. */
 const eventsShown = 4000;
 
-/** The median step of each kind of step. */
-export async function medianSteps({ database, need }: TraceScope): Promise<MedianStep[]> {
+/** The chosen step of each kind of step; kinds with fewer steps have none. */
+export async function chosenSteps({ database, need }: TraceScope, choice: StepChoice): Promise<ChosenStep[]> {
   await need('windows', 'own_kernels', 'own_api');
-  const steps = await database.query<{ kind: PhaseKind; start_ns: number; end_ns: number }>(
-    `SELECT kind, start_ns, end_ns FROM (
-       SELECT kind, start_ns, end_ns, row_number() OVER own AS place, count(*) OVER (PARTITION BY kind) AS n
+  const wanted =
+    choice === 'median' ? 'place = (n + 1) // 2' : choice === 'slowest' ? 'place = n' : `nth = ${choice}`;
+  const steps = await database.query<{
+    kind: PhaseKind;
+    start_ns: number;
+    end_ns: number;
+    nth: number;
+    n: number;
+  }>(
+    `SELECT kind, start_ns, end_ns, nth, n FROM (
+       SELECT kind, start_ns, end_ns, row_number() OVER own AS place, count(*) OVER (PARTITION BY kind) AS n,
+              row_number() OVER (PARTITION BY kind ORDER BY start_ns, end_ns) AS nth
        FROM windows WHERE kind IN ('prefill', 'decode', 'mixed', 'training') AND end_ns > start_ns
        WINDOW own AS (PARTITION BY kind ORDER BY end_ns - start_ns, start_ns))
-     WHERE place = (n + 1) // 2 ORDER BY start_ns`,
+     WHERE ${wanted} ORDER BY start_ns`,
   );
-  const found: MedianStep[] = [];
-  for (const { kind, start_ns, end_ns } of steps) {
+  const found: ChosenStep[] = [];
+  for (const { kind, start_ns, end_ns, nth, n: of } of steps) {
     const inside = (table: string, name: string, opClass: string): Promise<(StepEvent & { n: number })[]> =>
       database.query(
         `SELECT coalesce(${name}, '') AS name, ${opClass} AS class, greatest(start_ns, $1) - $1 AS start_ns,
@@ -48,7 +63,7 @@ export async function medianSteps({ database, need }: TraceScope): Promise<Media
     const calls = await inside('own_api', 'name', 'NULL');
     const beyond = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
     const left_out = beyond(kernels) + beyond(calls);
-    found.push({ kind, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
+    found.push({ kind, nth, of, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
   }
   return found;
 }
