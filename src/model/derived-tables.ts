@@ -37,6 +37,14 @@ const edges = {
   shut_down: num('after its last activity, ns'),
 };
 
+const windowColumns = {
+  kind: phase.phase,
+  stage_id: big('of the phase; 0 for the whole of a capture that marks none'),
+  raw_name: text('name of the range as recorded'),
+  iteration: int('which run of the workload'),
+  step_index: int('which step of its kind'),
+  ...between,
+};
 const window = big('stage_id of the window; negative between two steps of a request');
 const rangeId = big('stage_id of the range');
 const ns = num('exclusive time, ns: each instant of the device counts once');
@@ -106,14 +114,7 @@ const tableOf = {
   },
   windows: {
     doc: 'The measured time of every instance of a phase, by one clock for each kind (docs/concepts/stages-and-clocks.md).',
-    columns: {
-      kind: phase.phase,
-      stage_id: big('of the phase; 0 for the whole of a capture that marks none'),
-      raw_name: text('name of the range as recorded'),
-      iteration: int('which run of the workload'),
-      step_index: int('which step of its kind'),
-      ...between,
-    },
+    columns: windowColumns,
   },
   request_parts: {
     doc: 'Steps of each request, and what lies between two of them; empty under continuous batching.',
@@ -193,6 +194,30 @@ const tableOf = {
     columns: {
       key: big("the window, or the gap's start + 2^60"),
       ...Object.fromEntries(Object.entries(gapParts).map(([name, { doc }]) => [name, big(doc)])),
+    },
+  },
+  window_communication: {
+    doc: 'Exclusive time of communication in each window of `windows`.',
+    columns: { stage_id: window, ns },
+  },
+  window_exposed_copies: {
+    doc: 'Exclusive time of copies in each window of `windows`.',
+    columns: { stage_id: window, ns },
+  },
+  window_split: {
+    doc: 'What the device did in each window of `windows`, and why it was idle: wall time = busy + idle.',
+    columns: {
+      ...windowColumns,
+      wall_ns: big('wall time, ns'),
+      ...edges,
+      ...gapParts,
+      idle: num('sum of these parts, ns'),
+      comm: num('exclusive time of communication, ns'),
+      copy: num('exclusive time of copies, ns'),
+      kernels: big('kernels that the step launched'),
+      launches: big('their launching calls; the nodes of a CUDA graph share one'),
+      kernel_time: num('sum of their durations, ns'),
+      copies: big('copies that the step launched'),
     },
   },
   window_idle: {

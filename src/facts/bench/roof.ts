@@ -10,16 +10,18 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
+import { graphNodeNs, seenLaunching } from '../predict/assumptions.js';
 import { onCpu, remote } from './machine.js';
 import { formatSetting, plural } from '../../vocabulary/format.js';
 
-/** Typical values of eager programs: share of a roof that kernels reach; kernels per decoder layer; host cost per launch. */
+/** Share of a roof that kernels of programs without fused operators reach: assumed, and called so. */
 const kernelEfficiency = 0.6;
+/** Kernels of an eager decode step per decoder layer: 924 of TinyLlama's 22 layers, one model. */
 const launchesPerLayer = 42;
+/** Host time per launch, the upper end of what eager PyTorch takes: it bounds a range, `predict` has the value that was seen. */
 const launchUs = 25;
-/** Period of nodes of a replayed CUDA graph if kernels are very short. */
-const nodeUs = 1.5;
-/** Operators of a CPU runtime commonly take up to this multiple of their own roofs. */
+const nodeUs = graphNodeNs / 1e3;
+/** Operators of a CPU runtime take up to this multiple of their own roofs: assumed, and called so. */
 const cpuExcess = 2;
 
 /** Roofs of the engine's device; missing for a server, which does not report its hardware. */
@@ -154,26 +156,26 @@ function expectation(
       unit: 'ms',
       low,
       high: cpuExcess * oneByOneMs,
-      how: `${lowest}; high = ${cpuExcess} × Σ over operations max(F/P, B/BW): one operation at a time, each at half its roof`,
+      how: `${lowest}; high = ${cpuExcess} × Σ over operations max(F/P, B/BW): one operation at a time, each at half its roof (assumed)`,
     };
   }
   const launches = kernels.value ?? launchesPerLayer * layers;
   const counted =
     kernels.value === null
-      ? `${launchesPerLayer} per layer × ${layers} layers assumed`
+      ? `${launchesPerLayer} per layer as in one model × ${layers} layers assumed`
       : 'counted in a decode step';
   if (graphs) {
     return {
       unit: 'ms',
       low,
       high: low / kernelEfficiency + (launches * nodeUs) / 1e3,
-      how: `${lowest}; high = low / ${kernelEfficiency} (kernels of unfused programs) + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')}`,
+      how: `${lowest}; high = low / ${kernelEfficiency} (assumed for kernels of unfused programs) + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')} (${seenLaunching})`,
     };
   }
   return {
     unit: 'ms',
     low,
     high: low / kernelEfficiency + (launches * launchUs) / 1e3,
-    how: `${lowest}; high = low / ${kernelEfficiency} (kernels of eager programs) + ${plural(launches, 'launch', 'launches')} (${counted}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
+    how: `${lowest}; high = low / ${kernelEfficiency} (assumed for kernels of eager programs) + ${plural(launches, 'launch', 'launches')} (${counted}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
   };
 }

@@ -8,7 +8,7 @@ import {
 import type { TraceSource } from '../../model/documents/trace.js';
 import { callNamesSql } from '../trace/call-names.js';
 import { kernelCellsSql } from '../trace/kernel-cells.js';
-import { gapSpanSql, stepGapsSql } from '../trace/phases.js';
+import { exposedSql, gapSpanSql, stepGapsSql, windowSplitSql } from '../trace/phases.js';
 import { literal, noStage, placeKey, type TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { instancesSql, windowClocks, windowsSql } from '../trace/windows.js';
@@ -174,6 +174,25 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   gap_span: relation('shared', ['own_gaps'], () => gapSpanSql),
   step_gaps: relation('shared', ['own_gaps', 'place_of', 'windows'], async (scope) =>
     stepGapsSql(await isUnmarked(scope)),
+  ),
+  window_communication: relation('table', ['own_kernels', 'windows'], () =>
+    exposedSql('kernels', "class = 'communication'"),
+  ),
+  window_exposed_copies: relation('table', ['own_copies', 'windows'], () => exposedSql('copies')),
+  window_split: relation(
+    'table',
+    [
+      'windows',
+      'own_kernels',
+      'own_gaps',
+      'focus_kernels',
+      'focus_copies',
+      'gap_span',
+      'step_gaps',
+      'window_communication',
+      'window_exposed_copies',
+    ],
+    windowSplitSql,
   ),
   window_idle: relation('table', ['own_gaps', 'gap_span', 'step_gaps', 'step_windows'], windowIdleSql),
   inner_kernels: ofRanges('kernels', kernelGroups),

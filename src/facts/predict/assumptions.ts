@@ -19,11 +19,11 @@ const eagerLaunchNs = 10_000;
 /** An empty kernel launched from C++ on the same machine's kind; the rest of eagerLaunchNs is Python's and the dispatcher's. */
 const driverLaunchNs = 3_000;
 /** The same machine: a node of a graph with kernels too short to matter. */
-const graphNodeNs = 1_500;
+export const graphNodeNs = 1_500;
 /** The same machine: a decode step on the host's clock less its time between two device events. */
 const stageNs = 27_000;
 
-const seen = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
+export const seenLaunching = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
 /** What is assumed, with the source of each figure; on the CPU operators cost no launch. */
 export function launchCosts(
@@ -52,12 +52,12 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seen)}), the rest Python's (${seen}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seen)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seenLaunching)}), the rest Python's (${seenLaunching}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seenLaunching)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
       },
       {
         id: 'host',
-        text: `${formatNs(stageNs)} of host time per stage for copying the token to the host and the next call (${seen})`,
+        text: `${formatNs(stageNs)} of host time per stage for copying the token to the host and the next call (${seenLaunching})`,
       },
     ],
   };

@@ -10,13 +10,14 @@ type Batch = TracePhase['by_batch'][number];
 
 /**
  * Windows of each phase by batch size, where a capture holds several: a mean over batch 1 and batch 8 is nobody's.
- * Empty for phases of one size. Needs the table `window_split`.
+ * Empty for phases of one size.
  */
 export async function batches(
   scope: TraceScope,
   clocks: readonly PhaseClock[],
 ): Promise<Map<PhaseKind, Batch[]>> {
   await makeKnownSizes(scope);
+  await scope.need('window_split');
   const rows = await scope.database.query<Record<string, number> & { kind: PhaseKind }>(
     `SELECT w.kind, k.batch_size, ${spreadColumns('wall_ns')}, avg(idle) AS idle, avg(w.kernels) AS kernels, avg(w.launches) AS launches
      FROM window_split w JOIN known_sizes k USING (stage_id) WHERE k.batch_size IS NOT NULL

@@ -12,7 +12,6 @@ const kernelsShown = 30;
 /**
  * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
  * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
- * Needs `window_split` and `kernel_cells`.
  * @param spreads of startSpreads
  */
 export async function launches(
@@ -22,7 +21,7 @@ export async function launches(
   { launched, phases: spreads }: Pick<Spreads, 'launched' | 'phases'>,
 ): Promise<Launches> {
   const { database } = scope;
-  await scope.need('kernel_cells');
+  await scope.need('window_split', 'kernel_cells');
   const layers = decoderLayers(workload);
   const [graph] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",

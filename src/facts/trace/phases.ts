@@ -7,10 +7,9 @@ import { batches } from './batches.js';
 import { cleanTimeOf } from './clean-time.js';
 import { literal, placeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
-import { createFrom } from '../../session/stepped-query.js';
+import type { SteppedQuery } from '../../session/stepped-query.js';
 import type { PhaseClock } from './windows.js';
 
-/** Parts of a gap, in the order in which they follow each other (model/tables.ts). */
 /**
  * Time before the first activity of the capture and after the last one: the host's, too. Loading spends most of itself
  * before it has launched anything.
@@ -38,11 +37,11 @@ export const phaseOrder: readonly PhaseKind[] = [
 /**
  * Time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time before the
  * first and after the last activity of the capture is the host's. busy = wall − idle; what the profiler added is idle
- * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall. Leaves the table `window_split` with one row a window.
+ * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall.
  */
 export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
   const { database } = scope;
-  await splitWindows(scope);
+  await scope.need('window_split');
   const mean = (column: string) => `avg(${column}) AS ${column}`;
   const found = await database.query<Record<string, number> & { kind: PhaseKind }>(
     `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(hostPart)].map(mean).join(', ')}
@@ -114,37 +113,38 @@ function split(wall: number, row: Record<string, number | string | null>) {
   };
 }
 
-async function splitWindows(scope: TraceScope): Promise<void> {
-  const { database, source } = scope;
-  await scope.need('windows', 'gap_span', 'step_gaps');
+/**
+ * Exclusive time in each window of some activities, swept again where a window cuts them.
+ * @param where of the rows
+ */
+export function exposedSql(table: 'kernels' | 'copies', where = 'true'): SteppedQuery {
+  const { steps, select } = activitiesInside(
+    table,
+    {},
+    '(SELECT stage_id, start_ns, end_ns, NULL::BIGINT AS host_ns FROM windows)',
+    `exclusive_ns > 0 AND ${where}`,
+  );
+  return { steps, select: `SELECT stage_id, sum(ns) AS ns FROM (${select}) GROUP BY stage_id` };
+}
+
+export async function windowSplitSql({ database, source }: TraceScope): Promise<SteppedQuery> {
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
-  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel, 'windows', stepGaps)}`);
-  if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
-  // Communication and copies: their exclusive time inside, swept again where a window cuts them.
-  const exposed = (table: 'kernels' | 'copies', where: string) =>
-    activitiesInside(
-      table,
-      {},
-      '(SELECT stage_id, start_ns, end_ns, NULL::BIGINT AS host_ns FROM windows)',
-      where,
-    );
-  await createFrom(
-    database,
-    'window_comm',
-    exposed('kernels', "exclusive_ns > 0 AND class = 'communication'"),
-  );
-  await createFrom(database, 'window_copied', exposed('copies', 'exclusive_ns > 0'));
   const inGraphs = await database.query('SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL LIMIT 1');
   const launched = launchedBy(
     kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
     inGraphs.length > 0,
   );
-  await database.query(
-    `CREATE TEMP TABLE window_split AS
-     WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id),
-     comm AS (SELECT stage_id, sum(ns) AS comm FROM window_comm GROUP BY stage_id),
-     copy AS (SELECT stage_id, sum(ns) AS copy FROM window_copied GROUP BY stage_id),
+  const gaps = {
+    split_gaps: gapsOfWindows(stepsLevel, 'windows', stepGaps),
+    ...(hasSampling ? { split_sampling_gaps: gapsOfWindows(samplingLevel) } : {}),
+  };
+  return {
+    steps: gaps,
+    select: `WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
+       FROM (${Object.keys(gaps)
+         .map((step) => `FROM ${step}`)
+         .join(' UNION ALL ')}) GROUP BY stage_id),
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
      edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM gap_span),
@@ -154,11 +154,11 @@ async function splitWindows(scope: TraceScope): Promise<void> {
        .map((part) => `coalesce(${part}, 0)::DOUBLE AS ${part}`)
        .join(', ')},
        (${gapParts.map((part) => `coalesce(${part}, 0)`).join(' + ')} + start_up + shut_down)::DOUBLE AS idle,
-       coalesce(comm, 0)::DOUBLE AS comm, coalesce(copy, 0)::DOUBLE AS copy, coalesce(l.kernels, 0) AS kernels,
+       coalesce(comm.ns, 0)::DOUBLE AS comm, coalesce(copy.ns, 0)::DOUBLE AS copy, coalesce(l.kernels, 0) AS kernels,
        coalesce(l.launches, 0) AS launches, coalesce(l.kernel_time, 0)::DOUBLE AS kernel_time, coalesce(copies, 0) AS copies
-     FROM windows w JOIN beyond USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN comm USING (stage_id)
-     LEFT JOIN copy USING (stage_id) LEFT JOIN launched l USING (stage_id) LEFT JOIN copied USING (stage_id)`,
-  );
+     FROM windows w JOIN beyond USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN window_communication comm USING (stage_id)
+     LEFT JOIN window_exposed_copies copy USING (stage_id) LEFT JOIN launched l USING (stage_id) LEFT JOIN copied USING (stage_id)`,
+  };
 }
 
 /** Far beyond any stage's id and any time of a session. */
