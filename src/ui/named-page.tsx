@@ -74,7 +74,7 @@ interface NamedPage<T extends NamedRow> {
   more?: Child;
 }
 
-const rowsPerPage = 200;
+const rowsPerPage = 100;
 
 /** A table of events by name, of the rank and device that the session's explanation is about; state is in the address, without a script. */
 export function namedPage<T extends NamedRow>({

@@ -43,6 +43,9 @@ table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width:
   #editor .cm-completionInfo { display: none; }
   /* Heads still sort; a session's name is the head of its list. */
   #named thead { display: block; } #named thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #named th { border: 0; padding: 0; position: static; }
+  /* Figures of a row follow each other: hundreds of names stay a page to look over. */
+  #named tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } #named td { padding: 0; gap: .25rem; } #named td:first-child { flex-basis: 100%; font-size: .875rem; }
+  #named td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } #named td.number { padding: 0; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }

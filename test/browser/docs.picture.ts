@@ -7,7 +7,9 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { launchBrowser } from './chromium.js';
+import { inferscope, place } from '../cli/profile-cli.js';
 import { chartsDrawn } from './opened.js';
+import { idOf, startUi } from './ui-server.js';
 
 /**
  * Pictures of README and docs, taken of pages that the built binary writes about sessions of an H200: npm run picture.
@@ -84,6 +86,29 @@ test('timeline', async () => {
   await tab.locator('#whole-timeline').screenshot({ path });
   await tab.close();
   expect(statSync(path).size).toBeLessThan(300_000);
+});
+
+test('the same step of two sessions', async () => {
+  const at = place();
+  for (const archive of [launchBound, 'diagnosis/launch_bound_decode-fixed.tgz'])
+    expect(inferscope(at, ['session', 'import', fixture(archive)]).status).toBe(0);
+  const server = await startUi(at);
+  try {
+    const tab = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    await tab.goto(server.url);
+    const ids = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'].map((name) => idOf(at, name));
+    await tab.goto(`${server.origin}/compare?s=${ids.join('&s=')}&step=2`);
+    await chartsDrawn(tab);
+    await tab.evaluate(
+      "for (const one of document.querySelectorAll('#steps :is(details, .hint)')) one.remove()",
+    );
+    const path = join(packageRoot(), 'docs', 'images', 'same-step.png');
+    await tab.locator('#steps').screenshot({ path });
+    await tab.close();
+    expect(statSync(path).size).toBeLessThan(300_000);
+  } finally {
+    server.child.kill('SIGKILL');
+  }
 });
 
 test.each(pictures)('$name', async ({ name, archive, words, shows }) => {
