@@ -20,6 +20,7 @@ export function monitorView(document: Document<MonitorResult>): View {
       { t: 'text', text: traits(data) },
       { t: 'notes', items: data.headlines },
       { t: 'facts', items: circumstances(data) },
+      ...(data.plan.program === null ? [] : [programBlock(data.plan.program)]),
       { t: 'issues', issues },
     ],
     sections: [
@@ -59,39 +60,47 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
       program.signal ?? (program.exit_code === null ? 'not started' : `exit code ${program.exit_code}`);
     items.push({
       name: 'Program',
-      text: [
-        { code: program.command.join(' ') },
-        `: ${how}, `,
-        { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' },
-      ],
+      text: [`${how}, `, { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' }],
     });
   }
   if (no_gpus) items.push({ name: 'GPUs', text: `None was sampled: ${no_gpus.text}` });
   return items;
 }
 
+/** The session's title begins with it. */
+const programBlock = ({ command }: { command: readonly string[] }): Block => ({
+  t: 'facts',
+  level: 2,
+  items: [{ name: 'Command', text: { code: command.join(' ') } }],
+});
+
+/** Rows of a summary of one GPU; of several the sentences that lead say what each did. */
+const briefRows = { device: 5, host: 2 };
+
 const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => ({
   id: device.scope.replace('.', '-'),
   title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
+  level: data.devices.length > 1 ? 2 : 1,
   blocks: [
     samplesBlock(
       deviceSeries(data, device.scope),
       `Utilization, memory, power, clocks and temperature of ${device.scope} over time`,
       deviceShades(device),
     ),
-    metricTable(device.metrics),
-    { t: 'facts', items: deviceFacts(device, data.thresholds) },
+    metricTable(device.metrics, briefRows.device),
+    { t: 'facts', level: 2, items: deviceFacts(device, data.thresholds) },
     ...periods(device),
   ],
 });
 
 /** Statistics over the recording, a row per metric. */
-function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[]): Block {
+function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], brief: number): Block {
   const value = (n: number, { metric, unit }: MonitorMetric): Text =>
     unit === '' || metric === 'cores_busy' ? { n, unit: '', digits: 2 } : { n, unit, digits: 2 };
   return {
     t: 'table',
     title: 'Over the recording; the mean is over time, percentiles are of samples',
+    brief,
     columns: [
       { id: 'metric', head: '', wraps: true },
       { id: 'mean', head: 'mean', numeric: true },
@@ -287,7 +296,7 @@ const hostSection = (data: MonitorResult): Section => ({
     ...(hostSeries(data).length > 0
       ? [samplesBlock(hostSeries(data), 'Processors and memory of the host over time')]
       : []),
-    metricTable(data.host.metrics),
+    metricTable(data.host.metrics, briefRows.host),
   ],
 });
 

@@ -17,7 +17,7 @@ export function findingLines(
     ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
-      : briefFinding(item, index === 0, width)),
+      : briefFinding(item, { first: index === 0, typed: level > -3 }, width)),
     ...(level > 1 ? draw(item.blocks) : []),
   ]);
 }
@@ -37,8 +37,12 @@ function titleLines(
 }
 
 /** Below a title of a summary: what is expected, and of the first finding the change and how to make it. */
-function briefFinding({ change, expected, example }: FindingItem, first: boolean, width: number): string[] {
-  const typed = example?.split('\n') ?? [];
+function briefFinding(
+  { change, expected, example }: FindingItem,
+  { first, typed: hasRoom }: { first: boolean; typed: boolean },
+  width: number,
+): string[] {
+  const typed = hasRoom ? (example?.split('\n') ?? []) : [];
   return [
     ...(first ? hanging('     ', inert(change), width) : []),
     ...(first && typed.length === 1 && textWidth(typed[0]!) + 5 <= width ? [`     ${inert(typed[0]!)}`] : []),

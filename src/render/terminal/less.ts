@@ -2,9 +2,9 @@ import type { Level, View } from '../../views/block.js';
 
 /**
  * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: warnings are
- * only counted.
+ * only counted; −3: the first finding without its command.
  */
-export type Detail = -2 | -1 | 0 | Level;
+export type Detail = -3 | -2 | -1 | 0 | Level;
 
 interface Who {
   level?: Level;
@@ -22,7 +22,7 @@ export interface Less {
   level: Detail;
 }
 
-/** Without its last section, then what leads them, then rows of the first, then that, then warnings; the report has all. */
+/** Without its last section, then what leads them, then rows of the first, then that, then warnings and a command; the report has all. */
 export function less({ view, level }: Less): Less | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);
@@ -31,8 +31,9 @@ export function less({ view, level }: Less): Less | null {
   const last = shown.at(-1);
   if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };
   if (!last) {
-    if (level === -2 || !lead.some(({ t }) => t === 'issues')) return null;
-    return { view, level: level === -1 ? -2 : -1 };
+    if (level === -3) return null;
+    const isLast = level === -2 || !lead.some(({ t }) => t === 'issues');
+    return { view, level: isLast ? -3 : level === -1 ? -2 : -1 };
   }
   return shown.length === 1 && level === 0
     ? { level: -1, view }

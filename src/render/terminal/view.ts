@@ -25,8 +25,8 @@ interface TerminalOptions {
   explain?: Document<ExplainResult> | null;
 }
 
-/** Lines of a summary that an explanation leads; a line after it may name a file. */
-const summaryLines = 29;
+/** Lines of a summary that an explanation leads; two lines after it name the page of `ui` and the report. */
+const summaryLines = 28;
 
 /** A view as text of at most `width` columns; nothing is lost without color. */
 export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
