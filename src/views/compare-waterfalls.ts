@@ -80,9 +80,11 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
   };
 }
 
-/** Bars under 1 % of every side's time as one before `unattributed`. */
+/** Bars under 1 % of every side's time as one before `unattributed`; without those that are 0 on every side. */
 function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
-  const shown = bars.map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
+  const shown = bars
+    .filter(({ values }) => values.some((ms) => ms !== null && ms !== 0))
+    .map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
   const small = shown.filter(
     ({ id, values }) =>
       !always(id) && values.every((ms, i) => Math.abs(ms ?? 0) <= smallShare * (times[i]?.value ?? 0)),

@@ -179,7 +179,7 @@ it('every chart builds in both themes at phone and desktop width, with a height;
           (optionOf(chart, { theme, width }) as unknown as Option).series.length,
           chart.form,
         ).toBeGreaterThan(0);
-    expect(heightOf(chart), chart.form).toBeGreaterThan(80);
+    expect(heightOf(chart), chart.form).toBeGreaterThan(60);
   }
 });
 

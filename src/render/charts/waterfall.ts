@@ -38,7 +38,8 @@ export function placed({ bars, total, unit, longest, signed = false }: Waterfall
 export const waterfallLink = (chart: WaterfallChart, index: number): string | undefined =>
   placed(chart)[index]?.link;
 
-export const waterfallHeight = (chart: WaterfallChart): number => 40 + 26 * placed(chart).length;
+/** Two lines of a label fit into a row: two sides of twelve bars, and the difference, are on the first screen of a comparison. */
+export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placed(chart).length;
 
 export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
   const rows = placed(chart);
