@@ -1,3 +1,4 @@
+import { plural } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { slowestFirst } from '../vocabulary/explain-words.js';
 import { barParts } from '../model/bars.js';
@@ -48,7 +49,7 @@ function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatI
           {
             t: 'fold',
             level: 3,
-            title: `Bars of ${brief.length} other stages`,
+            title: `Bars of ${plural(brief.length, 'other stage')}`,
             blocks: brief.flatMap((one): Block[] => [
               { t: 'heading', text: headOf(one) },
               barTable(one, places),

@@ -298,7 +298,9 @@ function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
             t: 'table',
             level: 3,
             title: count > rows.length ? `${rows.length} of ${count} rows` : 'Evidence',
-            columns: columns.map((head) => ({ id: head, head, numeric: isNumber(head) })),
+            columns: columns.map((head) =>
+              isNumber(head) ? { id: head, head, numeric: true } : { id: head, head, wraps: true },
+            ),
             rows: rows.map((row) => ({ cells: columns.map((name) => cell(row[name])) })),
           } satisfies Block,
         ]

@@ -107,7 +107,7 @@ describe('the report of a GPU session in Chromium', () => {
       await expect.poll(async () => (await pixels(page))[color] ?? 0).toBeGreaterThan(20);
     }
     await page.keyboard.press('0');
-    await expect.poll(() => pixels(page)).toEqual(before);
+    await expect.poll(() => pixels(page), { timeout: 10_000 }).toEqual(before);
     await page.close();
   });
 

@@ -74,8 +74,8 @@ export function requestStage(
     p10_ms: facts.where === null ? null : quantile(0.1),
     clock: 'host',
     clock_why: facts.open
-      ? "the client's: from the due time to the last token (waiting for a slot counts as waiting for the server)"
-      : "the client's: from sending the request to its last token",
+      ? 'from the due time of a request to its last token at the client (waiting for a slot counts as waiting for the server)'
+      : 'from sending a request to its last token at the client',
     clean_ms: missing('no_profiler', 'not profiled: the time is that of the clean run'),
     roofline_ms: facts.roofline,
     bound: null,

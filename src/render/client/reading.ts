@@ -1,5 +1,5 @@
 import { followSections } from './contents.js';
-import { labelCells, sortTables } from './tables.js';
+import { fitTables, labelCells, sortTables } from './tables.js';
 
 // What every page has: sorted and filtered tables, contents that follow, findings that open for paper. Charts are in main.ts.
 
@@ -17,4 +17,5 @@ addEventListener('beforeprint', () => openFindings(true));
 addEventListener('afterprint', () => openFindings(false));
 sortTables(document);
 labelCells(document);
+fitTables(document);
 if (document.querySelector('nav.contents')) followSections(document);

@@ -79,3 +79,18 @@ export function labelCells(document: Document): void {
       for (const [column, cell] of [...row.cells].entries()) cell.dataset['head'] = heads[column] ?? '';
   }
 }
+
+/** Wide tables in boxes that they do not fit show their rows as lists; folded ones are looked at when they open. */
+export function fitTables(document: Document): void {
+  const fit = () => {
+    const tables = [...document.querySelectorAll<HTMLTableElement>('.scroll > table.stacks')];
+    for (const table of tables) table.classList.remove('lists');
+    const narrow = tables.filter(({ parentElement: box }) => box!.scrollWidth > box!.clientWidth);
+    for (const table of narrow) table.classList.add('lists');
+  };
+  fit();
+  document.defaultView?.addEventListener('resize', fit);
+  // `toggle` does not bubble up from its details, but passes here on its way down.
+  document.addEventListener('toggle', fit, true);
+  document.addEventListener('change', fit, true);
+}

@@ -12,6 +12,15 @@ const variables = (theme: Theme): string => `
 
 const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');
 
+/** Rows of such a table are lists: the first cell, then each value next to its column's name. */
+const stacked = (table: string): string => `
+  ${table} { width: 100%; min-width: 0; } ${table} thead { display: none; } ${table} :is(caption, tbody, tr) { display: block; }
+  ${table} tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
+  ${table} td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
+  ${table} td:first-child { font-weight: 600; text-align: left; } ${table} td.number:first-child { justify-content: start; } ${table} td.number:first-child::before { content: attr(data-head); }
+  ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
+  ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
+
 /** The page's whole style: system fonts, light and dark, 375 px and up, paper. */
 export const style = `
 :root { color-scheme: light dark; ${variables(themes.light)} }
@@ -128,18 +137,17 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 /* On a phone a row of a wide table is a list: its first cell, then each value next to its column's name. */
 @media screen and (max-width: 600px) {
   .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }
-  .scroll:not(.whole):has(> table.stacks) { max-height: 48rem; } table.stacks { width: 100%; } table.stacks thead { display: none; } table.stacks :is(caption, tbody, tr) { display: block; }
-  table.stacks tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
-  table.stacks td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
-  table.stacks td:first-child { font-weight: 600; text-align: left; }
-  table.stacks td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
-  table.stacks td.wraps { min-width: 0; } table.stacks td.number { padding-right: .25rem; } table.stacks td code { white-space: normal; }
+  .scroll:not(.whole):has(> table.stacks) { max-height: 48rem; } .scroll td.wraps { min-width: 0; } .scroll td code { white-space: normal; }${stacked('table.stacks')}
 }
+/* So is it in a box that it does not fit. */
+@media screen { .findings td.wraps { min-width: 0; }${stacked('table.lists')} }
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }
+.findings details { container-type: inline-size; }
 dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
 @media (max-width: 600px) { dl.definitions { grid-template-columns: minmax(0, 1fr); gap: 0; } dl.definitions dd { margin: 0 0 .625rem; } }
+@container (max-width: 600px) { dl.definitions { grid-template-columns: minmax(0, 1fr); gap: 0; } dl.definitions dd { margin: 0 0 .625rem; } }
 .answers { margin: 0 0 .5rem; } .answers div { padding: .5rem 0; border-top: 1px solid var(--line); break-inside: avoid; } .answers div:first-child { border-top: 0; }
 .answers dt { color: var(--muted); font-size: .875rem; } .answers dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
 .gain { display: block; max-width: 100%; margin-top: .25rem; } .gain .axis { stroke: var(--line); } .gain .interval { fill: var(--muted); opacity: .45; }
