@@ -6,14 +6,14 @@ import { availableParallelism, freemem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import process from 'node:process';
 import { identify } from '../import/identify.js';
-import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { recordVariable } from '../model/outer-run.js';
 import { startOwn } from '../model/process-start.js';
-import { type RankFiles, rankRanges } from '../model/ranks.js';
+import type { RankFiles } from '../model/ranks.js';
 import { shellCommand } from '../model/shell.js';
 import { rankFiles, rankOfName } from '../record/ranks/files.js';
+import { rankIssues } from '../record/ranks/issues.js';
 import { planTasks, type RankTask, readJournal, writeJournal } from '../record/ranks/journal.js';
 import { mergeParts, type RankPart } from '../record/ranks/merge.js';
 import type { Recording } from '../record/record-session.js';
@@ -248,7 +248,7 @@ async function merged(
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const execution_id = 'ranks';
-  const { captures, clocks, issues } = await mergeParts(files, parts, {
+  const { captures, clocks } = await mergeParts(files, parts, {
     execution_id,
     host: 'localhost',
     zeroNs,
@@ -289,7 +289,7 @@ async function merged(
       },
     ],
     captures,
-    issues: [...lossIssues(kept), ...issues, ...partIssues(parts)],
+    issues: rankIssues(kept, parts),
     hardware: gpuFacts(first?.session.manifest.hardware ?? {}),
     software: ranked[0]?.part.software ?? {},
     model: null,
@@ -319,46 +319,6 @@ function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranked[]): 
 /** The GPU facts of a part: the rest is of the machine that imported it. */
 const gpuFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['hardware'] =>
   Object.fromEntries(Object.entries(facts).filter(([name]) => name.startsWith('gpu')));
-
-function lossIssues({ files, missing }: RankFiles): Issue[] {
-  const failed = files.filter(({ outcome }) => outcome === 'failed');
-  const issues: Issue[] = failed.map(({ file, rank, reason }) => ({
-    code: 'rank_unreadable',
-    severity: 'error',
-    text: `${rank === null ? '' : `Rank ${rank}: `}${file} could not be imported. ${reason ?? ''}`.trim(),
-  }));
-  const without = missing.filter((rank) => !failed.some((file) => file.rank === rank));
-  if (without.length > 0) {
-    const text = `No file of ranks ${rankRanges(without)} was found; waiting for them shows as exchange of the others.`;
-    issues.push({ code: 'rank_missing', severity: 'warning', text, count: without.length });
-  }
-  const skipped = files.filter(({ outcome }) => outcome === 'skipped');
-  if (skipped.length > 0) {
-    const text = `Files that are not timelines were left out: ${skipped
-      .slice(0, 3)
-      .map(({ file }) => file)
-      .join(', ')}${skipped.length > 3 ? ', …' : ''}.`;
-    issues.push({ code: 'rank_file_skipped', severity: 'info', text, count: skipped.length });
-  }
-  return issues;
-}
-
-/** Issues of one code once: as the first rank has it, and of how many others. */
-function partIssues(parts: readonly RankPart[]): Issue[] {
-  const found = new Map<string, { issue: Issue; rank: number; ranks: number }>();
-  for (const { session, rank } of parts)
-    for (const issue of session.issues) {
-      const old = found.get(issue.code);
-      if (old) old.ranks += old.rank === rank ? 0 : 1;
-      else found.set(issue.code, { issue, rank, ranks: 1 });
-    }
-  return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
-    code,
-    severity,
-    text: `Rank ${rank}: ${text}${ranks > 1 ? ` The same code applies to ${plural(ranks - 1, 'other rank')}.` : ''}`,
-    ...(count !== undefined && { count }),
-  }));
-}
 
 function interrupted(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {
   const done = tasks.filter(({ outcome }) => outcome === 'imported').length;

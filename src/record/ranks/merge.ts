@@ -1,7 +1,6 @@
 import { link } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Issue } from '../../model/document.js';
 import { inLanes } from '../../model/lanes.js';
 import type { Capture } from '../../model/manifest.js';
 import type { RankClockFacts } from '../../model/ranks.js';
@@ -42,7 +41,6 @@ const mostEnds = 4096;
 interface Merged {
   captures: Capture[];
   clocks: RankClockFacts[];
-  issues: Issue[];
 }
 
 /**
@@ -99,7 +97,6 @@ export async function mergeParts(
       bound_ns,
       collectives,
     })),
-    issues: clockIssues(clocks),
   };
 }
 
@@ -185,12 +182,4 @@ async function keepCalls(
        FROM read_parquet(${quote(callsPath(part.folder))}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`,
     constants,
   );
-}
-
-function clockIssues(clocks: readonly RankClock[]): Issue[] {
-  const own = clocks.filter(({ against }) => against === null);
-  if (own.length === 0) return [];
-  const names = own.map(({ rank }) => rank).join(', ');
-  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
-  return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
 }

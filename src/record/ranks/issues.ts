@@ -1,0 +1,61 @@
+import type { Issue } from '../../model/document.js';
+import { rankRanges, type RankFiles } from '../../model/ranks.js';
+import { plural } from '../../vocabulary/format.js';
+import type { RankPart } from './merge.js';
+
+/** What was lost of a job's files, what is not exact, and the issues of its parts. */
+export const rankIssues = (files: RankFiles, parts: readonly RankPart[]): Issue[] => [
+  ...lossIssues(files),
+  ...clockIssues(files),
+  ...partIssues(parts),
+];
+
+/** Files that could not be read, ranks without a file, files that are something else. */
+function lossIssues({ files, missing }: RankFiles): Issue[] {
+  const failed = files.filter(({ outcome }) => outcome === 'failed');
+  const issues: Issue[] = failed.map(({ file, rank, reason }) => ({
+    code: 'rank_unreadable',
+    severity: 'error',
+    text: `${rank === null ? '' : `Rank ${rank}: `}${file} could not be imported. ${reason ?? ''}`.trim(),
+  }));
+  const without = missing.filter((rank) => !failed.some((file) => file.rank === rank));
+  if (without.length > 0) {
+    const text = `No file of ranks ${rankRanges(without)} was found; waiting for them shows as exchange of the others.`;
+    issues.push({ code: 'rank_missing', severity: 'warning', text, count: without.length });
+  }
+  const skipped = files.filter(({ outcome }) => outcome === 'skipped');
+  if (skipped.length > 0) {
+    const text = `Files that are not timelines were left out: ${skipped
+      .slice(0, 3)
+      .map(({ file }) => file)
+      .join(', ')}${skipped.length > 3 ? ', …' : ''}.`;
+    issues.push({ code: 'rank_file_skipped', severity: 'info', text, count: skipped.length });
+  }
+  return issues;
+}
+
+/** Issues of one code once: as the first rank has it, and of how many others. */
+function partIssues(parts: readonly RankPart[]): Issue[] {
+  const found = new Map<string, { issue: Issue; rank: number; ranks: number }>();
+  for (const { session, rank } of parts)
+    for (const issue of session.issues) {
+      const old = found.get(issue.code);
+      if (old) old.ranks += old.rank === rank ? 0 : 1;
+      else found.set(issue.code, { issue, rank, ranks: 1 });
+    }
+  return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
+    code,
+    severity,
+    text: `Rank ${rank}: ${text}${ranks > 1 ? ` The same code applies to ${plural(ranks - 1, 'other rank')}.` : ''}`,
+    ...(count !== undefined && { count }),
+  }));
+}
+
+/** Ranks that stay on the clocks of their hosts. */
+function clockIssues({ clocks }: RankFiles): Issue[] {
+  const own = clocks.filter(({ against }) => against === null);
+  if (own.length === 0) return [];
+  const names = own.map(({ rank }) => rank).join(', ');
+  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
+  return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
+}
