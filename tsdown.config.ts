@@ -13,7 +13,7 @@ export default defineConfig([
     entry: {
       cli: 'src/cli/main.ts',
       // One file of `import --ranks`.
-      'rank-child': 'src/cli/rank-child.ts',
+      'rank-child': 'src/cli/ranks/rank-child.ts',
       'sql-child': 'src/session/sql-child.ts',
       'parquet-child': 'src/session/parquet-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',

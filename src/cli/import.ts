@@ -128,7 +128,7 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
     });
   const { model: _, roofline: _roofs, session: _session, ...stated } = options;
   const given = await readContext(stated);
-  const { importRanks } = await import('./import-ranks.js');
+  const { importRanks } = await import('./ranks/import-ranks.js');
   const { session: _none, ...typed } = options;
   const id = await abortable((signal) => importRanks(files, typed, signal));
   await keepContext(id, given);

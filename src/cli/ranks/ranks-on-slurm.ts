@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancelJobs, queuedJobs, submitJob } from '../capture/tools/slurm.js';
-import { type ErrorCode, type ErrorParts, InferscopeError } from '../model/errors.js';
-import { childEntry } from '../model/installation.js';
-import { shellWord } from '../model/shell.js';
-import type { RankTask } from '../record/ranks/journal.js';
+import { cancelJobs, queuedJobs, submitJob } from '../../capture/tools/slurm.js';
+import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/errors.js';
+import { childEntry } from '../../model/installation.js';
+import { shellWord } from '../../model/shell.js';
+import type { RankTask } from '../../record/ranks/journal.js';
 import { type PartOrder, readPart } from './import-part.js';
-import type { RanksOptions } from './import-run.js';
-import type { Progress } from './progress.js';
+import type { RanksOptions } from '../import-run.js';
+import type { Progress } from '../progress.js';
 
 /** Tasks of one array: Slurm's limit is 1001 unless a cluster sets another one (MaxArraySize). */
 const mostTasks = 1000;

@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { InferscopeError } from '../model/errors.js';
-import { knownBySources, writeCalls } from '../record/ranks/calls.js';
-import { recordSession } from '../record/record-session.js';
-import { homeFolders } from '../session/home.js';
-import { openSession } from '../session/open.js';
-import { importCaptures } from './import-captures.js';
-import { configuredStageNames } from './stage-names.js';
+import { InferscopeError } from '../../model/errors.js';
+import { knownBySources, writeCalls } from '../../record/ranks/calls.js';
+import { recordSession } from '../../record/record-session.js';
+import { homeFolders } from '../../session/home.js';
+import { openSession } from '../../session/open.js';
+import { importCaptures } from '../import-captures.js';
+import { configuredStageNames } from '../stage-names.js';
 
 /** One file of `import --ranks`, and the folder that its session goes to. */
 export interface PartOrder {

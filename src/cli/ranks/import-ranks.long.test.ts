@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { rankFilesSchema } from '../model/ranks.js';
+import { rankFilesSchema } from '../../model/ranks.js';
 import {
   endJitterNs,
   type Planted,
@@ -10,14 +10,14 @@ import {
   type RankEvents,
   writeKinetoRanks,
   writeNsysRanks,
-} from '../record/ranks/test-ranks.js';
-import { homeFolders } from '../session/home.js';
-import { openSession, type Session } from '../session/open.js';
-import { testFolder } from '../session/test-folder.js';
+} from '../../record/ranks/test-ranks.js';
+import { homeFolders } from '../../session/home.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
-import type { RanksOptions } from './import-run.js';
-import { runImport } from './import-run.js';
+import type { RanksOptions } from '../import-run.js';
+import { runImport } from '../import-run.js';
 
 let folder: string;
 beforeEach(() => {

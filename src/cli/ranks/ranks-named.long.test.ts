@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterEach, expect, test, vi } from 'vitest';
-import { explainSession } from '../advice/explain/explain.js';
-import { type Planted, writeKinetoRanks } from '../record/ranks/test-ranks.js';
-import { analyzeCollectives } from '../facts/collectives/collectives.js';
-import { openSession } from '../session/open.js';
-import { testFolder } from '../session/test-folder.js';
+import { explainSession } from '../../advice/explain/explain.js';
+import { type Planted, writeKinetoRanks } from '../../record/ranks/test-ranks.js';
+import { analyzeCollectives } from '../../facts/collectives/collectives.js';
+import { openSession } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
 

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { analyzeCollectives } from '../facts/collectives/collectives.js';
-import { openSession } from '../session/open.js';
-import { testFolder } from '../session/test-folder.js';
+import { analyzeCollectives } from '../../facts/collectives/collectives.js';
+import { openSession } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
 

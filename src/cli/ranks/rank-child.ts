@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { importPart, type PartOrder } from './import-part.js';
 import { importRanks } from './import-ranks.js';
-import { abortable } from './interrupt.js';
+import { abortable } from '../interrupt.js';
 import { type MergeOrder, noteMerge } from './ranks-on-slurm.js';
 
 // Built as dist/rank-child.js: a process that imports one file of `import --ranks`, so that a damaged file or too little

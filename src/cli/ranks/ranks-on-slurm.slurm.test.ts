@@ -4,13 +4,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { rankFilesSchema } from '../model/ranks.js';
-import { writeKinetoRanks } from '../record/ranks/test-ranks.js';
-import { homeFolders } from '../session/home.js';
-import { openSession, type Session } from '../session/open.js';
-import { testFolder } from '../session/test-folder.js';
+import { rankFilesSchema } from '../../model/ranks.js';
+import { writeKinetoRanks } from '../../record/ranks/test-ranks.js';
+import { homeFolders } from '../../session/home.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
 import { importRanks } from './import-ranks.js';
-import type { RanksOptions } from './import-run.js';
+import type { RanksOptions } from '../import-run.js';
 
 // npm run test:slurm starts a Slurm and sets SLURM_CONF; tasks run dist/rank-child.js.
 let folder = '';
