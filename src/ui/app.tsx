@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
+import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
+import { analyzeCollectives } from '../facts/collectives/collectives.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
@@ -27,6 +29,7 @@ import type { Places } from '../views/findings.js';
 import type { Section } from '../views/block.js';
 import { compareView } from '../views/compare.js';
 import { letter } from '../views/compare-sides.js';
+import { rankStrip } from '../views/rank-strip.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
@@ -40,6 +43,7 @@ import type { ShownPart } from './chosen-events.js';
 import type { Asked } from './named-page.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage } from './pages.js';
+import { collectiveSection, noRanks } from './ranks-page.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { WhatIfSwitches } from './what-if-switches.js';
@@ -130,6 +134,13 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     const one = await opened.get(context.req.param('id'));
     return page(context, await gemmsPage(one, context.req.query('shape') ?? ''));
   });
+  app.get('/s/:id/ranks', async (context) => {
+    const one = await opened.get(context.req.param('id'));
+    return page(
+      context,
+      pageOfBlocks(one, 'Ranks', '/ranks', await ranks(one, context.req.query('of') ?? '')),
+    );
+  });
   app.get('/s/:id/requests', async (context) => {
     const one = await opened.get(context.req.param('id'));
     const sections = await requests(one, context.req.query('execution'));
@@ -155,6 +166,41 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
   });
   app.route('/s/:id/api', timelineApi(opened, log));
   return app;
+}
+
+/** @param asked operation and bytes of the collective that is chosen; '' for the one with the longest sum of times */
+async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
+  const { session } = one;
+  if (!hasRows(session.manifest, 'collectives')) return [noRanks];
+  const { job, kinds } = await once(one, 'collectives', async () => ({
+    job: (await analyzeCollectives(session)).data.job,
+    kinds: await read(session, collectiveKinds),
+  }));
+  const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
+  const chosen = kinds.find((kind) => keyOf(kind) === asked) ?? kinds[0];
+  // Logs count ranks in each communicator: rows of several would be mixed.
+  if (!job || !chosen) return [noRanks];
+  const waits = await once(one, `collective ${keyOf(chosen)}`, () =>
+    read(session, (database) => callsByRank(database, chosen)),
+  );
+  const own = job.own === null ? [] : [rankStrip(job.own)];
+  const collective = collectiveSection(waits, {
+    kinds,
+    chosen,
+    linkTo: (kind) =>
+      `${sessionPath(session.id, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
+    placeOf: (execution, start, end) => {
+      const room = end - start;
+      const query = {
+        execution,
+        start: String(start - room),
+        end: String(end + room),
+        mark: `${start},${end}`,
+      };
+      return `${sessionPath(session.id, '/timeline')}?${new URLSearchParams(query)}`;
+    },
+  });
+  return [...(own.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: own }] : []), collective];
 }
 
 async function requests(one: OpenSession, asked: string | undefined): Promise<Section[]> {

@@ -13,6 +13,7 @@ export const named = (session: Session): SessionNamed => ({
   id: session.id,
   title: session.user.name ?? session.manifest.title,
   hasKernels: hasRows(session.manifest, 'kernels'),
+  hasCollectives: hasRows(session.manifest, 'collectives'),
 });
 
 /** A page of a session from blocks. @param lead above them */

@@ -12,6 +12,7 @@ export interface SessionNamed {
   id: string;
   title: string;
   hasKernels: boolean;
+  hasCollectives: boolean;
 }
 
 export interface NavigationProps {
@@ -40,6 +41,7 @@ export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline 
           {session.hasKernels && link(sessionPath(session.id, '/kernels'), 'Kernels')}
           {link(sessionPath(session.id, '/operators'), 'Operators')}
           {link(sessionPath(session.id, '/gemms'), 'GEMMs')}
+          {session.hasCollectives && link(sessionPath(session.id, '/ranks'), 'Ranks')}
           {link(sessionPath(session.id, '/requests'), 'Requests')}
           {link(sessionPath(session.id, '/memory'), 'Memory')}
           {link(sessionPath(session.id, '/sql'), 'SQL')}

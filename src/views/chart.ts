@@ -112,6 +112,8 @@ export interface HeatChart {
   slim?: boolean;
   x: { name: string; values: readonly string[] };
   y: { name: string; values: readonly string[] };
+  /** What shades mean, the lightest first. */
+  shades?: readonly { name: string; shade: number }[];
   /** `shade`: 0 (light) to 1 (dark); null: no value. Where there is little room the first line is shown alone. */
   cells: readonly {
     x: number;

@@ -1,5 +1,6 @@
 import type { CollectivesResult } from '../model/documents/collectives.js';
 import type { Block } from './block.js';
+import { formatPercent } from '../vocabulary/format.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
@@ -53,6 +54,11 @@ export function rankStrip(own: RankSteps): Block {
     chart: {
       form: 'heat',
       slim: true,
+      shades: [
+        { name: 'median rank or less', shade: 0 },
+        { name: `${formatPercent(darkest / 2)} longer`, shade: 0.5 },
+        { name: `${formatPercent(darkest)} longer or more`, shade: 1 },
+      ],
       x: { name: 'step', values: names },
       // The first rank is the upper row.
       y: { name: 'rank', values: own.ranks.map(({ rank }) => `${rank}`).toReversed() },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -25,6 +26,9 @@ beforeAll(async () => {
     const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
     expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
   }
+  // Two ranks of a job.
+  const traces = fixture('nccl-2h100/rank*.json.gz');
+  expect(inferscope(at, ['import', traces, '--ranks', '--name', 'job']).status).toBe(0);
   server = await startUi(at);
   browser = await launchBrowser();
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -91,6 +95,37 @@ it('draws the memory that was sampled up to its largest value', async () => {
   const { panels } = await chartOf(page);
   const drawn = Math.max(...panels[0]!.series.flatMap((one) => one.points.map(([, gb]) => gb)));
   expect((drawn * 1e9) / most).toBeCloseTo(1, 6);
+  await page.close();
+});
+
+it('shows what each rank waited in the calls of a collective, and saves it', async () => {
+  const page = await open('job', '/ranks');
+  await page.locator('#collective a[href*="of="]').first().click();
+  await page.waitForURL(/of=/);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  const [operation, bytes] = new URL(page.url()).searchParams.get('of')!.split(' ');
+  const waited = sqlRows(
+    at,
+    'job',
+    `SELECT rank, sum(waited) / 1e6 FROM (SELECT rank, dur_ns - min(dur_ns) OVER (PARTITION BY communicator, sequence) AS waited
+     FROM collectives WHERE operation = '${operation}' AND bytes = ${bytes}) GROUP BY 1 ORDER BY 1`,
+  ) as [number, number][];
+  expect(waited).toHaveLength(2);
+  const download = page.waitForEvent('download');
+  await page.click('#collective .save');
+  const [head, ...rows] = readFileSync(await (await download).path(), 'utf8')
+    .trim()
+    .split('\r\n');
+  expect(head).toBe('rank,call,ms');
+  for (const [rank, ms] of waited) {
+    // Each call has a column of its own: there are fewer than 200.
+    const own = rows.map((row) => row.split(',')).filter(([of]) => of === String(rank));
+    expect(own.reduce((sum, [, , one]) => sum + Number(one), 0)).toBeCloseTo(ms, 6);
+  }
+  expect(await page.locator('#collective .legend li').count()).toBe(3);
+  await page.click('#collective details summary');
+  await page.locator('#collective table a[href*="/timeline?"]').first().click();
+  await page.waitForSelector('#details h2', { timeout: 60_000 });
   await page.close();
 });
 

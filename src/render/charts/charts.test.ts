@@ -336,6 +336,11 @@ it.each([
     const own = Array.from({ length: ranks }, (_, rank) => ({ rank, ms: [1] }));
     const [chart] = chartsOf([rankStrip({ steps: [{ first: 1, last: 1 }], ranks: own })]);
     expect(heightOf(chart!)).toBe(height);
+    expect(keyOf(chart!).map(({ name }) => name)).toEqual([
+      'median rank or less',
+      '25 % longer',
+      '50 % longer or more',
+    ]);
     const { data, axisLabel } = draw(chart!).yAxis as unknown as {
       data: string[];
       axisLabel: { interval: (index: number) => boolean };

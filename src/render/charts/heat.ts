@@ -7,7 +7,8 @@ import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } 
 const low = [222, 235, 247] as const;
 const high = [8, 69, 148] as const;
 
-function colourOf(shade: number): string {
+/** @param shade 0 (light) to 1 (dark) */
+export function colourOf(shade: number): `#${string}` {
   const mixed = low.map((from, index) => Math.round(from + shade * (high[index]! - from)));
   return `#${mixed.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
@@ -59,12 +60,16 @@ export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): ECharts
           const [left = 0, top = 0] = api.coord([cell.x, cell.y]);
           const [w = 0, h = 0] = api.size!([1, 1]) as number[];
           const fill = cell.shade === null ? theme.surface : colourOf(cell.shade);
-          if (slim)
+          if (slim) {
+            // On whole pixels, so that the ground does not shine through between cells.
+            const [x0, y0] = [Math.round(left - w / 2), Math.round(top - h / 2)];
+            const [x1, y1] = [Math.round(left + w / 2), Math.round(top + h / 2)];
             return {
               type: 'rect',
-              shape: { x: left - w / 2, y: top - h / 2, width: w, height: h },
+              shape: { x: x0, y: y0, width: Math.max(1, x1 - x0), height: Math.max(1, y1 - y0) },
               style: { fill },
             };
+          }
           return {
             type: 'rect',
             shape: { x: left - w / 2 + 1, y: top - h / 2 + 1, width: w - 2, height: h - 2 },

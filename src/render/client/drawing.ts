@@ -3,6 +3,7 @@ import type { Chart } from '../../views/chart.js';
 import { optionOf, rendererOf, zooms } from '../charts/option.js';
 import { themes, type Theme } from '../palette.js';
 import { waterfallLink } from '../charts/waterfall.js';
+import { csvButton } from './csv.js';
 import { init } from './echarts.js';
 import { zoomByKeys } from './zoom.js';
 
@@ -31,6 +32,7 @@ export function draw(box: HTMLElement, theme: Theme): Drawing {
   canvas.className = 'canvas';
   box.replaceChildren(canvas);
   const drawn = init(canvas, null, { renderer: rendererOf(chart) });
+  if (chart.form === 'heat') box.nextElementSibling?.after(csvButton(box.ownerDocument, chart));
   const option = (of: Theme) => optionOf(chart, { theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));
   if (zooms(chart)) zoomByKeys(box, drawn);

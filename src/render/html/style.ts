@@ -154,6 +154,7 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 .gain .expected { stroke: var(--ink); stroke-width: 2; } .gain .achieved { fill: var(--link); stroke: var(--surface); }
 .line-key { vertical-align: -1px; margin-right: .35em; }
 .findings { padding-left: 1.5rem; } .findings > li { margin: .5rem 0; } .findings > li > details { font-size: 1rem; } .findings > li > details > summary { color: var(--ink); width: auto; overflow-wrap: anywhere; }
+.save { font: inherit; font-size: .8125rem; color: var(--ink); background: var(--surface); border: 1px solid var(--line); border-radius: 4px; padding: .125rem .5rem; margin: .25rem 0; cursor: pointer; } @media print { .save { display: none; } }
 .place { margin: .125rem 0 .5rem; font-size: .875rem; } .brief p { margin: .25rem 0; font-size: .9375rem; } .brief .expected { font-weight: 600; } .brief .expected::first-letter { text-transform: uppercase; } details[open] + .brief { display: none; }
 .severity { text-transform: uppercase; font-size: .75rem; letter-spacing: .03em; color: var(--muted); } .severity.high { color: var(--error); } .severity.medium { color: var(--warning); }
 pre { font: .8125rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); padding: .5rem .75rem; border-radius: 4px; margin: .375rem 0; }

@@ -1,0 +1,39 @@
+import type { HeatChart } from '../../views/chart.js';
+
+/** A row per cell of a heat map: where it is and its number (RFC 4180); empty where nothing was measured. */
+export function heatCsv({ x, y, cells }: HeatChart): string {
+  const unit = cells.map(({ lines: [first] }) => numberOf(first)?.unit).find((one) => one !== undefined);
+  const rows = cells.map((cell) => [
+    y.values[cell.y] ?? '',
+    x.values[cell.x] ?? '',
+    String(numberOf(cell.lines[0])?.n ?? ''),
+  ]);
+  const line = (fields: readonly string[]): string => fields.map(quoted).join(',');
+  return [[y.name, x.name, unit ?? 'value'], ...rows].map((row) => `${line(row)}\r\n`).join('');
+}
+
+/** RFC 4180. */
+const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+function numberOf(text: unknown): { n: number; unit: string } | undefined {
+  return typeof text === 'object' && text !== null && 'n' in text
+    ? (text as { n: number; unit: string })
+    : undefined;
+}
+
+/** Saves the numbers of a heat map. */
+export function csvButton(document: Document, chart: HeatChart): HTMLElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'save';
+  button.textContent = 'Save as CSV';
+  button.addEventListener('click', () => {
+    const url = URL.createObjectURL(new Blob([heatCsv(chart)], { type: 'text/csv' }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = 'inferscope.csv';
+    link.click();
+    URL.revokeObjectURL(url);
+  });
+  return button;
+}

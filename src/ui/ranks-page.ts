@@ -1,0 +1,125 @@
+import type { CollectiveKind, RankWaits } from '../facts/collectives/calls-by-rank.js';
+import type { Block, Section, Text } from '../views/block.js';
+import { tableOf } from '../views/table-of.js';
+import { formatBytes, formatMs, plural } from '../vocabulary/format.js';
+
+/** Kinds that are offered; the table of collectives on the overview has all. */
+const kindsOffered = 20;
+
+interface Asked {
+  kinds: readonly CollectiveKind[];
+  chosen: CollectiveKind;
+  linkTo: (kind: CollectiveKind) => string;
+  /** Address of a time in the timeline of an execution. */
+  placeOf: (execution: string, start: number, end: number) => string;
+}
+
+const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} of ${formatBytes(bytes)}`;
+
+/** Ranks over the calls of one kind of collective: who waited, call by call; the rank that stays light is the late one. */
+export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Section {
+  const { kinds, chosen, linkTo, placeOf } = asked;
+  const ranks = [...new Set(waits.map(({ rank }) => rank))];
+  const bins = [...new Set(waits.map(({ bin }) => bin))].sort((a, b) => a - b);
+  const columns = bins.map((bin) => {
+    const own = waits.filter((one) => one.bin === bin);
+    return {
+      first: Math.min(...own.map(({ first }) => first)),
+      last: Math.max(...own.map(({ last }) => last)),
+    };
+  });
+  const most = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
+  const choice: Block = {
+    t: 'text',
+    text: [
+      'Collective: ',
+      ...kinds
+        .slice(0, kindsOffered)
+        .flatMap((kind, index): Text[] => [
+          index === 0 ? '' : ' · ',
+          kind === chosen
+            ? { text: nameOf(kind), tone: 'strong' }
+            : { link: linkTo(kind), text: nameOf(kind) },
+        ]),
+      kinds.length > kindsOffered ? ` and ${kinds.length - kindsOffered} others, which took less time` : '',
+    ].flat(),
+  };
+  const rows = ranks.map((rank) => {
+    const own = waits.filter((one) => one.rank === rank);
+    const longest = own.reduce((best, one) => (one.longest_ms > best.longest_ms ? one : best));
+    const calls = own.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    const mean = own.reduce((sum, one) => sum + one.waiting_ms * (one.last - one.first + 1), 0) / calls;
+    return { rank, mean, longest };
+  });
+  return {
+    id: 'collective',
+    title: 'Waiting by rank and call',
+    blocks: [
+      choice,
+      {
+        t: 'text',
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call: in a dark column the light rank is the one that the others waited for.`,
+      },
+      {
+        t: 'chart',
+        label: `Waiting of ranks over calls of ${nameOf(chosen)}`,
+        chart: {
+          form: 'heat',
+          slim: true,
+          shades: [0, 0.5, 1].map((shade) => ({ name: formatMs(shade * most), shade })),
+          x: {
+            name: 'call',
+            values: columns.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)),
+          },
+          y: { name: 'rank', values: ranks.map(String).toReversed() },
+          cells: waits.map(({ rank, bin, first, last, waiting_ms: ms }) => ({
+            x: bins.indexOf(bin),
+            y: ranks.length - 1 - ranks.indexOf(rank),
+            shade: most > 0 ? ms / most : 0,
+            lines: [{ n: ms, unit: 'ms' }],
+            notes: [`rank ${rank}, call ${first === last ? first : `${first}-${last}`}`],
+          })),
+        },
+        behind: tableOf(
+          'Waiting by rank: the rank with the shortest is waited for',
+          [
+            { id: 'rank', head: 'rank', numeric: true, of: ({ rank }) => ({ count: rank }) },
+            { id: 'mean_ms', head: 'waiting, mean', numeric: true, of: ({ mean: n }) => ({ n, unit: 'ms' }) },
+            {
+              id: 'longest_ms',
+              head: 'longest',
+              numeric: true,
+              of: ({ longest: { longest_ms: n } }) => ({ n, unit: 'ms' }),
+            },
+            {
+              id: 'place',
+              head: 'in the timeline',
+              of: ({ longest: { execution, start_ns: start, dur_ns: ns, first, last } }) =>
+                start === null
+                  ? { missing: 'no start was recorded' }
+                  : {
+                      link: placeOf(execution, start, start + ns),
+                      text: first === last ? `call ${first}` : `in calls ${first}-${last}`,
+                    },
+            },
+          ],
+          rows.toSorted((a, b) => a.mean - b.mean || a.rank - b.rank),
+          { filter: true },
+        ),
+      },
+    ],
+  };
+}
+
+/** Why there is nothing, and what records it. */
+export const noRanks: Section = {
+  id: 'collective',
+  title: 'Ranks',
+  blocks: [
+    { t: 'missing', what: 'No ranks.', why: 'This session has no collectives of several ranks.' },
+    {
+      t: 'commands',
+      items: [{ command: 'inferscope import FOLDER --ranks', why: 'Join the traces of the ranks of a job' }],
+    },
+  ],
+};
