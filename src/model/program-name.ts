@@ -7,7 +7,10 @@ import { shellWord } from './shell.js';
 /** As `inferscope --help` lists them; "inferscope reads" is not a command. */
 const verbs =
   'analyze|baseline|bench|completion|doctor|estimate|explain|export|gemm|import|kernels|memory|monitor|predict|profile|report|roofline|run|schema|serve|session|setup|sql|sweep|ui|validate';
-const command = new RegExp(String.raw`(?<![\w./@-]|npx )inferscope(?=[ \u00a0](?:${verbs})\b)`, 'g');
+const command = new RegExp(
+  String.raw`(?<![\w./@-]|npx )inferscope(?=[ \u00a0](?:--help|(?:${verbs})\b))`,
+  'g',
+);
 
 /**
  * How this program was started, to be typed again: `inferscope`, or through npx, which puts no command on the PATH:

@@ -2,6 +2,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import { nearest } from '../model/nearest.js';
 import { hasRows } from '../model/subjects.js';
+import { plural } from '../vocabulary/format.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { homeFolders, type Home } from './home.js';
 import { checkSizes, readManifest } from './manifest-file.js';
@@ -130,8 +131,8 @@ function notFound(selector: string, count: number, candidates: string[], home: H
   const near = nearest(selector, candidates);
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
-    what: `there is no session "${selector}"`,
-    why: `Among the ${count} sessions in ${home.sessions} none has this name or an id that starts with it.`,
+    what: `there is no ${/[./\\]/.test(selector) ? 'file or ' : ''}session "${selector}"`,
+    why: `None of the ${plural(count, 'session')} in ${home.sessions} has this name or an id that starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

@@ -85,7 +85,12 @@ export function fitTables(document: Document): void {
   const fit = () => {
     const tables = [...document.querySelectorAll<HTMLTableElement>('.scroll > table.stacks')];
     for (const table of tables) table.classList.remove('lists');
-    const narrow = tables.filter(({ parentElement: box }) => box!.scrollWidth > box!.clientWidth);
+    const narrow = tables.filter(
+      ({ parentElement: box }) =>
+        box!.scrollWidth > box!.clientWidth &&
+        // Who asks for all columns gets them next to each other.
+        !box!.previousElementSibling?.matches('.all-columns:has(:checked)'),
+    );
     for (const table of narrow) table.classList.add('lists');
   };
   fit();
