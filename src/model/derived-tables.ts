@@ -1,16 +1,11 @@
-import { type Column, type Table, type TableName, tables } from './tables.js';
+import { big, type Column, flag, int, num, type Table, text } from './columns.js';
+import { type TableName, tables } from './tables.js';
 
 /**
  * Tables that analyses make of a session's recorded ones: of a timeline for one rank on one device of one capture, of collectives
  * for all ranks. Users read them with
  * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; facts/derived makes them.
  */
-
-const big = (doc: string): Column => ({ type: 'BIGINT', doc });
-const int = (doc: string): Column => ({ type: 'INTEGER', doc });
-const num = (doc: string): Column => ({ type: 'DOUBLE', doc });
-const text = (doc: string): Column => ({ type: 'VARCHAR', doc });
-const flag = (doc: string): Column => ({ type: 'BOOLEAN', doc });
 
 const phase = {
   phase: text('load, warmup, prefill, decode, mixed, sampling, other, or outside of all'),

@@ -3,24 +3,7 @@
  * Times are BIGINT nanoseconds since the session's start; they stay exact as JS doubles for 104 days.
  * Every event row carries the event keys; a correlation id is unique only with (capture_id, pid).
  */
-
-export type ColumnType = 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'VARCHAR' | 'BOOLEAN';
-
-export interface Column {
-  type: ColumnType;
-  doc: string;
-}
-
-export interface Table {
-  doc: string;
-  columns: Record<string, Column>;
-}
-
-const big = (doc: string) => ({ type: 'BIGINT' as const, doc });
-const int = (doc: string) => ({ type: 'INTEGER' as const, doc });
-const num = (doc: string) => ({ type: 'DOUBLE' as const, doc });
-const text = (doc: string) => ({ type: 'VARCHAR' as const, doc });
-const flag = (doc: string) => ({ type: 'BOOLEAN' as const, doc });
+import { big, type ColumnType, flag, int, type JsOf, num, type Table, text } from './columns.js';
 
 const runKeys = {
   execution_id: text('one run of the workload; no query sums over executions'),
@@ -402,8 +385,6 @@ export const tables = {
 
 export type TableName = keyof typeof tables;
 export const tableNames = Object.keys(tables) as TableName[];
-
-type JsOf<T extends ColumnType> = T extends 'VARCHAR' ? string : T extends 'BOOLEAN' ? boolean : number;
 
 /** A row as importers give it: columns left out are null. */
 export type Row<T extends TableName> = {

@@ -1,6 +1,6 @@
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api';
 import type * as DuckDB from '@duckdb/node-api';
-import type { Column, ColumnType } from '../model/tables.js';
+import type { Column, ColumnType } from '../model/columns.js';
 import { badValue, checkCaptureId } from './staged-file.js';
 
 /** DuckDB's own chunk size: one call into the library a chunk. */

@@ -1,5 +1,6 @@
 import { derivedTables } from '../model/derived-tables.js';
-import { type Table, tableNames, tables } from '../model/tables.js';
+import type { Table } from '../model/columns.js';
+import { tableNames, tables } from '../model/tables.js';
 
 export interface DescribedTable {
   name: string;

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../model/tables.js';
+import type { ColumnType } from '../../model/columns.js';
 import { createOutput, deltaPacked, type Output, outputSize, repeated } from './encodings.js';
 import {
   chunkOf,

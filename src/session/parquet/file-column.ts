@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../model/tables.js';
+import type { ColumnType } from '../../model/columns.js';
 
 export interface ColumnName {
   name: string;

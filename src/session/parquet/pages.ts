@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../model/tables.js';
+import type { ColumnType } from '../../model/columns.js';
 import { bitWidth, type Looked, type Output, packedRun, repeated } from './encodings.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
