@@ -3,6 +3,10 @@
 //
 //   node test/golden/documents.mjs make DIR [--cli dist/cli.js] [--archives DIR] [--only TEXT]
 //   node test/golden/documents.mjs compare BEFORE AFTER
+//   node test/golden/documents.mjs core FILE
+//
+// core writes what of four sessions no change of rules and words may touch: sums of their tables' columns, and the bars of their
+// waterfalls. test/cli/golden.test.ts compares it with test/golden/core.txt; a change on purpose writes that file anew.
 //
 // To compare with another commit: check it out in a second folder, `npm ci && npm run build` there, and pass its dist/cli.js as --cli.
 // --archives adds exported sessions (.tgz), for example those of an older version; a profile of the embedded engine has no fixture.
@@ -27,15 +31,51 @@ const { positionals, values } = parseArgs({
 const [verb, ...folders] = positionals;
 if (verb === 'make' && folders.length === 1) await make(folders[0]);
 else if (verb === 'compare' && folders.length === 2) compare(folders[0], folders[1]);
+else if (verb === 'core' && folders.length === 1) await core(folders[0]);
 else {
   process.stderr.write(
-    'usage: documents.mjs make DIR [--cli FILE] [--archives DIR] [--only TEXT] | compare BEFORE AFTER\n',
+    'usage: documents.mjs make DIR [--cli FILE] [--archives DIR] [--only TEXT] | compare BEFORE AFTER | core FILE\n',
   );
   process.exitCode = 2;
 }
 
+const questions = [['report'], ['explain'], ['session', 'show'], ['session', 'utilization'], ['gemm']];
+
+/** Sums of the columns of what importers make, and figures of bars, to 9 digits: sums of floats may differ in the last ones. */
+async function core(file) {
+  const folder = mkdtempSync(join(tmpdir(), 'inferscope-golden-core-'));
+  const names = new Set(['nsys-tiny', 'kineto-gpu', 'ncu-tiny', 'diagnosis.launch_bound_decode-fault']);
+  try {
+    await make(folder, {
+      has: (name) => names.has(name),
+      asked: [['explain']],
+      imported: ['--no-analyze'],
+    });
+    const bar = /^(data\.stages\[[^\]]*\]\.bars\[[^\]]*\]\.ms) = (.*)$/;
+    const lines = readdirSync(folder)
+      // Tables of an archive are those that its version wrote.
+      .filter((name) => !/^diagnosis.*\.tables\.txt$/.test(name))
+      .sort()
+      .flatMap((name) =>
+        readFileSync(join(folder, name), 'utf8')
+          .split('\n')
+          .flatMap((line) => {
+            if (name.endsWith('.tables.txt')) return line === '' ? [] : [`${name}: ${line}`];
+            const [, path, ms] = bar.exec(line) ?? [];
+            return path === undefined ? [] : [`${name}: ${path} = ${Number(Number(ms).toPrecision(9))}`];
+          }),
+      );
+    writeFileSync(file, `${lines.join('\n')}\n`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 /** Writes one `.txt` per document into `folder`. */
-async function make(folder) {
+async function make(
+  folder,
+  { has = (name) => name.includes(values.only), asked = questions, imported = [] } = {},
+) {
   mkdirSync(folder, { recursive: true });
   const home = mkdtempSync(join(tmpdir(), 'inferscope-golden-'));
   const cli = (...args) =>
@@ -59,10 +99,11 @@ async function make(folder) {
   };
   try {
     for (const session of sessions()) {
-      if (!session.name.includes(values.only)) continue;
+      if (!has(session.name)) continue;
       process.stderr.write(`${session.name}\n`);
       const before = new Set(sessionFolders(home));
-      const made = cli(...session.make);
+      const more = session.make[0] === 'import' ? imported : [];
+      const made = cli(...session.make, ...more);
       const id = sessionFolders(home).find((one) => !before.has(one));
       if (id === undefined) {
         write(session.name, `exit = ${made.status}\nno session was made\n`);
@@ -70,16 +111,10 @@ async function make(folder) {
       }
       cli('session', 'rename', id, session.name);
       write(`${session.name}.tables`, await tableSums(join(home, 'sessions', id)));
-      for (const question of [
-        ['report'],
-        ['explain'],
-        ['session', 'show'],
-        ['session', 'utilization'],
-        ['gemm'],
-      ])
+      for (const question of asked)
         document(`${session.name}.${question.join('-')}`, ...question, id, '--json');
     }
-    for (const [name, ...args] of comparisons()) if (name.includes(values.only)) document(name, ...args);
+    for (const [name, ...args] of comparisons()) if (has(name)) document(name, ...args);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
