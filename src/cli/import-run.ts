@@ -20,7 +20,7 @@ import {
 } from '../record/record-session.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-export interface ImportRunOptions {
+interface ImportRunOptions {
   session?: string;
   name?: string;
   tag: string[];

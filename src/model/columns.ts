@@ -1,6 +1,6 @@
 /** Types of a table's columns, each with what it means. */
 export type ColumnType = 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'VARCHAR' | 'BOOLEAN';
-/** Of a value in a row. */
+/** What a row has for a column. */
 export type JsOf<T extends ColumnType> = T extends 'VARCHAR'
   ? string
   : T extends 'BOOLEAN'

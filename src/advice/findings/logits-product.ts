@@ -9,7 +9,7 @@ import { stageShape } from './stage-shape.js';
 import { carried, stepSequence } from './step-sequence.js';
 
 /** The last product of a stage, which computes its logits; times of a mean instance. */
-export interface LogitsProduct {
+interface LogitsProduct {
   shape: StageShape;
   ms: number;
   /** Ms of the kernels after it. */

@@ -27,7 +27,7 @@ export async function submitJob(script: string, options: readonly string[]): Pro
   });
 }
 
-export interface QueuedJobs {
+interface QueuedJobs {
   /** Jobs and tasks of arrays that run, and that wait. */
   running: number;
   waiting: number;

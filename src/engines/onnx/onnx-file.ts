@@ -11,7 +11,7 @@ import { plural, formatCount } from '../../vocabulary/format.js';
  */
 
 const dataTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 } as const;
-export type TensorType = keyof typeof dataTypes;
+type TensorType = keyof typeof dataTypes;
 const elementBytes: Record<TensorType, number> = {
   float32: 4,
   uint8: 1,

@@ -6,7 +6,7 @@ import { analyzeCounters } from '../counters/counters.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 /** Time of the kernels of a class that ncu counted, split by cause; ms and counts of a mean instance. */
-export interface CountedClass {
+interface CountedClass {
   /** Exclusive time of the counted kernels. */
   ms: number;
   /** Time that what they really moved and computed takes at the roofs. */

@@ -2,7 +2,7 @@
  * Writing side of Thrift's compact protocol, as far as Parquet's footer and page headers need it
  * (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
  */
-export type ThriftValue =
+type ThriftValue =
   | { type: 'i32' | 'i64'; value: number }
   | { type: 'binary'; value: Uint8Array }
   | { type: 'struct'; value: ThriftStruct }
