@@ -17,7 +17,7 @@ export function findingLines(
     ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
-      : briefFinding(item, { first: index === 0, typed: level > -3 }, width)),
+      : briefFinding(item, { first: index === 0, typed: level > -2 }, width)),
     ...(level > 1 ? draw(item.blocks) : []),
   ]);
 }

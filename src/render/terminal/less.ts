@@ -1,8 +1,8 @@
 import type { Level, View } from '../../views/block.js';
 
 /**
- * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: warnings are
- * only counted; −3: the first finding without its command.
+ * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: the first finding
+ * without its command; −3: warnings are only counted.
  */
 export type Detail = -3 | -2 | -1 | 0 | Level;
 
@@ -22,7 +22,9 @@ export interface Less {
   level: Detail;
 }
 
-/** Without its last section, then what leads them, then rows of the first, then that, then warnings and a command; the report has all. */
+const below: Record<Detail, Detail | null> = { 3: 2, 2: 1, 1: 0, 0: -1, '-1': -2, '-2': -3, '-3': null };
+
+/** Without its last section, then what leads them, then rows of the first and a command, then that, then warnings; the report has all. */
 export function less({ view, level }: Less): Less | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);
@@ -30,12 +32,9 @@ export function less({ view, level }: Less): Less | null {
   const shown = sections.filter(isShown);
   const last = shown.at(-1);
   if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };
-  if (!last) {
-    if (level === -3) return null;
-    const isLast = level === -2 || !lead.some(({ t }) => t === 'issues');
-    return { view, level: isLast ? -3 : level === -1 ? -2 : -1 };
-  }
-  return shown.length === 1 && level === 0
-    ? { level: -1, view }
+  const lower = below[level];
+  if (!last) return lower === null ? null : { level: lower, view };
+  return shown.length === 1 && lower !== null && level > -2
+    ? { level: lower, view }
     : { level, view: { ...view, sections: sections.slice(0, sections.indexOf(last)) } };
 }

@@ -8,7 +8,7 @@ import { painted } from './painted.js';
 import { hanging, inert } from './text.js';
 
 /** Issues of a summary, by its room: without notes; the rest is counted. */
-const briefIssues = { '-3': 0, '-2': 0, '-1': 1, 0: 2, 1: 3 };
+const briefIssues = { '-3': 0, '-2': 1, '-1': 1, 0: 2, 1: 3 };
 
 export function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {
   const due = collapsed(issues).filter(({ severity }) => level > 1 || severity !== 'info');
