@@ -8,6 +8,7 @@ import process from 'node:process';
 import { identify } from '../../import/identify.js';
 import { InferscopeError } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
+import { inLanes } from '../../model/lanes.js';
 import { recordVariable } from '../../model/outer-run.js';
 import { startOwn } from '../../model/process-start.js';
 import type { RankFiles } from '../../model/ranks.js';
@@ -113,19 +114,17 @@ async function importAll(
   tasks: readonly RankTask[],
   { work, journal, options, signal, execute, progress }: Work,
 ) {
-  const left = tasks.filter(({ outcome }) => outcome === 'pending').toReversed();
+  const left = tasks.filter(({ outcome }) => outcome === 'pending');
   const slots =
     options.jobs ?? Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / taskBytes)));
   let ended = tasks.length - left.length;
-  const lane = async () => {
-    for (let task = left.pop(); task && !signal.aborted; task = left.pop()) {
-      await importOne(task, { folder: join(work, task.folder), keepRaw: options.raw, signal, execute });
-      if (task.outcome !== 'pending') ended++;
-      writeJournal(journal, tasks);
-      progress.update('importing ranks', `${ended} of ${tasks.length} files`);
-    }
-  };
-  await Promise.all(Array.from({ length: slots }, lane));
+  await inLanes(left, slots, async (task) => {
+    if (signal.aborted) return;
+    await importOne(task, { folder: join(work, task.folder), keepRaw: options.raw, signal, execute });
+    if (task.outcome !== 'pending') ended++;
+    writeJournal(journal, tasks);
+    progress.update('importing ranks', `${ended} of ${tasks.length} files`);
+  });
 }
 
 const ends = (task: RankTask, outcome: RankTask['outcome'], reason: string | null = null) =>

@@ -1,4 +1,5 @@
 import type { SessionDatabase } from '../../session/query.js';
+import { makeCollectives } from '../trace/collective-tables.js';
 
 /** Collectives of one operation and size. */
 export interface CollectiveKind {
@@ -10,13 +11,14 @@ export interface CollectiveKind {
   total_ns: number;
 }
 
-/** Kinds of collectives, those with the longest sum of times first; what one rank sends to another is none. */
-export const collectiveKinds = (database: SessionDatabase): Promise<CollectiveKind[]> =>
-  database.query<CollectiveKind>(
-    `SELECT operation, bytes, count(DISTINCT (communicator, sequence)) AS calls, sum(dur_ns)::DOUBLE AS total_ns
-     FROM collectives WHERE peer IS NULL AND dur_ns IS NOT NULL AND bytes IS NOT NULL AND rank IS NOT NULL
-     GROUP BY 1, 2 ORDER BY total_ns DESC, 1, 2`,
+/** Kinds of collectives that all ranks leave together, those with the longest sum of times first. */
+export async function collectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
+  await makeCollectives(database);
+  return database.query<CollectiveKind>(
+    `SELECT operation, bytes, count(*) AS calls, sum(time_ns)::DOUBLE AS total_ns
+     FROM collective_calls WHERE bytes IS NOT NULL GROUP BY 1, 2 ORDER BY total_ns DESC, 1, 2`,
   );
+}
 
 /** What a rank waited in neighboring calls: beyond the shortest time of the same call on any rank of its communicator. */
 export interface RankWaits {
@@ -40,18 +42,21 @@ const cellsShown = 20_000;
 const columnsShown = 200;
 
 /** @returns by rank, then in the order of calls */
-export const callsByRank = (
+export async function callsByRank(
   database: SessionDatabase,
   { operation, bytes }: Pick<CollectiveKind, 'operation' | 'bytes'>,
-): Promise<RankWaits[]> =>
-  database.query<RankWaits>(
+): Promise<RankWaits[]> {
+  await makeCollectives(database);
+  return database.query<RankWaits>(
     `WITH calls AS (
-       SELECT execution_id, rank, start_ns, dur_ns, dur_ns - min(dur_ns) OVER (PARTITION BY communicator, sequence) AS waiting_ns,
-              (dense_rank() OVER (PARTITION BY communicator ORDER BY sequence))::INTEGER AS nth
-       FROM collectives WHERE operation = $1 AND bytes = $2 AND peer IS NULL AND dur_ns IS NOT NULL AND rank IS NOT NULL),
+       SELECT c.execution_id, c.rank, c.start_ns, c.dur_ns, c.dur_ns - k.shortest_ns AS waiting_ns,
+              (dense_rank() OVER (PARTITION BY c.communicator ORDER BY c.sequence))::INTEGER AS nth
+       FROM collective_rows c JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+       WHERE k.operation = $1 AND k.bytes = $2),
      size AS (SELECT max(nth) AS calls, greatest(20, least(${columnsShown}, ${cellsShown} // count(DISTINCT rank))) AS columns FROM calls)
      SELECT rank, (nth - 1) * columns // greatest(columns, calls) AS bin, min(nth) AS first, max(nth) AS last, avg(waiting_ns) / 1e6 AS waiting_ms, max(waiting_ns) / 1e6 AS longest_ms,
             arg_max(execution_id, waiting_ns) AS execution, arg_max(start_ns, waiting_ns) AS start_ns, arg_max(dur_ns, waiting_ns) AS dur_ns
      FROM calls, size GROUP BY rank, bin ORDER BY rank, bin`,
     [operation, bytes],
   );
+}

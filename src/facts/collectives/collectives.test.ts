@@ -8,6 +8,7 @@ import { testHome } from '../../session/test-folder.js';
 import { explainSession } from '../../advice/explain/explain.js';
 import { sessionOf } from '../test-session.js';
 import { fixture, imported } from '../trace/test-import.js';
+import { callsByRank, collectiveKinds } from './calls-by-rank.js';
 import { analyzeCollectives } from './collectives.js';
 
 let session: Session;
@@ -145,4 +146,26 @@ test('a bus bandwidth above the rate of the link is an accounting fault; switche
   // NVLink of an H100: 450 GB/s in one direction.
   expect(await of(225e9, 'AllGather')).toEqual({ share: 0.5, codes: [] });
   expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
+});
+
+test('what ranks wait call by call comes to the skew of the groups', async () => {
+  const database = await session.connect();
+  try {
+    const kinds = await collectiveKinds(database);
+    const sums: number[] = [];
+    for (const kind of kinds) {
+      const waits = await callsByRank(database, kind);
+      sums.push(waits.reduce((sum, one) => sum + one.waiting_ms * (one.last - one.first + 1), 0));
+    }
+    const skews = kinds.map(
+      ({ operation, bytes }) =>
+        data.groups.find((group) => group.operation === operation && group.bytes === bytes)!.sums!.skew_ns /
+        1e6,
+    );
+    sums.forEach((sum, at) => expect(sum).toBeCloseTo(skews[at]!, 9));
+    // 30 each of 400, 500, 520 and 540 µs.
+    expect(sums[kinds.findIndex(({ operation }) => operation === 'AllReduce')]).toBeCloseTo(10.8, 9);
+  } finally {
+    await database.close();
+  }
 });

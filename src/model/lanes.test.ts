@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { inLanes } from './lanes.js';
+
+test('no more at a time than there are lanes, and every item once', async () => {
+  let running = 0;
+  let most = 0;
+  const done: number[] = [];
+  await inLanes([5, 6, 7, 8, 9], 2, async (item, at) => {
+    most = Math.max(most, ++running);
+    await sleep(1);
+    running--;
+    done[at] = item;
+  });
+  expect([most, done]).toEqual([2, [5, 6, 7, 8, 9]]);
+});
+
+test('after a failure nothing begins, and what had begun ends first', async () => {
+  const begun: number[] = [];
+  let ended = false;
+  const failing = inLanes([0, 1, 2, 3], 2, async (item) => {
+    begun.push(item);
+    if (item === 0) throw new Error('full');
+    await sleep(5);
+    ended = true;
+  });
+  await expect(failing).rejects.toThrow('full');
+  expect([begun, ended]).toEqual([[0, 1], true]);
+});
