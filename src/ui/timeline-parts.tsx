@@ -74,18 +74,22 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
       id="timeline"
       tabindex={0}
       role="application"
-      aria-label="Timeline: W and S zoom, A and D move, F fits, M measures, C closes"
+      aria-label="Timeline: W and S zoom, A and D move, F fits, V sums up what is seen, M measures, C closes"
     >
       <canvas></canvas>
     </div>
     <p id="status" class="hint" role="status"></p>
     <div id="legend"></div>
-    <section id="details" aria-live="polite">
-      <p class="hint">
-        Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd> and
-        drag sums up what is inside, a click shows an event and what launched it, <kbd>/</kbd> searches. A
-        click on a rank or GPU closes it, <kbd>C</kbd> all others.
-      </p>
+    <section id="details">
+      <div id="event" aria-live="polite">
+        <p class="hint">
+          Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd>{' '}
+          and drag sums up and lists what is inside, <kbd>V</kbd> what is seen, a click shows an event and
+          what launched it, <kbd>/</kbd> searches. A click on a rank or GPU closes it, <kbd>C</kbd> all
+          others.
+        </p>
+      </div>
+      <div id="selection"></div>
     </section>
   </>
 );

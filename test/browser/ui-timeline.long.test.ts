@@ -180,3 +180,52 @@ it('closes ranks and opens them again, by click and key, and for an event inside
   // The browser's own note of pictures that this test reads.
   expect(ui.complaints.filter((one) => !one.includes('willReadFrequently'))).toEqual([]);
 });
+
+it('lists the single events of what is seen, sorted and in pages, each leading to its place, by keyboard', async () => {
+  const page = await ui.open(ui.timelineOf(name));
+  await ready(page);
+  await page.focus('#timeline');
+  await page.keyboard.press('v');
+  await page.waitForSelector('#selected tbody tr');
+  const execution = new URL(page.url()).searchParams.get('execution')!;
+  const [[count, longest]] = ui.sql(
+    name,
+    `SELECT count(*), max(dur_ns) FROM kernels WHERE execution_id = '${execution}'`,
+  ) as [[number, number]];
+  const digits = async (of: string): Promise<number> =>
+    Number(/(\d+)events/.exec((await page.innerText(of)).replaceAll(/\s/g, ''))![1]);
+  expect(await digits('#selected-pages')).toBe(count);
+  const firstRow = (): Promise<string> => page.innerText('#selected tbody tr >> nth=0');
+  const before = await firstRow();
+  await page.click('#selected-pages button:text-is("next")');
+  await expect.poll(firstRow).not.toBe(before);
+  await page.click('#selected th button:text-is("start")');
+  await page.waitForSelector('#selected th[aria-sort=ascending]');
+  await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('start');
+  await page.click('#selected th button:text-is("inside the selection")');
+  await page.waitForSelector('#selected th[aria-sort=descending]');
+  await page.focus('#selected tbody button');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#event dl');
+  await expect.poll(() => page.url()).toMatch(/event=.*mark=|mark=.*event=/);
+  const shown = await page.evaluate<{ start: number; end: number }>(`(() => {
+    const query = new URLSearchParams(location.search);
+    const [lane, index] = query.get('event').split(',');
+    return fetch(document.body.dataset.api + '/event?' + new URLSearchParams({ execution: query.get('execution'), lane, index }))
+      .then((answer) => answer.json());
+  })()`);
+  expect(shown.end - shown.start).toBe(longest);
+  // The events of one name; the address has the list.
+  await page.locator('#selection .columns tbody button').first().click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('name')).not.toBeNull();
+  const again = await ui.open(page.url().slice(ui.base.length));
+  await again.waitForSelector('#selected tbody tr');
+  await expect
+    .poll(() => page.innerText('#selected caption'))
+    .toContain(new URL(page.url()).searchParams.get('name')!);
+  expect(await again.innerText('#selected')).toBe(await page.innerText('#selected'));
+  await again.close();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.locator('#selection *').count()).toBe(0);
+  await page.close();
+});

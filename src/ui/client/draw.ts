@@ -23,7 +23,6 @@ export interface Scene {
   /** Of the page, by the reader's theme. */
   theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
   selected: Mark | null;
-  marked: Mark | null;
   event: { lane: number; start: number; end: number } | null;
   launch: { lane: number; start: number; end: number } | null;
 }
@@ -223,7 +222,7 @@ function tickStep(least: number): number {
 }
 
 function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
-  const { theme, selected, marked, event, launch, height, layout } = scene;
+  const { theme, selected, event, launch, height, layout } = scene;
   const band = (mark: Mark, colour: string, alpha: number): void => {
     const [left, right] = [xOf(scene, mark.start), xOf(scene, mark.end)];
     canvas.globalAlpha = alpha;
@@ -233,7 +232,6 @@ function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
     canvas.strokeStyle = colour;
     canvas.strokeRect(left, axisHeight, Math.max(1, right - left), height - axisHeight);
   };
-  if (marked) band(marked, theme.link, 0.08);
   if (selected) {
     band(selected, theme.link, 0.15);
     const text = formatTimeTick(selected.end - selected.start, (selected.end - selected.start) / 100);

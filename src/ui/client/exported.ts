@@ -2,7 +2,7 @@ import { eventDetails } from '../timeline/details.js';
 import { decodeTimeline, embeddedRows, timelineOf } from '../timeline/embedded.js';
 import { recordsOf } from '../timeline/lane.js';
 import { search } from '../timeline/places.js';
-import { selection } from '../timeline/selection.js';
+import { selectedEvents, selection } from '../timeline/selection.js';
 import { eventsPerLane } from '../timeline/tile-format.js';
 import { Refused } from './fetched.js';
 import type { TimelineSource } from './source.js';
@@ -27,6 +27,11 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     Object.entries(shown.classes).map(([table, classes]) => [table, classes.map(({ id }) => id)]),
   );
   const windows = lanes.find((lane) => lane.windows !== null)?.windows ?? null;
+  /** Elsewhere the file has sums by class alone. */
+  const inside = <T>(start: number, end: number, answer: () => T): Promise<T> =>
+    windows === null || windows.some((one) => one.start <= shown.zero + start && one.end >= shown.zero + end)
+      ? Promise.resolve(answer())
+      : Promise.reject(new Refused(`No sums here. ${note}`));
   return {
     timeline: () => Promise.resolve(shown),
     counters: () => Promise.resolve(counters),
@@ -38,12 +43,8 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
         ),
       ),
     event: (of) => eventDetails(embeddedRows(data.rows), timeline, of),
-    selection: (start, end) => {
-      const inside = windows?.some((one) => one.start <= shown.zero + start && one.end >= shown.zero + end);
-      return inside === false
-        ? Promise.reject(new Refused(`No sums here. ${note}`))
-        : Promise.resolve(selection(timeline, classIds, start, end));
-    },
+    selection: (start, end) => inside(start, end, () => selection(timeline, classIds, start, end)),
+    selected: (asked) => inside(asked.start, asked.end, () => selectedEvents(timeline, classIds, asked)),
     find: (text, at) => Promise.resolve(search(timeline, text, at)),
     address: {
       read: () =>

@@ -1,5 +1,5 @@
 import { safeText } from '../../render/safe-text.js';
-import type { EventDetails, Selection } from '../timeline/shown.js';
+import type { EventDetails } from '../timeline/shown.js';
 
 /** A part of the page that is there whenever a timeline is. */
 export const byId = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
@@ -29,40 +29,4 @@ export function eventPanel(details: EventDetails, times: string, follow: () => v
     element('p', {}, times, ...(launch ? [' · ', button] : [])),
     facts,
   ];
-}
-
-/** What is inside a selected time; shares are of that time. */
-export function selectionPanel({ groups }: Selection, times: string): Node[] {
-  const columns = element('div', { class: 'columns' });
-  for (const { label, names, others } of groups) {
-    const body = element('tbody');
-    const rest = others ? [{ ...others, name: `${others.names} other names` }] : [];
-    for (const { name, count, text, share } of [...names, ...rest])
-      body.append(
-        element(
-          'tr',
-          {},
-          element('td', { class: 'wraps name' }, name),
-          element('td', { class: 'number' }, String(count)),
-          element('td', { class: 'number' }, text),
-          element('td', { class: 'number' }, share),
-        ),
-      );
-    const head = element('tr');
-    for (const [text, kind] of [
-      ['name', ''],
-      ['count', 'number'],
-      ['time', 'number'],
-      ['of the selection', 'number'],
-    ] as const)
-      head.append(element('th', kind === '' ? {} : { class: kind }, text));
-    columns.append(
-      element(
-        'div',
-        { class: 'scroll' },
-        element('table', {}, element('caption', {}, label), element('thead', {}, head), body),
-      ),
-    );
-  }
-  return [element('h2', {}, times), columns];
 }

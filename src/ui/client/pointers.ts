@@ -12,7 +12,8 @@ interface Pointed {
   /** Another time is shown. */
   moved: () => void;
   select: (lane: number, index: number) => void;
-  sumUp: (from: number, to: number) => void;
+  /** A time is selected. */
+  selected: () => void;
   /** Closes or opens what is below a head. */
   toggle: (key: string) => void;
 }
@@ -70,7 +71,7 @@ export function pointers(pointed: Pointed): () => void {
     drag = null;
     if (!done) return;
     if (done.moved) {
-      if (done.selects && scene.selected) pointed.sumUp(scene.selected.start, scene.selected.end);
+      if (done.selects && scene.selected) pointed.selected();
       return;
     }
     const head = headAt(scene.layout, pointer.offsetY);

@@ -1,9 +1,11 @@
 import type {
   Counter,
   EventDetails,
+  EventsAsked,
   Found,
   Place,
   Selection,
+  SelectedEvents,
   Steps,
   TimelineShown,
 } from '../timeline/shown.js';
@@ -20,6 +22,8 @@ export interface TimelineSource {
   /** null where there is no such event */
   event(place: Place): Promise<EventDetails | null>;
   selection(start: number, end: number): Promise<Selection>;
+  /** A page of the single events of a selection. */
+  selected(asked: EventsAsked): Promise<SelectedEvents>;
   find(text: string, at: number): Promise<Found>;
   /** The state of the page, as its address has it. */
   address: {
@@ -45,6 +49,8 @@ export function servedSource(api: string, execution: string): TimelineSource {
     tile: async (level, tile) => decodeRecords(await bytes(path('tiles', { level, tile }))),
     event: ({ lane, index }) => json(path('event', { lane, index })),
     selection: (start, end) => json(path('selection', { start, end })),
+    selected: ({ name, ...asked }) =>
+      json(path('selected', { ...asked, ...(name === null ? {} : { name }) })),
     find: (q, at) => json(path('search', { q, at })),
     address: {
       read: () => new URLSearchParams(location.search),

@@ -2,10 +2,11 @@ import { formatTimeTick } from '../../vocabulary/format.js';
 import { safeText } from '../../render/safe-text.js';
 import { draw, type Scene } from './draw.js';
 import { keys } from './keys.js';
-import { byId, element, eventPanel, selectionPanel } from './panel.js';
+import { byId, element, eventPanel } from './panel.js';
 import { pointers } from './pointers.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
+import { SelectionPanel } from './selection.js';
 import type { TimelineSource } from './source.js';
 import { stepPicker } from './step-picker.js';
 import { resolved, themeOf } from './theme.js';
@@ -15,7 +16,7 @@ const box = byId('timeline');
 const canvas = box.querySelector('canvas')!;
 const context = canvas.getContext('2d', { alpha: false })!;
 const status = byId('status');
-const details = byId('details');
+const details = byId('event');
 
 const failed = (error: unknown): void => {
   status.textContent = error instanceof Error ? error.message : String(error);
@@ -42,7 +43,6 @@ async function start(source: TimelineSource): Promise<void> {
     names,
     theme: themeOf(),
     selected: null,
-    marked: null,
     event: null,
     launch: null,
   };
@@ -125,11 +125,11 @@ async function start(source: TimelineSource): Promise<void> {
       start: String(Math.round(shown.zero + range.start)),
       end: String(Math.round(shown.zero + range.end)),
     });
-    if (scene.marked)
-      search.set(
-        'mark',
-        [scene.marked.start, scene.marked.end].map((ns) => Math.round(shown.zero + ns)).join(','),
-      );
+    if (scene.selected) {
+      const { start, end } = scene.selected;
+      search.set('mark', [start, end].map((ns) => Math.round(shown.zero + ns)).join(','));
+      for (const [name, value] of selection.state) search.set(name, value);
+    }
     if (event) search.set('event', `${event.lane},${event.index}`);
     if (closed.size > 0) search.set('closed', [...closed].join(','));
     source.address.write(search);
@@ -152,7 +152,6 @@ async function start(source: TimelineSource): Promise<void> {
     const found = await source.event({ lane, index });
     if (!found) return;
     event = { lane, index };
-    scene.selected = null;
     scene.event = { lane, start: found.start, end: found.end };
     scene.launch = found.launch && {
       lane: found.launch.place.lane,
@@ -181,11 +180,22 @@ async function start(source: TimelineSource): Promise<void> {
     }
     moved();
   };
-  const sumUp = async (from: number, to: number): Promise<void> => {
-    const found = await source.selection(from, to);
-    details.replaceChildren(
-      ...selectionPanel(found, `${formatTimeTick(to - from, (to - from) / 100)} selected`),
-    );
+  const leaveEvent = (): void => {
+    event = scene.event = scene.launch = null;
+    details.replaceChildren();
+  };
+  const selection = new SelectionPanel({
+    source,
+    tracks: () => shown.tracks,
+    follow: ({ lane, index }) => {
+      void select(lane, index, true).catch(failed);
+      box.scrollIntoView({ block: 'nearest' });
+    },
+    changed: () => moved(),
+    failed,
+  });
+  const sumUp = (asked?: URLSearchParams): void => {
+    if (scene.selected) void selection.show(scene.selected, asked).then(moved).catch(failed);
   };
 
   const measure = pointers({
@@ -195,7 +205,10 @@ async function start(source: TimelineSource): Promise<void> {
     redraw,
     moved,
     select: (lane, index) => void select(lane, index, false).catch(failed),
-    sumUp: (from, to) => void sumUp(from, to).catch(failed),
+    selected: () => {
+      leaveEvent();
+      sumUp();
+    },
     toggle,
   });
 
@@ -226,9 +239,15 @@ async function start(source: TimelineSource): Promise<void> {
     n: () => void find('next').catch(failed),
     N: () => void find('previous').catch(failed),
     '/': () => search.focus(),
+    v: () => {
+      scene.selected = { start: range.start, end: range.end };
+      leaveEvent();
+      sumUp();
+    },
     Escape: () => {
-      scene.selected = scene.event = scene.launch = scene.marked = null;
-      event = null;
+      leaveEvent();
+      scene.selected = null;
+      selection.clear();
     },
   });
 
@@ -257,7 +276,7 @@ async function start(source: TimelineSource): Promise<void> {
     closed.clear();
     for (const key of asked.get('closed')?.split(',') ?? []) closed.add(key);
     arrange();
-    if (mark) scene.marked = { start: mark[0]!, end: mark[1]! };
+    scene.selected = mark ? { start: mark[0]!, end: mark[1]! } : null;
     if (from !== null && to !== null && to > from) range.show(from, to);
     redraw();
   }
@@ -266,7 +285,7 @@ async function start(source: TimelineSource): Promise<void> {
   async function showNamed(named: string | null): Promise<void> {
     const [lane, index] = named?.split(',').map(Number) ?? [];
     if (lane !== undefined && index !== undefined) await select(lane, index, false);
-    else if (scene.marked) await sumUp(scene.marked.start, scene.marked.end);
+    sumUp(source.address.read());
   }
 
   /** Until all tables are read: their tracks are drawn as they come. */

@@ -8,7 +8,7 @@ import { recordsOf } from './lane.js';
 import type { OpenSessions } from './open-timelines.js';
 import { lanesIn, search } from './places.js';
 import { stepsOf } from './steps.js';
-import { selection } from './selection.js';
+import { selectedEvents, selection } from './selection.js';
 import { showTimeline } from './show.js';
 import { storedRows } from './stored-rows.js';
 import { traceDownload } from './trace-download.js';
@@ -67,6 +67,20 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const { timeline } = await of(context);
     return context.json(
       selection(timeline, trackClasses, Number(context.req.query('start')), Number(context.req.query('end'))),
+    );
+  });
+  api.get('/selected', async (context) => {
+    const { timeline } = await of(context);
+    const asked = (name: string): string | undefined => context.req.query(name);
+    return context.json(
+      selectedEvents(timeline, trackClasses, {
+        start: Number(asked('start')),
+        end: Number(asked('end')),
+        group: asked('group') ?? '',
+        name: asked('name') ?? null,
+        sort: asked('sort') === 'start' ? 'start' : 'time',
+        page: whole(asked('page'), 1, 1e9),
+      }),
     );
   });
   api.get('/search', async (context) => {

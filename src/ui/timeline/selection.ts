@@ -1,66 +1,93 @@
 import { formatNs, formatPart } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
+import type { Lane } from './lane.js';
 import { lanesIn } from './places.js';
-import type { Selection } from './shown.js';
+import type { EventsAsked, Place, Selection, SelectedEvents } from './shown.js';
 import type { Timeline } from './timeline.js';
 
 const namesShown = 50;
 
-/**
- * @param classIds ids of the classes of each table's events, by number
- * @param from ns since the start of the timeline
- */
-export function selection(
-  timeline: Timeline,
-  classIds: Readonly<Record<string, readonly string[]>>,
-  from: number,
-  to: number,
-): Selection {
-  const [start, end] = [timeline.from + from, timeline.from + to];
+/** Lanes of a table on one rank and device, with their numbers in the timeline. */
+interface Group {
+  id: string;
+  table: string;
+  label: string;
+  lanes: { number: number; lane: Lane }[];
+}
+
+/** Stages and operators enclose each other: their times have no sum. */
+function groupsOf(timeline: Timeline): Group[] {
   const severalRanks = new Set(timeline.tracks.map(({ rank }) => rank)).size > 1;
-  const groups = new Map<
-    string,
-    {
-      table: string;
-      device: string;
-      classes: Map<string, number>;
-      names: Map<string, { id: string; count: number; ns: number }>;
-    }
-  >();
-  for (const { track, lane } of lanesIn(timeline)) {
-    if (track.table === 'stages' || track.table === 'ops') continue;
-    const device = track.device === null ? '' : ` · GPU ${track.device}`;
-    const key = `${track.table}${track.rank ?? ''}${device}`;
-    const group = groups.get(key) ?? {
-      table: track.table,
-      device: (severalRanks && track.rank !== null ? ` · rank ${track.rank}` : '') + device,
-      classes: new Map(),
-      names: new Map(),
+  const groups = new Map<string, Group>();
+  for (const [number, { track, lane }] of lanesIn(timeline).entries()) {
+    const { table, rank, device } = track;
+    if (table === 'stages' || table === 'ops') continue;
+    const id = [table, rank ?? '', device ?? ''].join('.');
+    const place = [
+      ...(severalRanks && rank !== null ? [`rank ${rank}`] : []),
+      ...(device === null ? [] : [`GPU ${device}`]),
+    ];
+    const group = groups.get(id) ?? {
+      id,
+      table,
+      label: [groupLabels[table], ...place].join(' · '),
+      lanes: [],
     };
-    groups.set(key, group);
-    for (let i = lane.after(start); i < lane.length && lane.start[i]! < end; i++) {
-      const ns = Math.min(lane.end[i]!, end) - Math.max(lane.start[i]!, start);
-      const id = classIds[track.table]![lane.class[i]!]!;
-      group.classes.set(id, (group.classes.get(id) ?? 0) + ns);
-      const name = track.table === 'gaps' ? idleCauseLabel(id) : timeline.names[lane.name[i]!]!;
-      const one = group.names.get(name) ?? { id, count: 0, ns: 0 };
+    groups.set(id, group);
+    group.lanes.push({ number, lane });
+  }
+  return [...groups.values()];
+}
+
+/** What the events of a selection are: ids of the classes of each table's events, by number. */
+type ClassIds = Readonly<Record<string, readonly string[]>>;
+
+const nameOf = (timeline: Timeline, classIds: ClassIds, table: string, lane: Lane, index: number): string =>
+  table === 'gaps'
+    ? idleCauseLabel(classIds[table]![lane.class[index]!]!)
+    : timeline.names[lane.name[index]!]!;
+
+/** Calls with each event of a group that lies in a time, and for how much of it. */
+function eachEvent(
+  { lanes }: Group,
+  start: number,
+  end: number,
+  take: (lane: Lane, index: number, ns: number, number: number) => void,
+): void {
+  for (const { number, lane } of lanes)
+    for (let i = lane.after(start); i < lane.length && lane.start[i]! < end; i++)
+      take(lane, i, Math.min(lane.end[i]!, end) - Math.max(lane.start[i]!, start), number);
+}
+
+/** @param from ns since the start of the timeline */
+export function selection(timeline: Timeline, classIds: ClassIds, from: number, to: number): Selection {
+  const summed = groupsOf(timeline).map((group) => {
+    const classes = new Map<string, number>();
+    const names = new Map<string, { id: string; count: number; ns: number }>();
+    eachEvent(group, timeline.from + from, timeline.from + to, (lane, index, ns) => {
+      const id = classIds[group.table]![lane.class[index]!]!;
+      classes.set(id, (classes.get(id) ?? 0) + ns);
+      const name = nameOf(timeline, classIds, group.table, lane, index);
+      const one = names.get(name) ?? { id, count: 0, ns: 0 };
       one.count++;
       one.ns += ns;
-      group.names.set(name, one);
-    }
-  }
+      names.set(name, one);
+    });
+    return { ...group, classes, names };
+  });
   const most = <T extends { ns: number }>(of: T[]): T[] => of.sort((a, b) => b.ns - a.ns);
   return {
-    groups: [...groups.values()]
-      .map(({ table, device, classes, names }) => {
+    groups: summed
+      .map(({ id, table, label, classes, names }) => {
         const total = [...classes.values()].reduce((sum, ns) => sum + ns, 0);
         const share = (ns: number): string => formatPart(ns, to - from);
         const texts = (ns: number) => ({ text: formatNs(ns), share: share(ns) });
         const sorted = [...names].sort(([, a], [, b]) => b.ns - a.ns);
         const others = sorted.slice(namesShown);
         return {
+          id,
           table,
-          label: `${groupLabels[table] ?? table}${device}`,
+          label,
           total_ns: total,
           classes: most([...classes].map(([id, ns]) => ({ id, ns, share: share(ns) }))),
           names: sorted.slice(0, namesShown).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
@@ -72,9 +99,74 @@ export function selection(
                   count: sum(others, ({ count }) => count),
                   ...texts(sum(others, ({ ns }) => ns)),
                 },
+          all: { count: sum(sorted, ({ count }) => count), ...texts(total) },
         };
       })
       .filter(({ total_ns }) => total_ns > 0),
+  };
+}
+
+const eventsPerPage = 50;
+
+/**
+ * A page of the single events of one group of a selection.
+ * @param asked times in ns since the start of the timeline; a page that is not there is the last one
+ */
+export function selectedEvents(
+  timeline: Timeline,
+  classIds: ClassIds,
+  { start, end, group: id, name, sort, page: asked }: EventsAsked,
+): SelectedEvents {
+  const group = groupsOf(timeline).find((one) => one.id === id) ?? { id, table: '', label: '', lanes: [] };
+  const each = (take: (key: number, ns: number, place: Place, lane: Lane) => void): void =>
+    eachEvent(group, timeline.from + start, timeline.from + end, (lane, index, ns, number) => {
+      if (name === null || nameOf(timeline, classIds, group.table, lane, index) === name)
+        take(sort === 'start' ? lane.start[index]! : -ns, ns, { lane: number, index }, lane);
+    });
+  let total = 0;
+  const found: number[] = [];
+  each((key, ns) => {
+    total += ns;
+    found.push(key);
+  });
+  // Only the events of the page become rows: a selection can hold millions.
+  const keys = Float64Array.from(found).sort();
+  const pages = Math.max(1, Math.ceil(keys.length / eventsPerPage));
+  const page = Math.min(pages, Math.max(1, asked));
+  const first = (page - 1) * eventsPerPage;
+  const last = Math.min(keys.length, first + eventsPerPage) - 1;
+  const near: { key: number; row: SelectedEvents['rows'][number] }[] = [];
+  each((key, ns, place, lane) => {
+    if (key < keys[first]! || key > keys[last]!) return;
+    const from = lane.start[place.index]! - timeline.from;
+    const to = lane.end[place.index]! - timeline.from;
+    near.push({
+      key,
+      row: {
+        ...place,
+        name: nameOf(timeline, classIds, group.table, lane, place.index),
+        start: from,
+        end: to,
+        ns,
+        duration: formatNs(to - from),
+        text: formatNs(ns),
+      },
+    });
+  });
+  // Events as long as the first of the page can be on the page before.
+  const before = first - keys.indexOf(keys[first]!);
+  const rows = near
+    .sort((a, b) => a.key - b.key)
+    .slice(before, before + eventsPerPage)
+    .map(({ row }) => row);
+  return {
+    label: group.label,
+    count: keys.length,
+    total_ns: total,
+    text: formatNs(total),
+    page,
+    pages,
+    rows,
   };
 }
 

@@ -61,6 +61,8 @@ export interface EventDetails {
 /** What ran in a selected time, summed by class and by name: parts of events that lie in it count, no others. */
 export interface Selection {
   groups: {
+    /** Names a table on one rank and device. */
+    id: string;
     table: string;
     label: string;
     total_ns: number;
@@ -68,7 +70,35 @@ export interface Selection {
     names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
     /** What is not among the names; null where all are. */
     others: { names: number; count: number; text: string; share: string } | null;
+    all: { count: number; text: string; share: string };
   }[];
+}
+
+/** Which events of a selection are listed; times in ns since the start of the timeline. */
+export interface EventsAsked {
+  start: number;
+  end: number;
+  /** Id of a group of the selection. */
+  group: string;
+  /** null: events of all names. */
+  name: string | null;
+  /** The longest parts first, or the earliest events. */
+  sort: 'time' | 'start';
+  /** From 1. */
+  page: number;
+}
+
+/** A page of the events of a selection, and sums over all pages. */
+export interface SelectedEvents {
+  label: string;
+  count: number;
+  /** Sum of the parts inside the selection. */
+  total_ns: number;
+  text: string;
+  page: number;
+  pages: number;
+  /** `ns` and `text`: the part inside the selection. */
+  rows: (Match & { name: string; ns: number; duration: string; text: string })[];
 }
 
 /** A time, in ns. */

@@ -6,7 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { eventDetails } from './details.js';
 import { recordsOf } from './lane.js';
 import { lanesIn, search } from './places.js';
-import { selection } from './selection.js';
+import { selectedEvents, selection } from './selection.js';
 import { stepsOf } from './steps.js';
 import { storedRows } from './stored-rows.js';
 import { decodeRecords, encodeRecords, tileAt, type SharesRecord } from './tile-format.js';
@@ -79,6 +79,55 @@ describe('a timeline of an nsys capture', () => {
     expect(kernels.names.reduce((sum, { count }) => sum + count, 0)).toBe(
       await number(`SELECT count(*) FROM kernels WHERE start_ns < ${end} AND start_ns + dur_ns > ${start}`),
     );
+  });
+
+  test('lists the events of a selection page by page, with the rows and the sum of SQL', async () => {
+    const [from, to] = [20e6, 60e6];
+    const [start, end] = [timeline.from + from, timeline.from + to];
+    const { groups } = selection(timeline, trackClasses, from, to);
+    for (const table of ['kernels', 'api_calls'] as const) {
+      const { id: group, all } = groups.find((one) => one.table === table)!;
+      for (const sort of ['time', 'start'] as const) {
+        const rows: { start: number; ns: number }[] = [];
+        const pageOf = (page: number) =>
+          selectedEvents(timeline, trackClasses, { start: from, end: to, group, name: null, sort, page });
+        const { pages, count, total_ns } = pageOf(1);
+        for (let page = 1; page <= pages; page++) rows.push(...pageOf(page).rows);
+        const inside = await database.query<{ start: number; ns: number }>(
+          `SELECT start_ns - ${timeline.from} AS start, least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start}) AS ns
+           FROM ${table} WHERE start_ns < ${end} AND start_ns + dur_ns > ${start} ORDER BY ${sort === 'time' ? 'ns DESC, 1' : '1, ns'}`,
+        );
+        expect(pages).toBeGreaterThan(2);
+        expect([count, all.count, rows.length]).toEqual([inside.length, inside.length, inside.length]);
+        expect(total_ns).toBe(inside.reduce((sum, { ns }) => sum + ns, 0));
+        const keys = (of: readonly { start: number; ns: number }[]) =>
+          of.map(({ start, ns }) => (sort === 'time' ? ns : start));
+        expect(keys(rows)).toEqual(keys(inside));
+        const starts = (of: readonly { start: number }[]) => of.map((one) => one.start).sort((a, b) => a - b);
+        expect(starts(rows)).toEqual(starts(inside));
+        expect(pageOf(pages + 7)).toEqual(pageOf(pages));
+      }
+    }
+  });
+
+  test('lists the events of one name, each with its place', () => {
+    const [start, end] = [20e6, 60e6];
+    const { id: group, names } = selection(timeline, trackClasses, start, end).groups.find(
+      ({ table }) => table === 'kernels',
+    )!;
+    const [, { name, count, ns }] = names as [unknown, (typeof names)[number]];
+    const asked = { start, end, group, name, sort: 'time', page: 1 } as const;
+    const found = selectedEvents(timeline, trackClasses, asked);
+    expect([found.count, found.total_ns]).toEqual([count, ns]);
+    for (const row of found.rows) {
+      const { lane } = lanesIn(timeline)[row.lane]!;
+      expect(timeline.names[lane.name[row.index]!]).toBe(name);
+      expect(lane.start[row.index]! - timeline.from).toBe(row.start);
+    }
+    expect(selectedEvents(timeline, trackClasses, { ...asked, group: 'none' })).toMatchObject({
+      count: 0,
+      rows: [],
+    });
   });
 
   test('a kernel leads to its launch and the launch to the kernel', async () => {

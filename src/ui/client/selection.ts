@@ -1,0 +1,172 @@
+import { formatCount, formatTimeTick, plural } from '../../vocabulary/format.js';
+import type { EventsAsked, Place, SelectedEvents, Selection, Span, TrackShown } from '../timeline/shown.js';
+import { byId, element } from './panel.js';
+import type { TimelineSource } from './source.js';
+
+/** Which events of a selection are listed, as the address has it. */
+type Listed = Pick<EventsAsked, 'group' | 'name' | 'sort' | 'page'>;
+
+interface Shown {
+  source: TimelineSource;
+  tracks: () => readonly TrackShown[];
+  /** Leads to an event of the list. */
+  follow: (place: Place) => void;
+  /** Another list is shown. */
+  changed: () => void;
+  failed: (error: unknown) => void;
+}
+
+const button = (text: string, act: () => void): HTMLButtonElement => {
+  const made = element('button', { type: 'button' }, text);
+  made.addEventListener('click', act);
+  return made;
+};
+
+/** What is inside a selected time: sums by name, and the single events of a name or of all, a page at a time. */
+export class SelectionPanel {
+  private span: Span | null = null;
+  private listed: Listed | null = null;
+
+  constructor(private readonly shown: Shown) {}
+
+  /** @param asked the address that names the list */
+  async show(span: Span, asked = new URLSearchParams()): Promise<void> {
+    this.clear();
+    this.span = span;
+    const found = await this.shown.source.selection(span.start, span.end);
+    if (this.span !== span) return;
+    const width = span.end - span.start;
+    byId('selection').replaceChildren(
+      element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
+      ...(found.groups.length === 0 ? [element('p', {}, 'Nothing ran in it.')] : []),
+      this.sums(found),
+      element('div', { id: 'selected' }),
+    );
+    const [first] = [...found.groups].sort(
+      (a, b) => Number(b.table === 'kernels') - Number(a.table === 'kernels'),
+    );
+    const group = found.groups.find(({ id }) => id === asked.get('of')) ?? first;
+    this.listed = group
+      ? {
+          group: group.id,
+          name: asked.get('name'),
+          sort: asked.get('sort') === 'start' ? 'start' : 'time',
+          page: Math.max(1, Math.floor(Number(asked.get('page'))) || 1),
+        }
+      : null;
+    await this.list();
+  }
+
+  clear(): void {
+    this.span = this.listed = null;
+    byId('selection').replaceChildren();
+  }
+
+  /** What the address needs to show the same list. */
+  get state(): [string, string][] {
+    if (!this.listed) return [];
+    const { group, name, sort, page } = this.listed;
+    return [
+      ['of', group],
+      ...(name === null ? [] : [['name', name] as [string, string]]),
+      ['sort', sort],
+      ['page', String(page)],
+    ];
+  }
+
+  /** Shares are of the selected time. */
+  private sums({ groups }: Selection): HTMLElement {
+    const columns = element('div', { class: 'columns' });
+    for (const { id: group, label, names, others, all } of groups) {
+      const body = element('tbody');
+      const row = (
+        name: Node | string,
+        { count, text, share }: { count: number; text: string; share: string },
+      ) => tr(name, [formatCount(count), text, share]);
+      const choose = (text: string, name: string | null): Node =>
+        button(text, () => this.choose({ group, name, sort: 'time', page: 1 }));
+      for (const one of names) body.append(row(choose(one.name || 'without a name', one.name), one));
+      if (others) body.append(row(plural(others.names, 'other name'), others));
+      if (names.length > 1) body.append(row(choose('all', null), all));
+      columns.append(tableOf(label, ['name', 'count', 'time', 'of the selection'], body));
+    }
+    return columns;
+  }
+
+  private choose(listed: Listed): void {
+    this.listed = listed;
+    void this.list()
+      .then(() => byId('selected').scrollIntoView({ block: 'nearest' }))
+      .catch(this.shown.failed);
+    this.shown.changed();
+  }
+
+  private async list(): Promise<void> {
+    const { span, listed } = this;
+    if (!span || !listed) return;
+    const found = await this.shown.source.selected({ ...span, ...listed });
+    if (this.listed === listed) byId('selected').replaceChildren(...this.events(found, span, listed));
+  }
+
+  private events(found: SelectedEvents, span: Span, listed: Listed): Node[] {
+    const { label, count, text, page, pages, rows } = found;
+    const step = Math.max(1, (span.end - span.start) / 10_000);
+    const trackOf = (lane: number): string =>
+      this.shown.tracks().find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)
+        ?.label ?? '';
+    const body = element('tbody');
+    for (const { lane, index, name, start, duration, text: part } of rows)
+      body.append(
+        tr(
+          button(name || 'without a name', () => this.shown.follow({ lane, index })),
+          [formatTimeTick(start, step), duration, part],
+          trackOf(lane),
+        ),
+      );
+    const sorted = (sort: Listed['sort'], text: string): Node =>
+      button(text, () => this.choose({ ...listed, sort, page: 1 }));
+    const table = tableOf(
+      `Single events: ${label}${listed.name === null ? '' : `, ${listed.name}`}`,
+      ['name', sorted('start', 'start'), 'duration', sorted('time', 'inside the selection'), 'track'],
+      body,
+    );
+    const heads = table.querySelectorAll('th');
+    heads[listed.sort === 'start' ? 1 : 3]!.setAttribute(
+      'aria-sort',
+      listed.sort === 'start' ? 'ascending' : 'descending',
+    );
+    const turn = (text: string, to: number): Node[] =>
+      to < 1 || to > pages ? [] : [button(text, () => this.choose({ ...listed, page: to }))];
+    return [
+      table,
+      element(
+        'p',
+        { class: 'tools', id: 'selected-pages' },
+        ...turn('previous', page - 1),
+        `${plural(count, 'event')}, ${text} inside the selection${pages > 1 ? `, page ${page} of ${formatCount(pages)}` : ''}`,
+        ...turn('next', page + 1),
+      ),
+    ];
+  }
+}
+
+/** A row: a name, numbers, and what follows them. */
+const tr = (name: Node | string, numbers: readonly string[], after?: string): HTMLElement =>
+  element(
+    'tr',
+    {},
+    element('td', { class: 'wraps name' }, name),
+    ...numbers.map((text) => element('td', { class: 'number' }, text)),
+    ...(after === undefined ? [] : [element('td', {}, after)]),
+  );
+
+function tableOf(caption: string, heads: readonly (Node | string)[], body: HTMLElement): HTMLElement {
+  const head = element('tr');
+  for (const [at, text] of heads.entries())
+    head.append(element('th', { scope: 'col', ...(at > 0 && at < 4 ? { class: 'number' } : {}) }, text));
+  return element(
+    'div',
+    { class: 'scroll' },
+    element('table', {}, element('caption', {}, caption), element('thead', {}, head), body),
+  );
+}
