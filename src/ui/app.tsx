@@ -10,11 +10,7 @@ import { deviceOf } from '../facts/device.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
-import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
 import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
-import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
-import type { TraceScope } from '../facts/trace/scope.js';
-import { timelineScope } from '../facts/waterfall/ranks.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasRows } from '../model/subjects.js';
@@ -35,13 +31,11 @@ import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { noRequests, requestSections } from './requests-page.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
-import { gemmsPage, rooflineOf } from './found-gemms.js';
+import { gemmsPage } from './found-gemms.js';
+import { inScope, kernels, operators } from './named-events.js';
 import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';
-import { kernelsPage } from './kernels-page.js';
-import type { ShownPart } from './chosen-events.js';
 import type { Asked } from './named-page.js';
-import { noOperators, operatorsPage } from './operators-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage } from './pages.js';
 import { collectiveSection, noRanks } from './ranks-page.js';
 import { sessionPath } from './session-path.js';
@@ -247,63 +241,6 @@ function askedOf(context: Context): Asked {
   const query = (name: string): string => context.req.query(name) ?? '';
   return { sort: query('sort'), filter: query('q'), chosen: query('name'), page: Number(query('page')) };
 }
-
-/** Kernels as the explanation sees them: of the same rank and device. */
-async function kernels(one: OpenSession, asked: Asked): Promise<string> {
-  const { session, executions } = one;
-  if (!hasRows(session.manifest, 'kernels'))
-    throw new InferscopeError('E_USAGE', {
-      what: 'This session has no kernels',
-      why: 'Nothing in it recorded a GPU.',
-      fix: 'Its overview shows what it has.',
-    });
-  const found = await once(one, 'kernels', () =>
-    inScope(session, async (scope) => ({
-      kernels: await namedKernels(scope),
-      origins: await kernelOrigins(scope),
-    })),
-  );
-  const roofline = asked.chosen === '' ? [] : await rooflineOf(one, asked.chosen, found.shown.execution);
-  return kernelsPage(
-    { ...found, session: named(session), hasTimeline: executions.length > 0, roofline },
-    asked,
-  );
-}
-
-/** Operators of the same rank. */
-async function operators(one: OpenSession, asked: Asked): Promise<string> {
-  const { session, executions } = one;
-  if (!hasRows(session.manifest, 'ops')) return pageOfBlocks(one, 'Operators', '/operators', [noOperators]);
-  const found = await once(one, 'operators', () =>
-    inScope(session, async (scope) => ({
-      operators: await namedOperators(scope),
-      origins: await operatorOrigins(scope),
-    })),
-  );
-  return operatorsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
-}
-
-/** An answer about what the session's explanation is about, and which part of the session that is. */
-const inScope = <T extends object>(
-  session: Session,
-  ask: (scope: TraceScope) => Promise<T>,
-): Promise<T & { shown: ShownPart }> =>
-  read(session, async (database) => {
-    const { scope } = await timelineScope(session, database, {});
-    const { focus, attribution } = scope.source;
-    const execution = attribution.execution_id;
-    const [ranks] = await database.query<{ n: number }>(
-      `SELECT count(DISTINCT rank) AS n FROM (SELECT rank FROM kernels WHERE execution_id = $1
-       UNION ALL SELECT rank FROM ops WHERE execution_id = $1)`,
-      [execution],
-    );
-    const shown = {
-      execution,
-      rank: (ranks?.n ?? 0) > 1 ? focus.rank : null,
-      device: hasRows(session.manifest, 'kernels') ? focus.device : null,
-    };
-    return { ...(await ask(scope)), shown };
-  });
 
 function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {
   return context.html(html, status, { 'content-security-policy': pagePolicy });

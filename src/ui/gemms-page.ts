@@ -11,14 +11,16 @@ import { lineMark } from '../vocabulary/colours.js';
 /** Shapes in the table; the others are folded below it. */
 const shapesShown = 200;
 
-/** Matrix products by shape: each at its place under the roof, then all of them with their tiles. */
-/** @param linkTo where the calls of a product are */
+/**
+ * Matrix products by shape: each at its place under the roof, then all of them with their tiles.
+ * @param linkTo where the calls of a product are
+ */
 export function gemmSections(
   found: Document<GemmsResult>,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Section[] {
   const table = gemmBlocks(found, shapesShown, linkTo);
-  const chart = rooflineOf(found.data.gemms);
+  const chart = rooflineOf(found.data.gemms, found.data.gemms, linkTo);
   const drawn: Block[] =
     chart.points.length === 0
       ? []
@@ -35,7 +37,11 @@ export function gemmSections(
 }
 
 /** A point per shape with a time; the roofs are those that all of the shapes are held against. */
-function rooflineOf(gemms: readonly Gemm[], shown: readonly Gemm[] = gemms): RooflineChart {
+function rooflineOf(
+  gemms: readonly Gemm[],
+  shown: readonly Gemm[],
+  linkTo: (gemm: Gemm) => string | undefined,
+): RooflineChart {
   const types = [...new Set(gemms.map(({ dtype }) => dtype))];
   const peaks = new Map<string, number>();
   const bandwidths = new Set<number>();
@@ -54,9 +60,11 @@ function rooflineOf(gemms: readonly Gemm[], shown: readonly Gemm[] = gemms): Roo
     points: shown.flatMap((one) => {
       const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = one;
       if (rate.value === null || intensity.value === null || one.source !== 'profiler') return [];
+      const link = linkTo(one);
       return [
         {
           name: shapeLabel(one),
+          ...(link === undefined ? {} : { link }),
           group: dtype ?? 'type unknown',
           ...lineMark(types.indexOf(dtype)),
           intensity: intensity.value,
@@ -75,7 +83,11 @@ const pointsOf = ({ points }: RooflineChart): Block =>
   tableOf(
     'Matrix products of the chart',
     [
-      { id: 'shape', head: 'M × N × K', of: ({ name }) => name },
+      {
+        id: 'shape',
+        head: 'M × N × K',
+        of: ({ name, link }) => (link === undefined ? name : { link, text: name }),
+      },
       { id: 'dtype', head: 'type', of: ({ group }) => group ?? '' },
       {
         id: 'flop_per_byte',
@@ -103,15 +115,8 @@ export function kernelRoofline(
   linkTo: (gemm: Gemm) => string | undefined,
 ): Block[] {
   const shown = gemms.filter((gemm) => gemm.source === 'profiler' && keys.includes(productKey(gemm)));
-  const chart = rooflineOf(gemms, shown);
-  if (chart.points.length === 0)
-    return [
-      {
-        t: 'missing',
-        what: 'No place in the roofline.',
-        why: 'It is known of kernels that matrix products with recorded shapes launched.',
-      },
-    ];
+  const chart = rooflineOf(gemms, shown, linkTo);
+  if (chart.points.length === 0) return [];
   const number = { numeric: true } as const;
   return [
     {
@@ -147,6 +152,13 @@ export function kernelRoofline(
     },
   ];
 }
+
+/** Why a kernel has no place under the roofs. */
+export const noPlace: Block = {
+  t: 'missing',
+  what: 'No place in the roofline.',
+  why: 'FLOP and bytes are known where a matrix product with recorded shapes launched the kernel, or where Nsight Compute counted both (inferscope run --evaluator nsys,ncu).',
+};
 
 /** Why there is nothing, and what records it. */
 export const noGemms: Section = {

@@ -26,6 +26,7 @@ const pageOf = (page: number, filter = ''): string =>
       kernels,
       origins: [],
       roofline: [],
+      counted: () => [],
     },
     { sort: '', filter, chosen: '', page },
   );

@@ -16,11 +16,13 @@ export interface KernelsShown {
   origins: readonly KernelOrigin[];
   /** Where the chosen kernel is in the roofline. */
   roofline: readonly Block[];
+  /** Those with counters, all at their places. @param linkTo the address at which a name is chosen */
+  counted: (linkTo: (name: string) => string) => readonly Block[];
 }
 
 /** Kernels by name, and what their time is made of. */
 export const kernelsPage = (
-  { session, hasTimeline, shown, kernels, origins, roofline }: KernelsShown,
+  { session, hasTimeline, shown, kernels, origins, roofline, counted }: KernelsShown,
   asked: Asked,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -47,6 +49,7 @@ export const kernelsPage = (
     sortedBy: 'total',
     ...(roofline.length > 0 ? { more: <BlocksOfPage blocks={roofline} /> } : {}),
     timed: { of: ({ total_ns }) => total_ns, says: 'kernel time' },
+    charts: (linkTo) => counted(linkTo),
     lead: (linkTo) => (
       <Icicle
         says={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}

@@ -2,6 +2,19 @@ import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { Block, Section } from '../views/block.js';
 import { lineMark } from '../vocabulary/colours.js';
 
+/** Kinds as recorded, and what counts them. */
+const kindLabels: Record<string, string> = {
+  used: 'used on the GPU, by all processes',
+  'used (sampled)': 'used on the GPU, by all processes (sampled)',
+  process: 'of the process, by the driver',
+  allocated: 'allocated, by the allocator of PyTorch',
+  reserved: 'reserved, by the allocator of PyTorch',
+  rss: 'resident memory (RSS)',
+  'rss (sampled)': 'resident memory (RSS, sampled)',
+  anonymous: 'of it anonymous: heap and stacks',
+  file: 'of it mapped files: libraries, weights',
+};
+
 /** Memory in use over time: a chart per execution and place. */
 export function memorySections(series: readonly MemoryOverTime[]): Section[] {
   const charts = new Map<string, MemoryOverTime[]>();
@@ -11,7 +24,7 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
   }
   const ranks = new Set(series.map(({ rank }) => rank));
   const nameOf = ({ kind, rank }: MemoryOverTime): string =>
-    ranks.size > 1 && rank !== null ? `${kind}, rank ${rank}` : kind;
+    [kindLabels[kind] ?? kind, ...(ranks.size > 1 && rank !== null ? [`rank ${rank}`] : [])].join(', ');
   const blocks = [...charts].map(([title, own]): Block => ({
     t: 'chart',
     title,

@@ -1,7 +1,9 @@
 import type { Child } from 'hono/jsx';
 import type { NamedDurations } from '../facts/trace/named-durations.js';
 import type { OpClass } from '../model/classes.js';
+import { BlocksOfPage } from '../render/html/view.js';
 import { safeText } from '../render/safe-text.js';
+import type { Block } from '../views/block.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { ChosenEvents, type ShownPart } from './chosen-events.js';
@@ -70,6 +72,8 @@ interface NamedPage<T extends NamedRow> {
   timed: { of: (row: T) => number; says: string };
   /** Above the table. @param linkTo the address at which a name is chosen */
   lead: (linkTo: (name: string) => string) => Child;
+  /** Below that: charts, none where nothing is drawn. */
+  charts?: (linkTo: (name: string) => string) => readonly Block[];
   /** Below the durations of the row that is chosen. */
   more?: Child;
 }
@@ -92,6 +96,7 @@ export function namedPage<T extends NamedRow>({
   sortedBy,
   timed,
   lead,
+  charts = () => [],
   more,
 }: NamedPage<T>): string {
   const { filter, chosen } = asked;
@@ -124,12 +129,13 @@ export function namedPage<T extends NamedRow>({
   });
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage));
   const page = Math.min(pages, Math.max(1, Math.floor(asked.page) || 1));
+  const drawn = charts((name) => address({ name }));
   const events = all.reduce((sum, { count }) => sum + count, 0);
   return html(
     <Shell
       title={`${title}: ${session.title}`}
       navigation={{ session, current: path, hasTimeline }}
-      {...(more ? { script: 'report-client.js' } : {})}
+      {...(more || drawn.length > 0 ? { script: 'report-client.js' } : {})}
     >
       <section>
         <h1>{title}</h1>
@@ -140,6 +146,11 @@ export function namedPage<T extends NamedRow>({
         </p>
         {lead((name) => address({ name }))}
       </section>
+      {drawn.length > 0 && (
+        <section>
+          <BlocksOfPage blocks={drawn} />
+        </section>
+      )}
       {all
         .filter(({ name }) => chosen !== '' && name === chosen)
         .map((row) => (

@@ -12,7 +12,7 @@ import type { OpenSession } from './timeline/open-timelines.js';
 export const named = (session: Session): SessionNamed => ({
   id: session.id,
   title: session.user.name ?? session.manifest.title,
-  hasKernels: hasRows(session.manifest, 'kernels'),
+  hasKernels: hasRows(session.manifest, 'kernels', 'counters'),
   hasCollectives: hasRows(session.manifest, 'collectives'),
 });
 

@@ -24,8 +24,8 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 #timeline canvas { display: block; touch-action: none; cursor: default; }
 #status { margin: .25rem 0; min-height: 1.2em; }
 #details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
-#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 2rem; }
-#details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; } #selection .columns tr:last-child { border-top: 1px solid var(--line); }
+#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 2rem; align-items: start; } #details .columns .scroll { margin-top: 0; }
+#details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
 table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }

@@ -139,6 +139,8 @@ export interface RooflineChart {
     intensity: number;
     flops_per_s: number;
     notes: readonly Text[];
+    /** Where a click on it leads. */
+    link?: string;
   }[];
 }
 

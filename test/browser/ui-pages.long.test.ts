@@ -295,3 +295,37 @@ describe('every page of inferscope ui in Chromium', () => {
     expect(ui.complaints).toEqual([]);
   });
 });
+
+it('shows kernels with counters under the roofs, each point leading to its kernel, with and without a timeline', async () => {
+  const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
+  const traced = [fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), counters, '--name', 'counted'];
+  expect(inferscope(ui.at, ['import', ...traced]).status).toBe(0);
+  expect(inferscope(ui.at, ['import', counters, '--name', 'alone']).status).toBe(0);
+  const page = await ui.open(`/s/${ui.idOf('counted')}/kernels`);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  const { points } = JSON.parse((await page.locator('figure > script').first().textContent())!) as {
+    points: { name: string; link?: string }[];
+  };
+  const [[counted]] = ui.sql('counted', 'SELECT count(DISTINCT kernel_name) FROM counters') as [[number]];
+  expect(new Set(points.map(({ link }) => link)).size).toBe(counted);
+  // Above the roofs' lines, which take no clicks.
+  await page.locator('.chart svg path[fill="#0072b2"]').last().click();
+  await page.waitForSelector('#chosen');
+  const chosen = new URL(page.url()).searchParams.get('name')!;
+  expect(
+    points.map(({ link }) => new URLSearchParams(link?.split('?')[1]?.split('#')[0]).get('name')),
+  ).toContain(chosen);
+  const [[launches]] = ui.sql('counted', `SELECT count(*) FROM kernels WHERE name = '${chosen}'`) as [
+    [number],
+  ];
+  expect(Number((await page.innerText('#chosen dd >> nth=0')).replaceAll(/\s/g, ''))).toBe(launches);
+  expect(await page.locator('#chosen .chart').count()).toBe(1);
+  await page.click('#chosen a[href*="/timeline?"]');
+  await ready(page);
+  const alone = await ui.open(`/s/${ui.idOf('alone')}`);
+  await alone.click('nav.pages a:text-is("Kernels")');
+  await alone.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  expect(await alone.locator('#kernels table').last().locator('tbody tr').count()).toBeGreaterThan(0);
+  await alone.close();
+  await page.close();
+});

@@ -140,8 +140,9 @@ const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesO
   type: 'scatter',
   name: 'measured',
   z: 3,
-  data: points.map(({ name, group, intensity, flops_per_s: rate, color, symbol }) => ({
+  data: points.map(({ name, group, intensity, flops_per_s: rate, color, symbol, link }) => ({
     value: [intensity, rate],
+    cursor: link === undefined ? 'default' : 'pointer',
     symbol,
     symbolSize: group === null ? 17 : 11,
     itemStyle: { color: painted(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
@@ -156,9 +157,10 @@ const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesO
       formatter: name,
     },
   })),
-  tooltip: tipOf(points, ({ name, intensity, flops_per_s: rate, notes }) => [
+  tooltip: tipOf(points, ({ name, intensity, flops_per_s: rate, notes, link }) => [
     name,
     `${formatQuantity(rate, 'FLOP/s')} at ${formatQuantity(intensity, 'FLOP/byte')}`,
     ...notes.map(plainText),
+    ...(link === undefined ? [] : ['a click leads to it']),
   ]),
 });

@@ -25,6 +25,12 @@ function atOnce(option: EChartsOption): EChartsOption {
   } as EChartsOption;
 }
 
+/** Where a click on a bar or a point leads; lines of a roofline take no clicks. */
+function linkOf(chart: Chart, index: number): string | undefined {
+  if (chart.form === 'waterfall') return waterfallLink(chart, index);
+  return chart.form === 'roofline' ? chart.points[index]?.link : undefined;
+}
+
 /** Draws a chart from the data that follows its box. */
 export function draw(box: HTMLElement, theme: Theme): Drawing {
   const chart = JSON.parse(box.nextElementSibling?.textContent ?? '') as Chart;
@@ -36,11 +42,10 @@ export function draw(box: HTMLElement, theme: Theme): Drawing {
   const option = (of: Theme) => optionOf(chart, { theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));
   if (zooms(chart)) zoomByKeys(box, drawn);
-  if (chart.form === 'waterfall')
-    drawn.on('click', ({ dataIndex }) => {
-      const link = waterfallLink(chart, dataIndex);
-      if (link !== undefined) location.assign(link);
-    });
+  drawn.on('click', ({ dataIndex }) => {
+    const link = linkOf(chart, dataIndex);
+    if (link !== undefined) location.assign(link);
+  });
   return {
     redraw: (of, forPaper) => {
       drawn.resize();

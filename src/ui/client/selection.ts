@@ -85,9 +85,9 @@ export class SelectionPanel {
       ) => tr(name, [formatCount(count), text, share]);
       const choose = (text: string, name: string | null): Node =>
         button(text, () => this.choose({ group, name, sort: 'time', page: 1 }));
+      if (names.length > 1) body.append(row(choose('all', null), all));
       for (const one of names) body.append(row(choose(one.name || 'without a name', one.name), one));
       if (others) body.append(row(plural(others.names, 'other name'), others));
-      if (names.length > 1) body.append(row(choose('all', null), all));
       columns.append(tableOf(label, ['name', 'count', 'time', 'of the selection'], body));
     }
     return columns;

@@ -1,0 +1,93 @@
+import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
+import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
+import type { TraceScope } from '../facts/trace/scope.js';
+import { timelineScope } from '../facts/waterfall/ranks.js';
+import { hasRows } from '../model/subjects.js';
+import type { Session } from '../session/open.js';
+import type { Block } from '../views/block.js';
+import { counterBlocks } from '../views/counters.js';
+import type { ShownPart } from './chosen-events.js';
+import { foundCounters, rooflineOf } from './found-gemms.js';
+import { kernelsPage } from './kernels-page.js';
+import type { Asked } from './named-page.js';
+import { ncuRoofline, sameKernel } from './ncu-roofline.js';
+import { named, pageOfBlocks, read } from './open-session-pages.js';
+import { noOperators, operatorsPage } from './operators-page.js';
+import { once, type OpenSession } from './timeline/open-timelines.js';
+
+/** Kernels as the explanation sees them: of the same rank and device; without a timeline those that Nsight Compute profiled. */
+export async function kernels(one: OpenSession, asked: Asked): Promise<string> {
+  const { session, executions } = one;
+  const counters = await foundCounters(one);
+  if (!hasRows(session.manifest, 'kernels')) {
+    const blocks = counters
+      ? [...ncuRoofline(counters.data.kernels, () => undefined), ...counterBlocks(counters)]
+      : noKernels;
+    return pageOfBlocks(one, 'Kernels', '/kernels', [{ id: 'kernels', title: 'Kernels', blocks }]);
+  }
+  const found = await once(one, 'kernels', () =>
+    inScope(session, async (scope) => ({
+      kernels: await namedKernels(scope),
+      origins: await kernelOrigins(scope),
+    })),
+  );
+  const roofline = asked.chosen === '' ? [] : await rooflineOf(one, asked.chosen, found.shown.execution);
+  return kernelsPage(
+    {
+      ...found,
+      session: named(session),
+      hasTimeline: executions.length > 0,
+      roofline,
+      counted: (linkTo) =>
+        ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
+          const row = found.kernels.find(({ name }) => sameKernel(kernel, name));
+          return row && linkTo(row.name);
+        }),
+    },
+    asked,
+  );
+}
+
+/** Why there is nothing, and what records it. */
+const noKernels: Block[] = [
+  { t: 'missing', what: 'No kernels.', why: 'Nothing in this session recorded a GPU.' },
+  {
+    t: 'commands',
+    items: [{ command: 'inferscope run -- COMMAND', why: 'Record the kernels of a program' }],
+  },
+];
+
+/** Operators of the same rank. */
+export async function operators(one: OpenSession, asked: Asked): Promise<string> {
+  const { session, executions } = one;
+  if (!hasRows(session.manifest, 'ops')) return pageOfBlocks(one, 'Operators', '/operators', [noOperators]);
+  const found = await once(one, 'operators', () =>
+    inScope(session, async (scope) => ({
+      operators: await namedOperators(scope),
+      origins: await operatorOrigins(scope),
+    })),
+  );
+  return operatorsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
+}
+
+/** An answer about what the session's explanation is about, and which part of the session that is. */
+export const inScope = <T extends object>(
+  session: Session,
+  ask: (scope: TraceScope) => Promise<T>,
+): Promise<T & { shown: ShownPart }> =>
+  read(session, async (database) => {
+    const { scope } = await timelineScope(session, database, {});
+    const { focus, attribution } = scope.source;
+    const execution = attribution.execution_id;
+    const [ranks] = await database.query<{ n: number }>(
+      `SELECT count(DISTINCT rank) AS n FROM (SELECT rank FROM kernels WHERE execution_id = $1
+       UNION ALL SELECT rank FROM ops WHERE execution_id = $1)`,
+      [execution],
+    );
+    const shown = {
+      execution,
+      rank: (ranks?.n ?? 0) > 1 ? focus.rank : null,
+      device: hasRows(session.manifest, 'kernels') ? focus.device : null,
+    };
+    return { ...(await ask(scope)), shown };
+  });

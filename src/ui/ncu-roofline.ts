@@ -1,0 +1,127 @@
+import type { KernelCounters } from '../model/documents/counters.js';
+import { bareKernelName } from '../model/kernel-name.js';
+import type { Block } from '../views/block.js';
+import type { RooflineChart } from '../views/chart.js';
+import { tableOf } from '../views/table-of.js';
+import { lineMark } from '../vocabulary/colours.js';
+import { kernelLabel } from '../vocabulary/kernel-label.js';
+
+/** Nsight Systems and Nsight Compute write template arguments differently: names are compared without them. */
+export const sameKernel = ({ name }: KernelCounters, other: string): boolean =>
+  bareKernelName(name) === bareKernelName(other);
+
+/** The unit that executed most of the FLOP: its peak is the kernel's roof. */
+const unitOf = ({ roofline: { flop_by_unit: units } }: KernelCounters): string =>
+  units.reduce((most, one) => ((one.flop.value ?? 0) > (most.flop.value ?? 0) ? one : most)).unit;
+
+const unitLabels: Record<string, string> = {
+  tensor: 'tensor cores',
+  fp64: 'float64 units',
+  fp32: 'float32 units',
+  fp16: 'float16 units',
+};
+
+/**
+ * Kernels under the roofs of the GPU, by the counters of Nsight Compute: none without FLOP and DRAM bytes.
+ * @param linkTo where a kernel is; undefined where it has no place
+ */
+export function ncuRoofline(
+  kernels: readonly KernelCounters[],
+  linkTo: (kernel: KernelCounters) => string | undefined,
+): Block[] {
+  const placed = kernels.flatMap((kernel) => {
+    const { arithmetic_intensity: intensity, achieved_flops: rate } = kernel.roofline;
+    return intensity.value === null || rate.value === null || rate.value <= 0
+      ? []
+      : [
+          {
+            kernel,
+            intensity: intensity.value,
+            rate: rate.value,
+            unit: unitOf(kernel),
+            link: linkTo(kernel),
+          },
+        ];
+  });
+  if (placed.length === 0) return [];
+  const units = [...new Set(placed.map(({ unit }) => unit))];
+  // Each kernel ran at a clock of its own: the highest roof is drawn, its share of its own roof is in words.
+  const highest = (of: readonly (number | null)[]): number => Math.max(...of.map((value) => value ?? 0));
+  const bandwidth = highest(placed.map(({ kernel }) => kernel.roofline.peak_dram_bandwidth.value));
+  const peaks = units
+    .map((unit) => ({
+      dtype: unitLabels[unit] ?? unit,
+      flops_per_s: highest(
+        placed.filter((one) => one.unit === unit).map(({ kernel }) => kernel.roofline.peak_flops.value),
+      ),
+    }))
+    .filter(({ flops_per_s: peak }) => peak > 0);
+  const chart: RooflineChart = {
+    form: 'roofline',
+    slopes: bandwidth > 0 ? [{ name: '', bytes_per_s: bandwidth }] : [],
+    peaks,
+    ridge: null,
+    points: placed.map(({ kernel, intensity, rate, unit, link }) => ({
+      name: kernelLabel(kernel.name),
+      group: unitLabels[unit] ?? unit,
+      ...lineMark(units.indexOf(unit)),
+      intensity,
+      flops_per_s: rate,
+      notes: [
+        [{ count: kernel.launches }, ' × ', { figure: kernel.duration_ns }],
+        ...(kernel.roofline.roof_share.value === null
+          ? []
+          : [[{ figure: kernel.roofline.roof_share, utilization: true }, ' of roof'] as const]),
+      ],
+      ...(link === undefined ? {} : { link }),
+    })),
+  };
+  const number = { numeric: true } as const;
+  return [
+    {
+      t: 'chart',
+      title: 'Kernels under the roofs of the GPU, by Nsight Compute',
+      label: 'Achieved FLOP/s of kernels against FLOP per byte of DRAM traffic',
+      chart,
+      behind: tableOf(
+        'Kernels of the chart; each was replayed in isolation',
+        [
+          {
+            id: 'kernel',
+            head: 'kernel',
+            wraps: true,
+            of: ({ kernel, link }) => {
+              const text = kernelLabel(kernel.name);
+              return link === undefined ? text : { link, text };
+            },
+          },
+          {
+            id: 'grid',
+            head: 'grid',
+            of: ({ kernel }) => kernel.grid ?? { missing: 'no grid was recorded' },
+          },
+          {
+            id: 'duration_ns',
+            head: 'time',
+            ...number,
+            of: ({ kernel }) => ({ figure: kernel.duration_ns }),
+          },
+          {
+            id: 'flop_per_byte',
+            head: 'FLOP/byte',
+            ...number,
+            of: ({ intensity: n }) => ({ n, unit: '' }),
+          },
+          { id: 'flops', head: 'FLOP/s', ...number, of: ({ rate: n }) => ({ n, unit: 'FLOP/s' }) },
+          {
+            id: 'roof_share',
+            head: 'of roof',
+            ...number,
+            of: ({ kernel }) => ({ figure: kernel.roofline.roof_share, utilization: true }),
+          },
+        ],
+        placed,
+      ),
+    },
+  ];
+}
