@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
-import { analyzeCollectives } from '../facts/collectives/collectives.js';
+import { isJob, ownTimesOf } from '../facts/collectives/job-ranks.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
@@ -165,19 +165,19 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
 /** @param asked operation and bytes of the collective that is chosen; '' for the one with the longest sum of times */
 async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
   const { session } = one;
-  if (!hasRows(session.manifest, 'collectives')) return [noRanks];
-  const { job, kinds } = await once(one, 'collectives', async () => ({
-    job: (await analyzeCollectives(session)).data.job,
-    kinds: await read(session, collectiveKinds),
-  }));
+  // Logs count ranks in each communicator: rows of several would be mixed.
+  if (!hasRows(session.manifest, 'collectives') || !(await isJob(session))) return [noRanks];
+  const [times, kinds] = await Promise.all([
+    once(one, 'own times', () => read(session, ownTimesOf)),
+    once(one, 'collectives', () => read(session, collectiveKinds)),
+  ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
   const chosen = kinds.find((kind) => keyOf(kind) === asked) ?? kinds[0];
-  // Logs count ranks in each communicator: rows of several would be mixed.
-  if (!job || !chosen) return [noRanks];
+  if (!chosen) return [noRanks];
   const waits = await once(one, `collective ${keyOf(chosen)}`, () =>
     read(session, (database) => callsByRank(database, chosen)),
   );
-  const own = job.own === null ? [] : [rankStrip(job.own)];
+  const own = times === null ? [] : [rankStrip(times)];
   const collective = collectiveSection(waits, {
     kinds,
     chosen,

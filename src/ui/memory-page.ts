@@ -11,8 +11,8 @@ const kindLabels: Record<string, string> = {
   reserved: 'reserved, by the allocator of PyTorch',
   rss: 'resident memory (RSS)',
   'rss (sampled)': 'resident memory (RSS, sampled)',
-  anonymous: 'of it anonymous: heap and stacks',
-  file: 'of it mapped files: libraries, weights',
+  anonymous: 'anonymous memory: heap and stacks',
+  file: 'mapped files: libraries, weights',
 };
 
 /** Memory in use over time: a chart per execution and place. */

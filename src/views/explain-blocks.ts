@@ -192,7 +192,7 @@ function meaningOf({ id, label, note, parts }: StageWaterfall['bars'][number]): 
 const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
-  const { ranks } = stage;
+  const { ranks, ranks_recorded: recorded } = stage;
   if (ranks.length < 2) return [];
   const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
   const others = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
@@ -203,7 +203,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `Bars of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks: `,
+        `Bars of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks${recorded === undefined ? '' : ` that were compared, of ${recorded}`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },

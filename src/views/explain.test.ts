@@ -53,7 +53,7 @@ describe('explain in the terminal', () => {
   });
 
   test('of many ranks the first are listed, and what the others take', () => {
-    const ranksOf = (count: number): string => {
+    const ranksOf = (count: number, recorded?: number): string => {
       const explain = testExplain();
       const [stage] = explain.data.stages;
       stage!.ranks = Array.from({ length: count }, (_, rank) => ({
@@ -61,6 +61,7 @@ describe('explain in the terminal', () => {
         device: 0,
         measured_ms: 23.25 - rank / 100,
       }));
+      if (recorded !== undefined) stage!.ranks_recorded = recorded;
       return /Bars of[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
     };
     expect(ranksOf(8)).toContain('rank 7 (GPU 0) 23.2 ms.');
@@ -68,6 +69,9 @@ describe('explain in the terminal', () => {
     expect(many).toContain('of 922 ranks: rank 0 (GPU 0) 23.3 ms, rank 1');
     expect(many).toContain('rank 3 (GPU 0) 23.2 ms; the other 918 take 14.0 ms to 23.2 ms.');
     expect(many.length).toBeLessThan(200);
+    expect(ranksOf(11, 16)).toContain(
+      'of 11 ranks that were compared, of 16: rank 0 (GPU 0) 23.3 ms, rank 1',
+    );
   });
 
   test('only one stage, only so many findings; nothing to find is said', () => {

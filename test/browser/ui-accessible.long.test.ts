@@ -28,6 +28,10 @@ beforeAll(async () => {
     const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
     expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
   }
+  const job = fixture('nccl-2h100/rank*.json.gz');
+  expect(inferscope(at, ['import', job, '--ranks', '--name', 'job']).status).toBe(0);
+  const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
+  expect(inferscope(at, ['import', counters, '--name', 'ncu']).status).toBe(0);
   server = await startUi(at);
   browser = await launchBrowser();
 }, 180_000);
@@ -45,7 +49,9 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
   });
   const page = await context.newPage();
   await page.goto(server.url);
-  const id = Object.fromEntries(Object.keys(sessions).map((name) => [name, idOf(at, name)]));
+  const id = Object.fromEntries(
+    [...Object.keys(sessions), 'job', 'ncu'].map((name) => [name, idOf(at, name)]),
+  );
   const found: string[] = [];
   for (const path of [
     '/',
@@ -60,11 +66,17 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
     `/s/${id['load']}/requests`,
     `/s/${id['watched']}/memory`,
     `/s/${id['watched']}/gemms`,
+    `/s/${id['job']}/ranks`,
+    `/s/${id['ncu']}/kernels`,
     `/s/${id['torch']}/sql`,
     `/compare?s=${id['fault']}&s=${id['fixed']}`,
   ]) {
     await page.goto(`${server.origin}${path}`);
-    if (path.includes('/timeline')) await timelineReady(page);
+    if (path.includes('/timeline')) {
+      await timelineReady(page);
+      await page.keyboard.press('v');
+      await page.waitForSelector('#selected tbody tr');
+    }
     await page.waitForLoadState('networkidle');
     await page.evaluate(axe);
     const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(

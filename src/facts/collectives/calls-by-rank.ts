@@ -38,7 +38,7 @@ export interface RankWaits {
 }
 
 /** Cells of a picture, and columns of calls at most: neighbors of longer captures are one. */
-const cellsShown = 20_000;
+const cellsShown = 8192;
 const columnsShown = 200;
 
 /** @returns by rank, then in the order of calls */

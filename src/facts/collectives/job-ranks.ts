@@ -14,16 +14,33 @@ const minExcess = 0.02;
 /** Share of a rank's operations that it is last in, below which no reason is looked for. */
 const minLast = 0.1;
 
-/** The ranks of a job (import --ranks); null for other sessions. */
-export async function jobOf(session: Session, database: SessionDatabase): Promise<Job | null> {
-  const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
-  if (stored === null) return null;
-  const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
+/** Whether it is of a job, each rank with a number of its own. */
+export const isJob = async (session: Session): Promise<boolean> => (await rankFiles(session)) !== null;
+
+const rankFiles = (session: Session): Promise<unknown> =>
+  artifactJson(session, 'ranks', 'the files and clocks of the ranks');
+
+/** The kind of step that took longest in all; null where the session has none. */
+async function stepKind(database: SessionDatabase): Promise<string | null> {
   const [longest] = await database.query<{ kind: string }>(
     `SELECT kind FROM stages WHERE (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
      GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC, kind LIMIT 1`,
   );
-  const kind = longest?.kind ?? null;
+  return longest?.kind ?? null;
+}
+
+/** Own time of each rank in each step of a job (import --ranks); null where it has no such steps. */
+export async function ownTimesOf(database: SessionDatabase): Promise<Job['own']> {
+  const kind = await stepKind(database);
+  return kind === null ? null : rankSteps(database, kind);
+}
+
+/** The ranks of a job (import --ranks); null for other sessions. */
+export async function jobOf(session: Session, database: SessionDatabase): Promise<Job | null> {
+  const stored = await rankFiles(session);
+  if (stored === null) return null;
+  const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
+  const kind = await stepKind(database);
   const bounds = clocks.flatMap(({ bound_ns }) => bound_ns ?? []);
   const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
     ranksSql(kind, bounds.length > 0 ? Math.max(...bounds) : 0),

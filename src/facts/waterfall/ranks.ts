@@ -62,6 +62,8 @@ export async function timelineScope(
 interface SlowestRank {
   focus: ScopeOptions;
   ranks: RankTime[];
+  /** How many there are, those included that were not compared. */
+  recorded: number;
   awaited: AwaitedRank | null;
 }
 
@@ -80,7 +82,7 @@ async function slowestRank(
     'SELECT DISTINCT rank, device FROM kernel_streams',
   );
   if (distinct.length < 2) return null;
-  const { found, captures } = await ranksOf(session, options);
+  const { found, captures, recorded } = await ranksOf(session, options);
   const asked = found.filter(
     ({ rank, device }) =>
       (options.rank === undefined || rank === options.rank) &&
@@ -99,7 +101,7 @@ async function slowestRank(
   const [slowest] = own;
   if (!slowest) return null;
   const awaited = await awaitedRank(database, captures, own);
-  return { focus: optionsOf(awaited ?? slowest), ranks, awaited };
+  return { focus: optionsOf(awaited ?? slowest), ranks, recorded: Math.max(recorded, asked.length), awaited };
 }
 
 /** Null where the ranks do not take as long, no collectives can be paired, or hardly any of the time is waiting. */
@@ -140,14 +142,14 @@ async function ranksOf(session: Session, options: ScopeOptions) {
       .map((one) => one.capture_id);
     const { recorded } = await collectiveSource(database, [capture_id]);
     const captures = recorded ? job : [capture_id];
-    const found = await database.query<{ rank: number | null; device: number | null }>(
+    const found = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
       `WITH busy AS (
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        placed AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS most, row_number() OVER (ORDER BY shared_ns, rank, device) AS least FROM busy)
-       SELECT rank, device FROM placed WHERE ${recorded ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
+       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM placed WHERE ${recorded ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
     );
-    return { found, captures };
+    return { found, captures, recorded: found[0]?.recorded ?? 0 };
   } finally {
     await database.close();
   }
@@ -174,10 +176,11 @@ async function timesOf(
 /** Every rank's mean W: the one that the bars are of first, then the slowest. */
 export function withRanks(
   stages: readonly StageWaterfall[],
-  ranks: readonly RankTime[],
+  { ranks, recorded }: Pick<SlowestRank, 'ranks' | 'recorded'>,
   shown: ScopeOptions,
 ): StageWaterfall[] {
   if (ranks.length === 0) return [...stages];
+  const compared = new Set(ranks.map(({ rank, device }) => `${rank} ${device}`)).size;
   const isShown = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>) =>
     rank === (shown.rank ?? null) && device === (shown.device ?? null);
   return stages.map((stage) => {
@@ -188,6 +191,7 @@ export function withRanks(
       ranks: own
         .map(({ rank, device, measured_ms }) => ({ rank, device, measured_ms }))
         .toSorted((a, b) => Number(isShown(b)) - Number(isShown(a)) || b.measured_ms - a.measured_ms),
+      ...(recorded > compared ? { ranks_recorded: recorded } : {}),
     };
   });
 }

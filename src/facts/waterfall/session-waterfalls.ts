@@ -89,6 +89,6 @@ export async function sessionWaterfalls(
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }
   const { stages, without } = await timelineWaterfalls(session, database, scope);
-  const shown = withRanks(stages, slowest?.ranks ?? [], slowest?.focus ?? {});
+  const shown = slowest ? withRanks(stages, slowest, slowest.focus) : stages;
   return { stages: shown, without, scope, awaited: slowest?.awaited ?? null };
 }

@@ -106,6 +106,13 @@ const stageWaterfallSchema = z.object({
     .describe(
       'Mean W by rank and device: the one that the bars are of first, then the slowest; one entry where there is one.',
     ),
+  ranks_recorded: z
+    .number()
+    .int()
+    .optional()
+    .describe(
+      'How many ranks and devices there are, where more than were compared: of many, those with the most kernel time are, and of a job those with the least time in collectives.',
+    ),
 });
 
 const evidenceSchema = z.object({
@@ -259,7 +266,7 @@ const explainResultSchema = z.object({
     .describe('What to capture next, and what it would show.'),
 });
 
-export const explainVersion = '1.5';
+export const explainVersion = '1.6';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */
