@@ -107,7 +107,11 @@ const SessionRow: FC<{ session: ListedProgram; trends: Trends }> = ({ session, t
         </span>
       </td>
       <td data-head="Model" class="fits">
-        {safeText(workload?.model?.name ?? '')} <span class="spread">{dtypeOf(workload)}</span>
+        {workload?.model && (
+          <>
+            {safeText(workload.model.name ?? '')} <span class="spread">{dtypeOf(workload)}</span>
+          </>
+        )}
       </td>
       <td data-head="GPU" class="fits">
         {program && safeText(gpuOf(program)?.replace(/^NVIDIA /, '') ?? '')}

@@ -15,7 +15,7 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 .tools button:disabled { color: var(--muted); cursor: default; }
 .tools select { max-width: 18rem; } .tools .search input { width: 15rem; max-width: 60vw; }
 #editor { margin: 0 0 .5rem; } #editor .cm-editor { background: var(--surface); color: var(--ink); border: 1px solid var(--line); border-radius: 4px; min-height: 8rem; font-size: .875rem; }
-#editor .cm-editor.cm-focused { outline: 2px solid var(--link); outline-offset: 1px; } #editor .cm-scroller, .cm-tooltip { font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+#editor .cm-editor:focus-within { outline: 2px solid var(--link); outline-offset: 1px; } #editor .cm-scroller, .cm-tooltip { font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 #editor .cm-content { caret-color: var(--ink); } #editor .cm-tooltip { background: var(--surface); color: var(--ink); border: 1px solid var(--line); } #editor .cm-tooltip li[aria-selected] { background: var(--link); color: var(--surface); }
 #editor .cm-completionInfo { max-width: min(24rem, 80vw); padding: .25rem .5rem; white-space: normal; } #editor .cm-completionDetail { color: inherit; opacity: .8; }
 .tok-keyword { color: var(--link); font-weight: 600; } .tok-string, .tok-number { color: var(--good, inherit); } .tok-comment { color: var(--muted); font-style: italic; }
@@ -28,7 +28,7 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
-table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
+#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
@@ -43,10 +43,10 @@ table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width:
 @media screen and (max-width: 600px) {
   #editor .cm-completionInfo { display: none; }
   /* Heads still sort; a session's name is the head of its list. */
-  #named thead { display: block; } #named thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } #named th { border: 0; padding: 0; position: static; }
+  :is(#named, #selected) thead { display: block; } :is(#named, #selected) thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } :is(#named, #selected) th { border: 0; padding: 0; position: static; }
   /* Figures of a row follow each other: hundreds of names stay a page to look over. */
-  #named tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } #named td { padding: 0; gap: .25rem; } #named td:first-child { flex-basis: 100%; font-size: .875rem; }
-  #named td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } #named td.number { padding: 0; }
+  :is(#named, #selected) tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } :is(#named, #selected) td { padding: 0; gap: .25rem; } :is(#named, #selected) td:first-child { flex-basis: 100%; font-size: .875rem; }
+  :is(#named, #selected) td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }

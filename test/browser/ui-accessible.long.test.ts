@@ -87,3 +87,47 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
   expect(found).toEqual([]);
   await context.close();
 });
+
+it('Tab reaches what can be reached on every page, each in sight and marked, and leaves it again', async () => {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    // Without it the page is still moving when it is looked at.
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  await page.goto(server.url);
+  const fault = `/s/${idOf(at, 'fault')}`;
+  const torch = `/s/${idOf(at, 'torch')}`;
+  const paths = ['/', `${fault}/timeline`, `${fault}/kernels`, `${torch}/operators`, `${torch}/gemms`];
+  const more = [`/s/${idOf(at, 'job')}/ranks`, `/s/${idOf(at, 'load')}/requests`, `${torch}/sql`];
+  for (const path of [...paths, ...more, `/s/${idOf(at, 'watched')}/memory`]) {
+    await page.goto(`${server.origin}${path}`);
+    if (path.includes('/timeline')) await timelineReady(page);
+    await page.waitForLoadState('networkidle');
+    const reached = new Set<string>();
+    // One more than there can be: a trap would keep the focus.
+    const most = await page.locator('a, button, input, select, summary, [tabindex="0"], .cm-content').count();
+    let left = false;
+    for (let at = 0; at <= most && !left; at++) {
+      await page.keyboard.press('Tab');
+      const focus = await page.evaluate<{ name: string; seen: boolean } | null>(`(() => {
+        const one = document.activeElement;
+        if (one === document.body) return null;
+        const { width, height, bottom, top } = one.getBoundingClientRect();
+        const { outlineStyle } = getComputedStyle(one.closest('.cm-editor') ?? one);
+        window.numbers ??= new Map();
+        if (!numbers.has(one)) numbers.set(one, numbers.size);
+        const seen = width > 0 && height > 0 && bottom > 0 && top < innerHeight && outlineStyle !== 'none';
+        return { name: numbers.get(one) + ' ' + one.outerHTML.slice(0, 80), seen };
+      })()`);
+      if (focus === null || reached.has(focus.name)) left = true;
+      else {
+        expect(focus.seen, `${path} ${focus.name}`).toBe(true);
+        reached.add(focus.name);
+      }
+    }
+    expect(left, path).toBe(true);
+    expect(reached.size, path).toBeGreaterThan(5);
+  }
+  await context.close();
+});

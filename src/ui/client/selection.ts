@@ -130,7 +130,12 @@ export class SelectionPanel {
       ['name', sorted('start', 'start'), 'duration', sorted('time', 'inside the selection'), 'track'],
       body,
     );
+    // A row is a list on a phone, each value with the name of its column.
+    table.querySelector('table')!.className = 'stacks';
     const heads = table.querySelectorAll('th');
+    for (const row of table.querySelectorAll('tbody tr'))
+      for (const [at, cell] of [...row.children].entries())
+        cell.setAttribute('data-head', heads[at]!.textContent ?? '');
     heads[listed.sort === 'start' ? 1 : 3]!.setAttribute(
       'aria-sort',
       listed.sort === 'start' ? 'ascending' : 'descending',
