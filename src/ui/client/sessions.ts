@@ -28,8 +28,7 @@ function check(): void {
 const pauseMs = 3000;
 let before = '';
 async function follow(): Promise<void> {
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  for (; ; await new Promise((resolve) => setTimeout(resolve, pauseMs))) {
     if (document.hidden) continue;
     try {
       const now = await text('/sessions');
