@@ -241,7 +241,7 @@ const ms = (value: number | null) =>
 const percent = (value: number | null) =>
   value === null ? '–' : `${value > 0 ? '+' : ''}${(value * 100).toFixed(0)} %`;
 
-/** The table of docs/concepts/diagnosis.md. */
+/** The table of docs/reference/diagnosis-scores.md. */
 export function tableOf(rows: readonly Row[]): string {
   const head = [
     'fault',

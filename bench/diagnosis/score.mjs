@@ -1,5 +1,5 @@
 // What `explain` makes of the planted faults, from the captures in test/fixtures/diagnosis: node bench/diagnosis/score.mjs [--update] [--only fault,…]
-// --update also writes the table into docs/concepts/diagnosis.md. --captures FOLDER takes archives and timings from there. Runs the sources: no build.
+// --update also writes the table into docs/reference/diagnosis-scores.md. --captures FOLDER takes archives and timings from there. Runs the sources: no build.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

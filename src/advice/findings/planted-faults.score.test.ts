@@ -132,9 +132,9 @@ test.each([
   300_000,
 );
 
-const page = 'docs/concepts/diagnosis.md';
+const page = 'docs/reference/diagnosis-scores.md';
 
-/** Between the marks of docs/concepts/diagnosis.md. */
+/** Between the marks of docs/reference/diagnosis-scores.md. */
 function writeTable(text: string, mark: string): void {
   const [before, rest] = readFileSync(page, 'utf8').split(`<!-- ${mark} -->\n`);
   const end = `<!-- end of ${mark} -->`;
