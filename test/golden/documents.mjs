@@ -28,6 +28,8 @@ const { positionals, values } = parseArgs({
   },
 });
 
+const questions = [['report'], ['explain'], ['session', 'show'], ['session', 'utilization'], ['gemm']];
+
 const [verb, ...folders] = positionals;
 if (verb === 'make' && folders.length === 1) await make(folders[0]);
 else if (verb === 'compare' && folders.length === 2) compare(folders[0], folders[1]);
@@ -38,8 +40,6 @@ else {
   );
   process.exitCode = 2;
 }
-
-const questions = [['report'], ['explain'], ['session', 'show'], ['session', 'utilization'], ['gemm']];
 
 /** Sums of the columns of what importers make, and figures of bars, to 9 digits: sums of floats may differ in the last ones. */
 async function core(file) {
