@@ -1,3 +1,4 @@
+import { gainOf } from './gain.js';
 import type { FindingContext, FoundDraft, Rule, RuleAbout } from './rule.js';
 import { classBars } from './stage-rule.js';
 import {
@@ -89,14 +90,10 @@ function draft<M extends string, D extends string>(
     share: largest.expected_ms / largest.whole_ms,
     cause: fault.cause(worst, `These kernels take ${share} of ${placeWords(largest)}.`),
     change: fault.change,
-    gain: {
-      expected_ms: largest.expected_ms,
+    gain: gainOf(largest.whole_ms, largest.expected_ms, fault.assumption, {
       low_ms: largest.low_ms,
       high_ms: largest.high_ms,
-      after_ms: largest.whole_ms - largest.expected_ms,
-      assumption: fault.assumption,
-      what_if: null,
-    },
+    }),
     confidence: 'medium',
     bars: largest.stage === null ? [] : classBars(context, largest.stage, [...largest.classes]),
     check: 'inferscope run --evaluator ncu,nsys -- <the changed command>',

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
@@ -49,14 +50,12 @@ export async function adapterProducts(
       text: 'Merge the adapters into the weights once, before inference.',
       example: 'model = model.merge_and_unload()  # PEFT',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: Math.min(wall, 1.5 * time),
-      after_ms: wall - time,
-      assumption: 'The two products of every adapter are removed; their scaling and addition come on top.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      time,
+      'The two products of every adapter are removed; their scaling and addition come on top.',
+      { high_ms: Math.min(wall, 1.5 * time) },
+    ),
     confidence: 'medium',
     covers: ['casts_and_layout_copies'],
     bars: classBars(context, kind, ['gemm']),

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { compileRanges, longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { minShare } from '../stage-rule.js';
@@ -43,15 +44,12 @@ export async function compilation(
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed.',
       example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.9 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption:
-        'Nothing is compiled after the first step; code for dynamic sizes is as fast as specialized code.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      time,
+      'Nothing is compiled after the first step; code for dynamic sizes is as fast as specialized code.',
+      { low_ms: 0.9 * time },
+    ),
     confidence: 'high',
     bars: [],
     evidence: [evidence],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
@@ -51,14 +52,7 @@ export async function conversions(
       text: 'Convert weights and activations to the compute type once, before the loop.',
       example: 'model = model.to(torch.float32)  # or bfloat16 if this CPU supports it',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'The conversions are removed, and no other operator gets slower.',
-      what_if: null,
-    },
+    gain: gainOf(wall, time, 'The conversions are removed, and no other operator gets slower.'),
     confidence: 'high',
     bars: classBars(context, kind, ['copy']),
     evidence: [evidence],

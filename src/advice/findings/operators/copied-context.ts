@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
@@ -78,14 +79,12 @@ export async function copiedContext(
           ? 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)'
           : 'keys[:, :, position] = k  # instead of torch.cat((keys, k), 2)',
     },
-    gain: {
-      expected_ms: 0.95 * time,
-      low_ms: 0.8 * time,
-      high_ms: time,
-      after_ms: wall - 0.95 * time,
-      assumption: 'Writing only the new tokens takes 5 % of this time; attention takes as long as now.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      0.95 * time,
+      'Writing only the new tokens takes 5 % of this time; attention takes as long as now.',
+      { low_ms: 0.8 * time, high_ms: time },
+    ),
     confidence: 'high',
     bars: classBars(context, kind, ['copy']),
     evidence: [evidence],

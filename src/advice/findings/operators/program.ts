@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, minShare } from '../stage-rule.js';
@@ -79,14 +80,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
       text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
       example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'The work overlaps with the operators or is removed.',
-      what_if: null,
-    },
+    gain: gainOf(wall, time, 'The work overlaps with the operators or is removed.'),
     confidence: 'high',
     bars: barsOf(context, kind, ['host']),
     evidence: [evidence],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
@@ -67,14 +68,7 @@ export async function repeatedTensors(
       example:
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'The writes are removed, and no other operator gets slower.',
-      what_if: null,
-    },
+    gain: gainOf(wall, time, 'The writes are removed, and no other operator gets slower.'),
     confidence: 'medium',
     bars: classBars(context, kind, ['copy', 'elementwise', 'sampling', 'other']),
     evidence: [evidence],

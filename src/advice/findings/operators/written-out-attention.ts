@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { fusedAttentionChange, multipliesScores } from '../attention-scores.js';
 import { softmaxOperators } from '../kernel-roles.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -57,15 +58,12 @@ export async function writtenOutAttention(
       context.database,
       'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
     ),
-    gain: {
-      expected_ms: 0.8 * between,
-      low_ms: 0.5 * between,
-      high_ms: between,
-      after_ms: wall - 0.8 * between,
-      assumption:
-        'The products take as long as now; the softmax inside the fused operator takes a fifth of the time between them.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      0.8 * between,
+      'The products take as long as now; the softmax inside the fused operator takes a fifth of the time between them.',
+      { low_ms: 0.5 * between, high_ms: between },
+    ),
     confidence: 'medium',
     bars: classBars(context, kind, ['attention', 'elementwise', 'norm', 'copy']),
     evidence: [evidence],

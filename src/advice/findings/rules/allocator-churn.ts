@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -70,15 +71,11 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and expandable segments if sizes vary.',
       example: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; drop torch.cuda.empty_cache()',
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.7 * stake,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption:
-        'The calls are removed; the host then runs ahead of the device as far as its own work allows.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      'The calls are removed; the host then runs ahead of the device as far as its own work allows.',
+    ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, [

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { conversions } from '../operators/conversions.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -110,14 +111,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
     at_stake_ms: time,
     cause: text.cause,
     change: { kind: 'code', ...text.change },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'The conversions are removed, and no other kernel gets slower.',
-      what_if: null,
-    },
+    gain: gainOf(wall, time, 'The conversions are removed, and no other kernel gets slower.'),
     confidence: 'medium',
     bars: classBars(context, kind, ['copy', 'quantization', ...(found.dequantized ? ['elementwise'] : [])]),
     evidence: [evidence],

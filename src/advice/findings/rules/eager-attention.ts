@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { necessaryOps } from '../../../facts/model-work.js';
 import { fusedAttentionChange, multipliesScores } from '../attention-scores.js';
@@ -231,14 +232,12 @@ async function finding(
       context.database,
       'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
     ),
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.8 * stake,
-      high_ms: Math.max(stake, best),
-      after_ms: wall - stake,
-      assumption: `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains).`,
-      what_if: 'fused-attention',
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains).`,
+      { low_ms: 0.8 * stake, high_ms: Math.max(stake, best), what_if: 'fused-attention' },
+    ),
     confidence: 'high',
     bars: classBars(context, kind, ['attention', 'gemm', 'elementwise', 'copy']),
     evidence: [evidence],

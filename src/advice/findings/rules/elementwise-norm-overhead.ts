@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { programOf, type Framework } from '../framework.js';
 import { type Chain, chainsOf } from '../pointwise-chains.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -66,15 +67,12 @@ async function finding(
     at_stake_ms: saved,
     cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engines[framework] : program,
-    gain: {
-      expected_ms: saved,
-      low_ms: 0.7 * saved,
-      high_ms: Math.min(time, 1.15 * saved),
-      after_ms: wall - saved,
-      assumption:
-        'One fused kernel per chain takes as long as its longest kernel, or 75 % of that if the chain computes in float32 between 16-bit tensors',
-      what_if: 'fused-elementwise',
-    },
+    gain: gainOf(
+      wall,
+      saved,
+      'One fused kernel per chain takes as long as its longest kernel, or 75 % of that if the chain computes in float32 between 16-bit tensors',
+      { high_ms: Math.min(time, 1.15 * saved), what_if: 'fused-elementwise' },
+    ),
     confidence: 'medium',
     bars: classBars(context, kind, ['elementwise', 'norm', 'copy', 'quantization']),
     evidence: [evidence],

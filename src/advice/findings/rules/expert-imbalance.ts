@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { type ExpertLoad, expertsSql } from '../../../facts/collectives/job.js';
 import { expertStake, jobCauses } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -67,14 +68,9 @@ async function finding(
       text: 'Replicate the hot experts or place them on other ranks (expert load balancing), or add a balancing term to the router; check whether the measured requests are those of production.',
       example: 'vllm serve … --enable-expert-parallel --enable-eplb; sglang: --enable-eplb',
     },
-    gain: {
-      expected_ms: stake,
+    gain: gainOf(wall, stake, 'All ranks receive the mean (low: half of the difference remains).', {
       low_ms: 0.5 * stake,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption: 'All ranks receive the mean (low: half of the difference remains).',
-      what_if: null,
-    },
+    }),
     confidence: 'medium',
     covers: ['rank_stragglers'],
     bars: [],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { type CollectiveWaits, collectiveWaits } from '../collective-waits.js';
 import { isMember, type JobCauses, jobCauses } from '../job-causes.js';
 import { programOf } from '../framework.js';
@@ -109,15 +110,12 @@ async function waiting(
         : 'See its own findings for its work before it arrives.',
       example: `inferscope explain ${context.manifest.id} ${focus}`.trim(),
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.5 * stake,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption:
-        'That rank arrives as early as this one, and this rank is not host-bound then (low: half of the waiting remains).',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      'That rank arrives as early as this one, and this rank is not host-bound then (low: half of the waiting remains).',
+      { low_ms: 0.5 * stake },
+    ),
     confidence: 'medium',
     bars: barsOf(context, kind, ['exposed_comm']),
     evidence: [evidence, ranks],
@@ -185,14 +183,12 @@ async function exchange(
     at_stake_ms: time,
     cause: `In ${instanceWord(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),
-    gain: {
-      expected_ms: hideable * movable,
-      low_ms: 0.2 * movable,
-      high_ms: time,
-      after_ms: wall - hideable * movable,
-      assumption: `Half of the exposed time${movable < 0.99 * all ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      hideable * movable,
+      `Half of the exposed time${movable < 0.99 * all ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
+      { low_ms: 0.2 * movable, high_ms: time },
+    ),
     confidence: 'low',
     bars: barsOf(context, kind, ['exposed_comm']),
     evidence: [evidence, ...split],

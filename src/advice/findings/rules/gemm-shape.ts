@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { deviceOf, factOf } from '../../../facts/device.js';
 import { necessaryOps } from '../../../facts/model-work.js';
 import { wavesOf } from '../launch-waves.js';
@@ -115,17 +116,14 @@ async function misaligned(
       text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), once in the weights and not at every use.',
       example: 'model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)  # for the vocabulary',
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.6 * stake,
-      high_ms: Math.min(time, 1.2 * stake),
-      after_ms: wall - stake,
-      assumption:
-        byModel === null
-          ? 'Kernels that load 2, 4 and 8 bytes at once take 2.5, 1.8 and 1.25 times as long as those that load 16.'
-          : `Aligned products reach ${formatPercent(alignedEfficiency)} of their roof.`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      byModel === null
+        ? 'Kernels that load 2, 4 and 8 bytes at once take 2.5, 1.8 and 1.25 times as long as those that load 16.'
+        : `Aligned products reach ${formatPercent(alignedEfficiency)} of their roof.`,
+      { low_ms: 0.6 * stake, high_ms: Math.min(time, 1.2 * stake) },
+    ),
     confidence: 'medium',
     bars: classBars(context, kind, ['gemm']),
     evidence: [evidence],
@@ -198,14 +196,9 @@ async function quantized(
       text: 'Choose rows (batch × tokens) or output features so that the tiles fill whole waves, smaller tiles, or a kernel that splits K or keeps blocks resident (stream-K, persistent).',
       example: null,
     },
-    gain: {
-      expected_ms: stake,
+    gain: gainOf(wall, stake, 'Every wave takes as long as a full one; the same work fits whole waves.', {
       low_ms: 0.5 * stake,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption: 'Every wave takes as long as a full one; the same work fits whole waves.',
-      what_if: null,
-    },
+    }),
     confidence: 'medium',
     bars: [...classBars(context, kind, ['gemm']), ...barsOf(context, kind, ['roofline'])],
     evidence: [evidence],

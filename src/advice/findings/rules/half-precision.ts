@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { floatStorage } from '../../../llm/storage.js';
 import { necessaryOps } from '../../../facts/model-work.js';
 import { programOf } from '../framework.js';
@@ -129,15 +130,12 @@ async function finding(
           ? 'model = model.to(torch.bfloat16)'
           : 'model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16)  # or model.to(torch.bfloat16)',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: 0.7 * gain,
-      high_ms: Math.min(time + others, 1.1 * gain),
-      after_ms: wall - gain,
-      assumption:
-        'Products scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
-      what_if: 'dtype=bfloat16',
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      'Products scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
+      { high_ms: Math.min(time + others, 1.1 * gain), what_if: 'dtype=bfloat16' },
+    ),
     confidence: 'medium',
     bars: [
       ...barsOf(context, kind, ['roofline', 'serial']),

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { type IdleCauses, idleCauses, stretchesOfDispatch } from '../idle-causes.js';
 import { longHostNs } from '../finding-tables.js';
 import { longStretches, type Place, placeWords } from '../long-stretches.js';
@@ -76,16 +77,13 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
     change: ofOperators ? changeInside(first!.place) : changeOutside,
-    gain: {
-      expected_ms: host,
-      low_ms: 0.7 * host,
-      high_ms: host,
-      after_ms: wall - host,
-      assumption: ofOperators
+    gain: gainOf(
+      wall,
+      host,
+      ofOperators
         ? "The operator's preparation is cached for the next call; launches take as long as now."
         : 'The work overlaps with the device or is removed; launches take as long as now.',
-      what_if: null,
-    },
+    ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, ['host']),

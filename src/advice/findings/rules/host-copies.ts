@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { stepKindsSql } from '../../../model/record.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -187,14 +188,12 @@ async function finding(
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: changeOf(pageable),
-    gain: {
-      expected_ms: expected,
-      low_ms: low,
-      high_ms: stake,
-      after_ms: wall - expected,
-      assumption: `Pinned memory at ${formatQuantity(pinned, 'B/s')}${context.roofs?.hostLink.value ? '' : ' (PCIe 5; the link of this GPU is not known)'}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
-      what_if: 'pinned-copies',
-    },
+    gain: gainOf(
+      wall,
+      expected,
+      `Pinned memory at ${formatQuantity(pinned, 'B/s')}${context.roofs?.hostLink.value ? '' : ' (PCIe 5; the link of this GPU is not known)'}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
+      { low_ms: low, high_ms: stake, what_if: 'pinned-copies' },
+    ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, [

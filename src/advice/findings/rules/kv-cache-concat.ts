@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { copiedContext } from '../operators/copied-context.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -109,14 +110,12 @@ async function finding(
         ? 'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat'
         : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: 0.8 * gain,
-      high_ms: time,
-      after_ms: wall - gain,
-      assumption: `Each copy becomes a write of the new tokens, ${formatNs(writeNs)}; attention takes as long as now.`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      `Each copy becomes a write of the new tokens, ${formatNs(writeNs)}; attention takes as long as now.`,
+      { low_ms: 0.8 * gain, high_ms: time },
+    ),
     confidence: 'medium',
     bars: [...classBars(context, kind, ['copy']), ...barsOf(context, kind, ['exposed_copy.dtod'])],
     evidence: [evidence],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
 import { graphNode, idleCauses, isLaunchBound, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
@@ -104,14 +105,16 @@ async function finding(
       ...more.filter((text) => text !== ''),
     ].join(' '),
     change: withoutWaits(await launchTogether(context, stage), await innerWaits(context, stage)),
-    gain: {
-      expected_ms: gain,
-      low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
-      high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
-      after_ms: wall - gain,
-      assumption: `Kernels take as long as now and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
-      what_if: 'cudagraph',
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      `Kernels take as long as now and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
+      {
+        low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
+        high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
+        what_if: 'cudagraph',
+      },
+    ),
     confidence: 'high',
     removes: 'idle',
     covers: covered(stage, stretches),

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -112,14 +113,12 @@ async function finding(
       text: 'Sample on the device and copy only token ids, or copy nothing until the text is needed.',
       example: 'next_token = logits.argmax(-1)  # or torch.multinomial on the GPU; no .cpu() in the loop',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: Math.max(0, exposed - onDeviceMs),
-      high_ms: stake,
-      after_ms: wall - gain,
-      assumption: `Sampling on the device takes ${ms(onDeviceMs)}; the copy and the host work on it are removed.`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      `Sampling on the device takes ${ms(onDeviceMs)}; the copy and the host work on it are removed.`,
+      { low_ms: Math.max(0, exposed - onDeviceMs), high_ms: stake },
+    ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, [

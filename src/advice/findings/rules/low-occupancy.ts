@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
 import {
   type CountedKernel,
@@ -215,17 +216,14 @@ async function finding(
     share: saving.expected_ms / saving.whole_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
     change: { kind: 'code', ...(ofLibrary(worst.name, limiter) ?? changes[limiter]) },
-    gain: {
-      expected_ms: saving.expected_ms,
-      low_ms: saving.low_ms,
-      high_ms: saving.high_ms,
-      after_ms: saving.whole_ms - saving.expected_ms,
-      assumption:
-        limiter === 'grid'
-          ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."
-          : "Little's law: speed grows with the warps in flight, until the next resource limits them or a unit nears its peak (80 %, DRAM read in single sectors 50 %).",
-      what_if: null,
-    },
+    gain: gainOf(
+      saving.whole_ms,
+      saving.expected_ms,
+      limiter === 'grid'
+        ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."
+        : "Little's law: speed grows with the warps in flight, until the next resource limits them or a unit nears its peak (80 %, DRAM read in single sectors 50 %).",
+      { low_ms: saving.low_ms, high_ms: saving.high_ms },
+    ),
     confidence: 'medium',
     bars: saving.stage === null ? [] : classBars(context, saving.stage, [...saving.classes]),
     evidence: [evidence],

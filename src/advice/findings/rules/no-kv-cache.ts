@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -139,14 +140,12 @@ async function judgeBy(
       text: 'Keep keys and values of the tokens so far, and pass only the new token to the model.',
       example: 'out = model(token, past_key_values=cache, use_cache=True)',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: gain / 2,
-      high_ms: work,
-      after_ms: wall - gain,
-      assumption: `Kernel time is proportional to the rows, down to ${count(Math.max(balance, batch))} rows, where reading the weights dominates (${ms(work - gain)}).`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      `Kernel time is proportional to the rows, down to ${count(Math.max(balance, batch))} rows, where reading the weights dominates (${ms(work - gain)}).`,
+      { low_ms: gain / 2, high_ms: work },
+    ),
     confidence: 'medium',
     bars: [
       ...barsOf(context, phase, ['roofline', 'serial']),

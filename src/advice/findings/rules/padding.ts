@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -74,14 +75,12 @@ async function judge(
           ? "prompts.sort(key=len)  # then batches of neighbors; or tokenizer(..., padding='longest') where max_length was given"
           : 'prompts.sort(key=len)  # then batches of neighbors',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: 0.6 * gain,
-      high_ms: Math.min(wall, 1.1 * gain),
-      after_ms: wall - gain,
-      assumption: 'The time is proportional to the positions; batches without padding are as efficient.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      'The time is proportional to the positions; batches without padding are as efficient.',
+      { low_ms: 0.6 * gain, high_ms: Math.min(wall, 1.1 * gain) },
+    ),
     confidence: 'medium',
     bars: [
       ...barsOf(context, kind, ['roofline', 'serial']),

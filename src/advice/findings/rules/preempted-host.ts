@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
@@ -74,15 +75,12 @@ async function preempted(context: FindingContext, stage: StageFacts): Promise<Fo
       text: 'Give the launching thread a core of its own: pin other programs and data-loading workers elsewhere (taskset, cpuset), start fewer processes or threads than cores, or raise its priority (nice).',
       example: 'taskset -c 2,3 <command>   # and other work on other cores; nice -n -5 <command> needs root',
     },
-    gain: {
-      expected_ms: lost,
-      low_ms: (delay.delay_ms * host) / wall,
-      high_ms: lost,
-      after_ms: wall - lost,
-      assumption:
-        'The thread always gets a core (low: its waiting is spread evenly over the step, and only the part while the device waits for the host is saved).',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      lost,
+      'The thread always gets a core (low: its waiting is spread evenly over the step, and only the part while the device waits for the host is saved).',
+      { low_ms: (delay.delay_ms * host) / wall },
+    ),
     confidence: 'medium',
     removes: 'idle',
     // Findings with time that this delay causes.

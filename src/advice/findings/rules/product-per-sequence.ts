@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { logitsProduct, longestProductsSql } from '../logits-product.js';
 import { classBars, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { count, everyInstance, instanceWord, ms, part } from '../words.js';
@@ -59,14 +60,9 @@ export const productPerSequence = stageRule(
         example:
           'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
       },
-      gain: {
-        expected_ms: gain,
-        low_ms: 0.7 * gain,
+      gain: gainOf(wall, gain, 'One product of all sequences takes as long as one read of its weights.', {
         high_ms: took,
-        after_ms: wall - gain,
-        assumption: 'One product of all sequences takes as long as one read of its weights.',
-        what_if: null,
-      },
+      }),
       confidence: 'medium',
       covers: ['gemm_shape'],
       bars: classBars(context, kind, ['gemm']),

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { capital } from '../../../vocabulary/sentence.js';
 import { logitsProduct, longestProductsSql } from '../logits-product.js';
 import { operatorStages } from '../operators/operator-stages.js';
@@ -108,15 +109,12 @@ function draftOf(context: FindingContext, found: Logits): FoundDraft {
       text: "Take the last token's hidden state before the product with the vocabulary.",
       example: 'logits = lm_head(hidden[:, -1:])  # transformers: model(..., logits_to_keep=1)',
     },
-    gain: {
-      expected_ms: gain,
-      low_ms: 0.7 * gain,
-      high_ms: Math.max(gain, logits),
-      after_ms: wall - gain,
-      assumption:
-        'The time of the product is proportional to its rows; no prompt token probabilities are needed.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      gain,
+      'The time of the product is proportional to its rows; no prompt token probabilities are needed.',
+      { high_ms: Math.max(gain, logits) },
+    ),
     confidence: found.confidence,
     covers: ['casts_and_layout_copies', 'elementwise_norm_overhead'],
     bars: [

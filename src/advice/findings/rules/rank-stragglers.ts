@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { makeKernelStreams } from '../../../facts/trace/kernel-streams.js';
 import { expertStake, jobCauses } from '../job-causes.js';
 import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
@@ -96,15 +97,12 @@ async function finding(
       text: 'Split work evenly (heads, experts, vocabulary, sequences), and look for a GPU with lower clocks, another process, or a slower link on that rank.',
       example: 'inferscope monitor: clocks and power of every GPU side by side',
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.5 * stake,
-      high_ms: Math.max(stake, slowest.compute_ms - usual),
-      after_ms: wall - stake,
-      assumption:
-        'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).',
+      { low_ms: 0.5 * stake, high_ms: Math.max(stake, slowest.compute_ms - usual) },
+    ),
     confidence: 'medium',
     bars: [],
     evidence: [evidence],

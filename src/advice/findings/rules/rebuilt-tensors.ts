@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { repeatedTensors } from '../operators/repeated-tensors.js';
 import { copyRoles } from '../kernel-roles.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -59,14 +60,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
       example:
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'These kernels are removed, and no other gets slower.',
-      what_if: null,
-    },
+    gain: gainOf(wall, time, 'These kernels are removed, and no other gets slower.'),
     confidence: 'medium',
     bars: classBars(context, kind, ['copy']),
     evidence: [evidence],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { compileRanges, longHostNs, moduleLoads } from '../finding-tables.js';
 import { compilation } from '../operators/compilation.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -101,15 +102,12 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         ? 'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # cuDNN plans attention again for every length'
         : 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0.9 * stake,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption:
-        'Nothing is compiled in the loop; kernels for dynamic sizes are as fast as specialized ones.',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      'Nothing is compiled in the loop; kernels for dynamic sizes are as fast as specialized ones.',
+      { low_ms: 0.9 * stake },
+    ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, ['host', 'launch_overhead']),

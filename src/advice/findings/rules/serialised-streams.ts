@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { deviceOf } from '../../../facts/device.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -114,14 +115,12 @@ async function finding(
       example:
         'side = torch.cuda.Stream(); side.wait_stream(torch.cuda.current_stream()); with torch.cuda.stream(side): …',
     },
-    gain: {
-      expected_ms: stake,
-      low_ms: 0,
-      high_ms: time * (1 - 1 / fits),
-      after_ms: wall - stake,
-      assumption: `The work consists of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: everything is dependent).`,
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      `The work consists of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: everything is dependent).`,
+      { low_ms: 0, high_ms: time * (1 - 1 / fits) },
+    ),
     confidence: 'low',
     bars: classBars(context, kind, [...new Set(small.map((kernel) => kernel.class))]),
     evidence: [evidence],

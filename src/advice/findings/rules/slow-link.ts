@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { linksSql, type LinkUse } from '../../../facts/collectives/job.js';
 import { collectiveTraffic } from '../../../model/collectives.js';
 import { formatBytes, formatQuantity } from '../../../vocabulary/format.js';
@@ -72,14 +73,12 @@ async function finding(
       example:
         'nvidia-smi topo -m; nvidia-smi nvlink --status; NCCL_DEBUG=INFO names the transport of each channel',
     },
-    gain: {
-      expected_ms: lost,
-      low_ms: 0.5 * lost,
-      high_ms: lost,
-      after_ms: wall - lost,
-      assumption: 'The group exchanges as fast as the fastest other one (low: half of the difference).',
-      what_if: null,
-    },
+    gain: gainOf(
+      wall,
+      lost,
+      'The group exchanges as fast as the fastest other one (low: half of the difference).',
+      { low_ms: 0.5 * lost },
+    ),
     confidence: 'medium',
     bars: barsOf(context, kind, ['exposed_comm']),
     evidence: [evidence],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses, isLaunchBound, minLaunches, stretchesOfDispatch } from '../idle-causes.js';
 import { innerWaits, minInner } from '../inner-waits.js';
@@ -93,15 +94,12 @@ async function finding(
         : /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '')
           ? changeExplicit
           : changeValues,
-    gain: {
-      expected_ms: stake,
-      low_ms: stake / 2,
-      high_ms: stake,
-      after_ms: wall - stake,
-      assumption:
-        'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
-      what_if: launches > 0 ? 'no-sync,cudagraph' : 'no-sync',
-    },
+    gain: gainOf(
+      wall,
+      stake,
+      'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
+      { low_ms: stake / 2, what_if: launches > 0 ? 'no-sync,cudagraph' : 'no-sync' },
+    ),
     confidence: 'high',
     removes: 'idle',
     covers: launches > 0 ? ['launch_bound'] : [],

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { stepKindsSql } from '../../../model/record.js';
 import { isKernelBar } from '../../../model/bars.js';
 import type { MonitorDevice } from '../../../model/documents/monitor.js';
@@ -104,15 +105,12 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
         stage: kind,
         title: `Throttled: ${worst!.words} lowers the clock by ${formatPercent(drop)} in ${formatPercent(share)} of the ${kind} time`,
         at_stake_ms: lost,
-        gain: {
-          expected_ms: lost / 2,
-          low_ms: 0,
-          high_ms: lost,
-          after_ms: measured - lost / 2,
-          assumption:
-            'Compute-bound kernels speed up with the SM clock, memory-bound ones do not; the expected value assumes half of the time.',
-          what_if: null,
-        },
+        gain: gainOf(
+          measured,
+          lost / 2,
+          'Compute-bound kernels speed up with the SM clock, memory-bound ones do not; the expected value assumes half of the time.',
+          { low_ms: 0, high_ms: lost },
+        ),
         confidence: 'medium',
         bars: kernels.filter(({ ms }) => ms > 0).map(({ id }) => id),
       },

@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { stepKinds } from '../../../model/record.js';
 import { lowRankProducts } from '../low-rank-products.js';
 import { adapterProducts } from '../operators/adapter-products.js';
@@ -75,14 +76,9 @@ async function finding(
       text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',
       example: 'model = model.merge_and_unload()  # PEFT',
     },
-    gain: {
-      expected_ms: time,
-      low_ms: 0.7 * time,
+    gain: gainOf(wall, time, 'The kernels of the adapters are removed, and no other gets slower.', {
       high_ms: Math.min(wall, 1.15 * time),
-      after_ms: wall - time,
-      assumption: 'The kernels of the adapters are removed, and no other gets slower.',
-      what_if: null,
-    },
+    }),
     confidence: adapters !== null && adapters.layers > adapters.merged ? 'high' : 'medium',
     covers: ['half_precision', 'elementwise_norm_overhead', 'casts_and_layout_copies', 'gemm_shape'],
     bars: [

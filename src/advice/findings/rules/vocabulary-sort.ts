@@ -1,3 +1,4 @@
+import { gainOf } from '../gain.js';
 import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -81,14 +82,9 @@ async function finding(
             text: 'Take the largest logits first, and sort, sum and filter only those; or sample without a sort (FlashInfer).',
             example: 'values, ids = logits.topk(50)  # then softmax, top-p and multinomial over 50 values',
           },
-    gain: {
-      expected_ms: time,
+    gain: gainOf(wall, time, 'Sampling from the largest logits takes a small part of the time.', {
       low_ms: Math.min(sorting, 0.7 * time),
-      high_ms: time,
-      after_ms: wall - time,
-      assumption: 'Sampling from the largest logits takes a small part of the time.',
-      what_if: null,
-    },
+    }),
     confidence: 'medium',
     bars: classBars(context, kind, classes),
     evidence: [evidence],
