@@ -8,7 +8,7 @@ import {
 } from '../model/documents/baseline-metrics.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import { baselineRow } from './bench-rows.js';
-import { csvField } from './csv.js';
+import { csvRows } from './csv.js';
 
 interface BenchFile {
   name: string;
@@ -74,7 +74,5 @@ function csv({ session, engine }: BenchResult, part: BenchPart, rows: readonly B
     interleaved: row.interleaved,
     flags: row.flags.length === 0 ? null : row.flags.join(' '),
   }));
-  return [Object.keys(lines[0] ?? {}), ...lines.map((line) => Object.values(line))]
-    .map((cells) => `${cells.map(csvField).join(',')}\n`)
-    .join('');
+  return csvRows(lines);
 }

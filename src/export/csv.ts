@@ -12,17 +12,24 @@ export function cellText(value: SqlValue): string {
 
 /** The result of a query. */
 export function csvText({ columns, rows }: SqlResult): string {
-  const field = (value: SqlValue): string => csvField(value === null ? null : cellText(value));
-  const lines = [columns.map(({ name }) => csvField(name)), ...rows.map((row) => row.map(field))];
-  return `${lines.map((line) => line.join(',')).join('\n')}\n`;
+  const cellOf = (value: SqlValue) => (value === null ? null : cellText(value));
+  return csvLines([columns.map(({ name }) => name), ...rows.map((row) => row.map(cellOf))]);
 }
 
 /** RFC 4180: null is an empty field, an empty text is "". */
-export function csvField(value: unknown): string {
+function csvField(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text = String(value);
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** Lines of cells as a CSV. */
+export const csvLines = (lines: readonly (readonly unknown[])[]): string =>
+  lines.map((cells) => `${cells.map(csvField).join(',')}\n`).join('');
+
+/** Rows with the same names as a CSV with a header; `none` has the names where there are no rows. */
+export const csvRows = (rows: readonly object[], none: object = {}): string =>
+  csvLines([Object.keys(rows[0] ?? none), ...rows.map((row) => Object.values(row))]);
 
 /** Tables that have rows. */
 export async function tablesWithRows(database: SessionDatabase): Promise<TableName[]> {

@@ -1,6 +1,6 @@
 import type { Gemm } from '../model/documents/gemms.js';
 import type { Figure } from '../model/figure.js';
-import { csvField } from './csv.js';
+import { csvLines } from './csv.js';
 
 type Cell = string | number | null;
 
@@ -39,10 +39,5 @@ const columns: [name: string, cell: (gemm: Gemm) => Cell][] = [
 ];
 
 /** RFC 4180, one row a shape and source; missing is empty. */
-export function gemmCsv(gemms: readonly Gemm[]): string {
-  const lines = [
-    columns.map(([name]) => name),
-    ...gemms.map((gemm) => columns.map(([, cell]) => cell(gemm))),
-  ];
-  return lines.map((line) => `${line.map(csvField).join(',')}\n`).join('');
-}
+export const gemmCsv = (gemms: readonly Gemm[]): string =>
+  csvLines([columns.map(([name]) => name), ...gemms.map((gemm) => columns.map(([, cell]) => cell(gemm)))]);

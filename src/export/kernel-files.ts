@@ -1,17 +1,13 @@
 import type { Document } from '../model/document.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import type { Figure } from '../model/figure.js';
-import { csvField } from './csv.js';
+import { csvRows } from './csv.js';
 
 /** kernel_results.json is the document; kernel_results.csv has a row a case, a missing number is an empty cell. */
 export function kernelFiles(document: Document<KernelsResult>): { name: string; text: string }[] {
   const rows = document.data.cases.map((one) => rowOf(document.data, one));
-  const lines = [
-    Object.keys(rows[0] ?? rowOf(document.data, null)),
-    ...rows.map((row) => Object.values(row)),
-  ];
   return [
-    { name: 'kernel_results.csv', text: lines.map((cells) => `${cells.map(csvField).join(',')}\n`).join('') },
+    { name: 'kernel_results.csv', text: csvRows(rows, rowOf(document.data, null)) },
     { name: 'kernel_results.json', text: `${JSON.stringify(document, null, 2)}\n` },
   ];
 }

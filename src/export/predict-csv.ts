@@ -1,4 +1,4 @@
-import { csvField } from './csv.js';
+import { csvRows } from './csv.js';
 import type { PredictResult, PredictStage } from '../model/documents/predict.js';
 
 function cells(stage: PredictStage, { model, dtype, device }: PredictResult): Record<string, unknown> {
@@ -52,6 +52,5 @@ export function predictCsv(result: PredictResult): string {
       ? stage.measured.map((one) => cells({ ...stage, measured: [one] }, result))
       : [cells(stage, result)],
   );
-  const lines = [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))];
-  return `${lines.map((line) => line.map(csvField).join(',')).join('\n')}\n`;
+  return csvRows(rows);
 }

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
+import { csvRows } from './csv.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 type Cell = string | number | boolean | null;
@@ -36,12 +37,7 @@ function cells(point: ServingPoint): Record<string, Cell> {
 
 /** One row per load; what is missing is an empty cell. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function servingCsv({ points }: ServingResult, path: string): Promise<void> {
-  const rows = points.map(cells);
-  const lines = [
-    Object.keys(rows[0] ?? {}),
-    ...rows.map((row) => Object.values(row).map((cell) => cell ?? '')),
-  ];
-  await writeFile(path, `${lines.map((line) => line.join(',')).join('\n')}\n`).catch((error: unknown) => {
+  await writeFile(path, csvRows(points.map(cells))).catch((error: unknown) => {
     throw asStorageFailure(error, { path, doing: 'write the CSV' });
   });
 }

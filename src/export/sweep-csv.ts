@@ -1,5 +1,5 @@
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
-import { csvField } from './csv.js';
+import { csvLines } from './csv.js';
 
 /**
  * One line per run, and one per point where a run measured several: what was varied, how it ended, its main figures (units in
@@ -39,7 +39,7 @@ export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {
       failureWords(run),
     ]),
   );
-  return [head, ...lines].map((cells) => `${cells.map(csvField).join(',')}\n`).join('');
+  return csvLines([head, ...lines]);
 }
 
 const failureWords = ({ failure }: SweepRun): string | null =>

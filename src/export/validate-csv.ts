@@ -1,6 +1,6 @@
 import type { Validation } from '../model/documents/validate.js';
 import { estimatedComponents } from '../model/memory-components.js';
-import { csvField } from './csv.js';
+import { csvLines } from './csv.js';
 
 const figures = ['measured_bytes', 'estimated_bytes', 'error_bytes', 'error_share', 'within'] as const;
 const facts = [
@@ -43,5 +43,5 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
     profile.reasons.join(' '),
     profile.explanation,
   ]);
-  return `${[head, ...rows].map((row) => row.map(csvField).join(',')).join('\n')}\n`;
+  return csvLines([head, ...rows]);
 }
