@@ -1,3 +1,4 @@
+import { nothing } from './nothing.js';
 import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import type { Block, Section } from '../views/block.js';
@@ -161,21 +162,11 @@ export const noPlace: Block = {
 };
 
 /** Why there is nothing, and what records it. */
-export const noGemms: Section = {
-  id: 'gemms',
-  title: 'GEMMs',
-  blocks: [
-    {
-      t: 'missing',
-      what: 'No matrix products.',
-      why: 'This session has neither kernels with the shapes of their operators nor calls of cuBLAS.',
-    },
-    {
-      t: 'commands',
-      items: [
-        { command: 'inferscope run -- COMMAND', why: 'Record a PyTorch program with shapes and kernels' },
-        { command: 'inferscope import LOG', why: 'Read a cuBLAS or cuBLASLt log' },
-      ],
-    },
-  ],
-};
+export const noGemms = nothing(
+  'gemms',
+  'GEMMs',
+  'No matrix products.',
+  'This session has neither kernels with the shapes of their operators nor calls of cuBLAS.',
+  ['inferscope run -- COMMAND', 'Record a PyTorch program with shapes and kernels'],
+  ['inferscope import LOG', 'Read a cuBLAS or cuBLASLt log'],
+);

@@ -1,3 +1,4 @@
+import { nothing } from './nothing.js';
 import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { Block, Section } from '../views/block.js';
 import { lineMark } from '../vocabulary/colours.js';
@@ -66,17 +67,11 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
 }
 
 /** Why there is nothing, and what records it. */
-export const noMemory: Section = {
-  id: 'memory',
-  title: 'Memory over time',
-  blocks: [
-    { t: 'missing', what: 'No memory.', why: 'This session has no samples of memory in use.' },
-    {
-      t: 'commands',
-      items: [
-        { command: 'inferscope memory MODEL', why: 'Measure where the memory of a model goes' },
-        { command: 'inferscope monitor', why: 'Sample the memory of host and GPUs every second' },
-      ],
-    },
-  ],
-};
+export const noMemory = nothing(
+  'memory',
+  'Memory over time',
+  'No memory.',
+  'This session has no samples of memory in use.',
+  ['inferscope memory MODEL', 'Measure where the memory of a model goes'],
+  ['inferscope monitor', 'Sample the memory of host and GPUs every second'],
+);

@@ -1,5 +1,5 @@
+import { nothing } from './nothing.js';
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
-import type { Section } from '../views/block.js';
 import type { ShownPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
 import { layerText } from '../vocabulary/op-classes.js';
@@ -70,21 +70,11 @@ export const operatorsPage = (
 };
 
 /** Why there is nothing, and what records it. */
-export const noOperators: Section = {
-  id: 'operators',
-  title: 'Operators',
-  blocks: [
-    {
-      t: 'missing',
-      what: 'No operators.',
-      why: 'Nothing in this session recorded the operators of a framework.',
-    },
-    {
-      t: 'commands',
-      items: [
-        { command: 'inferscope run -- COMMAND', why: 'Record a PyTorch program with its operators' },
-        { command: 'inferscope profile', why: 'Profile a model in the embedded engine' },
-      ],
-    },
-  ],
-};
+export const noOperators = nothing(
+  'operators',
+  'Operators',
+  'No operators.',
+  'Nothing in this session recorded the operators of a framework.',
+  ['inferscope run -- COMMAND', 'Record a PyTorch program with its operators'],
+  ['inferscope profile', 'Profile a model in the embedded engine'],
+);

@@ -1,3 +1,4 @@
+import { nothing } from './nothing.js';
 import type { CollectiveKind, RankWaits } from '../facts/collectives/calls-by-rank.js';
 import type { Block, Section, Text } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
@@ -112,14 +113,10 @@ export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Se
 }
 
 /** Why there is nothing, and what records it. */
-export const noRanks: Section = {
-  id: 'collective',
-  title: 'Ranks',
-  blocks: [
-    { t: 'missing', what: 'No ranks.', why: 'This session has no collectives of several ranks.' },
-    {
-      t: 'commands',
-      items: [{ command: 'inferscope import FOLDER --ranks', why: 'Join the traces of the ranks of a job' }],
-    },
-  ],
-};
+export const noRanks = nothing(
+  'collective',
+  'Ranks',
+  'No ranks.',
+  'This session has no collectives of several ranks.',
+  ['inferscope import FOLDER --ranks', 'Join the traces of the ranks of a job'],
+);

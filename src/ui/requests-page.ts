@@ -1,3 +1,4 @@
+import { nothing } from './nothing.js';
 import type { RequestSeen } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';
@@ -144,20 +145,14 @@ function seriesOf(requests: readonly RequestSeen[], id: Latency, timed: boolean)
 }
 
 /** Why there is nothing, and what records it. */
-export const noRequests: Section = {
-  id: 'requests',
-  title: 'Requests',
-  blocks: [
-    { t: 'missing', what: 'No requests.', why: 'This session has no record of single requests.' },
-    {
-      t: 'commands',
-      items: [
-        { command: 'inferscope bench serve URL', why: 'Load a server and record each request' },
-        {
-          command: 'inferscope import FILE',
-          why: 'Read a result file with single requests: AIPerf, GuideLLM, SGLang, vllm bench serve --save-detailed',
-        },
-      ],
-    },
+export const noRequests = nothing(
+  'requests',
+  'Requests',
+  'No requests.',
+  'This session has no record of single requests.',
+  ['inferscope bench serve URL', 'Load a server and record each request'],
+  [
+    'inferscope import FILE',
+    'Read a result file with single requests: AIPerf, GuideLLM, SGLang, vllm bench serve --save-detailed',
   ],
-};
+);

@@ -1,0 +1,17 @@
+import type { Section } from '../views/block.js';
+
+/** A page that has nothing to show: why, and the commands that record it. */
+export const nothing = (
+  id: string,
+  title: string,
+  what: string,
+  why: string,
+  ...commands: [command: string, why: string][]
+): Section => ({
+  id,
+  title,
+  blocks: [
+    { t: 'missing', what, why },
+    { t: 'commands', items: commands.map(([command, reason]) => ({ command, why: reason })) },
+  ],
+});
