@@ -95,20 +95,10 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
   clear(f);
   let p = at + 1;
   for (;;) {
-    // Commas count as whitespace: superfluous ones are accepted.
-    let c = b[p]!;
-    while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
-    if (c === closeBrace) return p < end ? p + 1 : incomplete;
-    if (c !== quote) return p >= end ? incomplete : malformed;
-    const key = p + 1;
-    p = skipString(b, p, end);
-    if (p < 0) return p;
-    const length = p - 1 - key;
-    if (b[p] !== colon) {
-      p = skipSpace(b, p);
-      if (b[p] !== colon) return p >= end ? incomplete : malformed;
-    }
-    p = skipSpace(b, p + 1);
+    const key = keyAt(b, p, end);
+    if (key <= 0) return key < 0 ? key : afterObject;
+    const length = keyLength;
+    p = afterKey;
     const from = p;
     const first = b[key]!;
     if (length === 4 && first === 0x61 && b[p] === openBrace) {
@@ -144,23 +134,41 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
 function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): number {
   let p = at + 1;
   for (;;) {
-    let c = b[p]!;
-    while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
-    if (c === closeBrace) return p < end ? p + 1 : incomplete;
-    if (c !== quote) return p >= end ? incomplete : malformed;
-    const key = p + 1;
-    p = skipString(b, p, end);
-    if (p < 0) return p;
-    const length = p - 1 - key;
-    if (b[p] !== colon) {
-      p = skipSpace(b, p);
-      if (b[p] !== colon) return p >= end ? incomplete : malformed;
-    }
-    const from = skipSpace(b, p + 1);
+    const key = keyAt(b, p, end);
+    if (key <= 0) return key < 0 ? key : afterObject;
+    const from = afterKey;
     p = skipValue(b, from, end);
     if (p < 0) return p;
-    keepArg(b, key, length, from, p, f);
+    keepArg(b, key, keyLength, from, p, f);
   }
+}
+
+/** What `keyAt` found last: the length of the key and the position of its value; the position after an object that ended. */
+let keyLength = 0;
+let afterKey = 0;
+let afterObject = 0;
+
+/** @returns where the text of the next key starts; 0 at the end of the object, `incomplete` or `malformed` */
+function keyAt(b: Uint8Array, at: number, end: number): number {
+  let p = at;
+  // Commas count as whitespace: superfluous ones are accepted.
+  let c = b[p]!;
+  while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
+  if (c === closeBrace) {
+    afterObject = p + 1;
+    return p < end ? 0 : incomplete;
+  }
+  if (c !== quote) return p >= end ? incomplete : malformed;
+  const key = p + 1;
+  p = skipString(b, p, end);
+  if (p < 0) return p;
+  keyLength = p - 1 - key;
+  if (b[p] !== colon) {
+    p = skipSpace(b, p);
+    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+  }
+  afterKey = skipSpace(b, p + 1);
+  return key;
 }
 
 /** Identified by length and one or two letters among all keys seen; case changed with versions. */
