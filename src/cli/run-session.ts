@@ -18,6 +18,9 @@ import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './interrupt.js';
 import { keepRun } from './run-keep.js';
+import { arrive, type Job, jobOfLauncher } from './ranks/job.js';
+import { joinJob } from './ranks/join-job.js';
+import { partHome } from '../record/ranks/part.js';
 import { type ContextOptions, keepContext, readContext } from './context-options.js';
 import { showSession } from './session-summary.js';
 import { refuseUnused } from './unused-options.js';
@@ -33,6 +36,8 @@ export interface RunCommandOptions extends ContextOptions {
   analyze: boolean;
   gemmLog?: boolean;
   hooks: boolean;
+  job?: string;
+  ranks: boolean;
   captureRange: NonNullable<RunCommandRange> | null;
   nsysTrace: string[];
   nsysArg: string[];
@@ -82,17 +87,36 @@ export async function runCommand(
   refuseOthersOptions(typed, chosen.evaluators);
   const given = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
+  const job = options.ranks ? jobOfLauncher(options.job) : null;
+  // The ranks of a job do the same: one of them says so.
+  const quiet = options.quiet === true || (job !== null && job.rank > 0);
   const kept = await interruptibleRun((interrupts) =>
-    recordAndKeep(command, options, { ...chosen, kernels }, interrupts),
+    recordAndKeep(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
   );
-  if (!options.quiet) startProgress(false).done('session saved', kept.id);
-  await keepContext(kept.id, given);
-  await conclude(kept, options);
+  const id = job === null ? kept.id : await jobSession(job, kept.id, options);
+  if (id !== null) {
+    if (!options.quiet) startProgress(false).done('session saved', id);
+    await keepContext(id, given);
+  }
+  await conclude(kept, { id, place: id === null ? job!.folder : `Session ${id}` }, options);
+}
+
+/** @returns the session of all ranks if this was the last one, else null */
+async function jobSession(job: Job, part: string, options: RunCommandOptions): Promise<string | null> {
+  if (!(await arrive(job, part))) return null;
+  const progress = startProgress(options.quiet === true);
+  progress.update('joining', `${job.worldSize} ranks`);
+  try {
+    return (await joinJob(job.folder, { name: options.name, tags: options.tag })).id;
+  } finally {
+    progress.end();
+  }
 }
 
 interface Prepared {
   evaluators: RunOptions['evaluators'];
   kernels: RunOptions['kernels'];
+  job: Job | null;
 }
 
 interface Kept {
@@ -115,15 +139,14 @@ async function hotKernelsOf(selector: string): Promise<KernelChoice> {
 async function recordAndKeep(
   command: string[],
   options: RunCommandOptions,
-  { evaluators, kernels }: Prepared,
+  { evaluators, kernels, job }: Prepared,
   interrupts: RunInterrupts,
 ): Promise<Kept> {
   const plan = {
     label: options.name ?? programName(command),
     kind: 'run',
-    name: options.name ?? null,
-    tags: options.tag,
     doing: 'save the session',
+    ...(job === null ? { name: options.name ?? null, tags: options.tag } : { home: partHome(job.recording) }),
   };
   return recordSession(plan, async (recording) => {
     const capture = await runEvaluators({
@@ -147,13 +170,17 @@ async function recordAndKeep(
       signal: interrupts.signal,
       kill: interrupts.kill,
       kernels,
+      job,
       onProgress: (progress) => {
         interrupts.enter('program');
         if (!options.quiet) showProgress(progress);
       },
     });
     interrupts.enter('reading');
-    const recorded = await runRecorded(recording, capture, options, interrupts.unread);
+    const recorded = await runRecorded(recording, capture, options, {
+      unread: interrupts.unread,
+      collectives: job !== null,
+    });
     const title = redactCommand(command, [...recording.secrets])
       .join(' ')
       .slice(0, 120);
@@ -190,10 +217,10 @@ async function runRecorded(
   recording: Recording,
   capture: RunCapture,
   options: RunCommandOptions,
-  unread: AbortSignal,
+  { unread, collectives }: { unread: AbortSignal; collectives: boolean },
 ): Promise<Omit<Recorded, 'title'>> {
   const progress = startProgress(options.quiet === true);
-  const imported = await keepRun(recording, capture, { progress, unread });
+  const imported = await keepRun(recording, capture, { progress, unread, collectives });
   progress.end();
   const hardware = { ...capture.facts.hardware, ...imported.hardware };
   const failed = capture.executions.some(({ failure }) => failure !== null);
@@ -210,30 +237,40 @@ async function runRecorded(
   };
 }
 
+/** Where what was recorded is: the session; null for a rank that others must join first. */
+interface Place {
+  id: string | null;
+  place: string;
+}
+
 /** Prints the summary or document, then any failure, so that stdout is always complete. */
-async function conclude({ id, capture, interrupted }: Kept, options: RunCommandOptions): Promise<void> {
+async function conclude(
+  { capture, interrupted }: Kept,
+  { id, place }: Place,
+  options: RunCommandOptions,
+): Promise<void> {
   const failure = capture.executions.find((one) => one.failure !== null);
   const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
   if (failure?.failure && options.json) {
-    process.exitCode = reportError(withSession(failure.failure, id, capture), true);
+    process.exitCode = reportError(withPlace(failure.failure, place, capture), true);
     if (options.exitCode === 'child') process.exitCode = child ?? process.exitCode;
     return;
   }
   // The failure comes first: a program that ran out of memory recorded little.
-  const exitCode = failure?.failure ? reportError(withSession(failure.failure, id, capture), false) : null;
+  const exitCode = failure?.failure ? reportError(withPlace(failure.failure, place, capture), false) : null;
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
-  if (measured) await showSession(id, options, exitCode !== null);
+  if (measured && id !== null) await showSession(id, options, exitCode !== null);
   if (exitCode !== null) process.exitCode = exitCode;
   if (interrupted) {
-    warn(`interrupted: session ${id} has what was recorded so far`);
+    warn(`interrupted: ${place} has what was recorded so far`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
   if (options.exitCode === 'child') process.exitCode = child ?? 0;
 }
 
-function withSession(failure: InferscopeError, id: string, capture: RunCapture): InferscopeError {
+function withPlace(failure: InferscopeError, place: string, capture: RunCapture): InferscopeError {
   const codes = capture.executions.map((one) => `${one.execution_id} ${shellExitCode(one) ?? 'not started'}`);
-  const fix = `${failure.parts.fix}\nSession ${id} has what was recorded (exit codes: ${codes.join(', ')}).`;
+  const fix = `${failure.parts.fix}\n${place} has what was recorded (exit codes: ${codes.join(', ')}).`;
   return new InferscopeError(failure.code, { ...failure.parts, fix }, { cause: failure });
 }
 

@@ -60,6 +60,11 @@ export function define(command: Command): void {
     )
     .option('--ncu-session <selector>', 'session to take hot kernels from')
     .addOption(new Option('--ncu-arg <arg>', 'argument for ncu').argParser(several).default([], 'none'))
+    .option(
+      '--job <name>',
+      'under srun, torchrun or mpirun: name that the ranks have in common (default: from the launcher)',
+    )
+    .option('--no-ranks', 'under a launcher: a session per rank instead of one of all ranks')
     .option('--no-hooks', 'do not mark the steps of PyTorch programs (also: INFERSCOPE_HOOKS=off)')
     .option('--no-torch-shapes', 'torch: do not record operator shapes')
     .option('--torch-memory', 'torch: record allocations per operator')

@@ -9,6 +9,7 @@ import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
+import { defineJoin } from './session-join.js';
 import { defineSet } from './session-set.js';
 import { defineUtilization } from './session-utilization.js';
 
@@ -25,6 +26,7 @@ export function define(command: Command): void {
   defineList(command);
   defineShow(command);
   defineCompare(command);
+  defineJoin(command);
   defineSet(command);
   defineUtilization(command);
   defineUserData(command);

@@ -16,7 +16,7 @@ export const rankClockSchema = z.object({
   collectives: z.number().int().describe('Their ends were compared.'),
 });
 
-/** What became of each file of `import --ranks`; kept with the session as ranks.json. */
+/** What became of each file of `import --ranks`, or of each rank of a job that `run` recorded; kept with the session as ranks.json. */
 export const rankFilesSchema = z.object({
   world_size: z.number().int().nullable().describe('Ranks of the job, where a file states it.'),
   files: z.array(
@@ -24,7 +24,7 @@ export const rankFilesSchema = z.object({
       file: z.string(),
       outcome: z.enum(['imported', 'failed', 'skipped']),
       rank: z.number().int().nullable(),
-      rank_source: z.enum(['trace', 'file name', 'order of files']).nullable(),
+      rank_source: z.enum(['trace', 'file name', 'order of files', 'launcher']).nullable(),
       reason: z.string().nullable(),
     }),
   ),

@@ -36,6 +36,7 @@ function options(command: string[], change: Partial<RunOptions> = {}): RunOption
     signal: new AbortController().signal,
     kill: new AbortController().signal,
     kernels: null,
+    job: null,
     onProgress: () => {},
     ...change,
   };

@@ -34,6 +34,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const before = gpus ? deviceMemoryUsed(gpus) : null;
   try {
     for (const plan of planned) {
+      if (capture.executions.length > 0) await options.job?.meet(plan.execution_id, options.signal);
       if (options.signal.aborted) break;
       const issue =
         capture.executions.length > 0 ? await deviceMemoryCleared(gpus, before, options.signal) : null;
@@ -72,7 +73,12 @@ async function execute(
   const end = await runProgram({
     file,
     args,
-    env: { ...process.env, ...prepared.environment, [recordVariable]: record },
+    env: {
+      ...process.env,
+      ...options.job?.environment(earlier.length),
+      ...prepared.environment,
+      [recordVariable]: record,
+    },
     stdoutPath: paths.stdout,
     stderrPath: paths.stderr,
     stdout: options.stdout,
@@ -85,7 +91,8 @@ async function execute(
     kill: options.kill,
     onStart: (pid) => {
       samplers.push(startHostSampler({ pid, keys: { ...keys, capture_id: `${plan.execution_id}-host` } }));
-      if (gpus) samplers.push(startDeviceSampler(gpus, { ...keys, capture_id: `${plan.execution_id}-gpus` }));
+      if (gpus && options.job?.samplesGpus !== false)
+        samplers.push(startDeviceSampler(gpus, { ...keys, capture_id: `${plan.execution_id}-gpus` }));
     },
   });
   const sampled = samplers.map((sampler) => sampler.stop());

@@ -37,6 +37,16 @@ export interface NcuOptions {
   args: string[];
 }
 
+/** What a launcher of several processes asks of a run of one of them. */
+export interface RunJob {
+  /** One rank of a host samples its GPUs. */
+  samplesGpus: boolean;
+  /** Waits until all ranks are about to start this execution. */
+  meet: (executionId: string, signal: AbortSignal) => Promise<void>;
+  /** For the program of the n-th execution. */
+  environment: (nth: number) => Record<string, string>;
+}
+
 interface TorchOptions {
   shapes: boolean;
   memory: boolean;
@@ -70,6 +80,8 @@ export interface RunOptions {
   kill: AbortSignal;
   /** Hot kernels of an earlier session; null: those of the nsys execution of this run, if there is one. */
   kernels: KernelChoice | null;
+  /** Null for a process of its own. */
+  job: RunJob | null;
   onProgress: (progress: RunProgress) => void;
 }
 

@@ -16,13 +16,13 @@ import { shellCommand } from '../../model/shell.js';
 import { rankFiles, rankOfName } from '../../record/ranks/files.js';
 import { rankIssues } from '../../record/ranks/issues.js';
 import { planTasks, type RankTask, readJournal, writeJournal } from '../../record/ranks/journal.js';
-import { mergeParts, type RankPart } from '../../record/ranks/merge.js';
+import { joinParts, type RankedPart } from '../../record/ranks/join-parts.js';
+import { readPart } from '../../record/ranks/part.js';
 import type { Recording } from '../../record/record-session.js';
 import { ensureWritable } from '../../session/home.js';
-import { openSession } from '../../session/open.js';
 import { plural } from '../../vocabulary/format.js';
 import type { ImportedCaptures } from '../import-captures.js';
-import { type Part, partHome, type PartOrder, readPart } from './import-part.js';
+import type { PartOrder } from './import-part.js';
 import { newSession, type RanksOptions, statedOf } from '../import-run.js';
 import { startProgress } from '../progress.js';
 import { importOnSlurm } from './ranks-on-slurm.js';
@@ -195,65 +195,43 @@ async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
   });
 }
 
-interface Ranked {
-  task: RankTask;
-  part: Extract<Part, { id: string }>;
-  rank: number | null;
-  source: RankFiles['files'][number]['rank_source'];
-}
-
 /** Ranks by what the traces say, else by the files' names, else in the files' order. A rank that is there already fails its file. */
-function rankedParts(tasks: readonly RankTask[], work: string): Ranked[] {
-  const parts = tasks.flatMap((task): Ranked[] => {
-    const part = task.outcome === 'imported' ? readPart(join(work, task.folder)) : null;
+function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { task: RankTask })[] {
+  const parts = tasks.flatMap((task) => {
+    const folder = join(work, task.folder);
+    const part = task.outcome === 'imported' ? readPart(folder) : null;
     if (part === null || 'failed' in part) return [];
-    const named = part.rank ?? rankOfName(task.file);
-    return [{ task, part, rank: named, source: part.rank === null ? 'file name' : 'trace' }];
+    const source: RankedPart['source'] = part.rank === null ? 'file name' : 'trace';
+    return [{ task, folder, part, rank: part.rank ?? rankOfName(task.file), source }];
   });
   if (parts.every(({ rank }) => rank === null))
     parts.forEach((one, at) => Object.assign(one, { rank: at, source: 'order of files' }));
   const taken = new Map<number, string>();
   return parts
-    .filter((one) => {
-      const { task, rank } = one;
-      const fail = (reason: string) => Object.assign(task, { outcome: 'failed', reason });
-      if (rank === null) return void fail('Neither the trace nor its name states its rank.');
+    .flatMap(({ rank, ...one }) => {
+      const fail = (reason: string) => {
+        Object.assign(one.task, { outcome: 'failed', reason });
+        return [];
+      };
+      if (rank === null) return fail('Neither the trace nor its name states its rank.');
       const other = taken.get(rank);
-      if (other !== undefined) return void fail(`Rank ${rank} was imported from ${basename(other)}.`);
-      taken.set(rank, task.file);
-      return true;
+      if (other !== undefined) return fail(`Rank ${rank} was imported from ${basename(other)}.`);
+      taken.set(rank, one.task.file);
+      return [{ ...one, rank }];
     })
-    .toSorted((a, b) => a.rank! - b.rank!);
+    .toSorted((a, b) => a.rank - b.rank);
 }
 
 async function merged(
-  { files, keepJson }: Recording,
+  recording: Recording,
   tasks: readonly RankTask[],
   work: string,
 ): Promise<ImportedCaptures> {
   const ranked = rankedParts(tasks, work);
-  const parts: RankPart[] = [];
-  for (const { task, part, rank } of ranked) {
-    const folder = join(work, task.folder);
-    parts.push({
-      session: await openSession(part.id, partHome(folder)),
-      folder,
-      calls: part,
-      zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
-      rank: rank!,
-    });
-  }
-  const counts = placeProcesses(parts, ranked);
-  const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
-  const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
-  const execution_id = 'ranks';
-  const { captures, clocks } = await mergeParts(files, parts, {
-    execution_id,
-    host: 'localhost',
-    zeroNs,
+  const executionId = 'ranks';
+  const { parts, captures, clocks, worldSize, missing, zeroNs } = await joinParts(recording, ranked, {
+    executionId,
   });
-  const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
-  const all = Array.from({ length: worldSize ?? 0 }, (_, rank) => rank);
   const kept: RankFiles = {
     world_size: worldSize,
     files: tasks.map(({ file, outcome, reason }) => {
@@ -268,18 +246,16 @@ async function merged(
       };
     }),
     clocks,
-    missing: all.filter(
-      (rank) => !parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
-    ),
+    missing,
   };
-  await keepJson('ranks', kept);
+  await recording.keepJson('ranks', kept);
   const [first] = parts;
   const [execution] = first?.session.manifest.executions ?? [];
   return {
     zeroRealtimeNs: zeroNs,
     executions: [
       {
-        execution_id,
+        execution_id: executionId,
         purpose: 'profiled',
         command: execution?.command ?? [],
         exit_code: null,
@@ -297,22 +273,6 @@ async function merged(
     worldSize,
     failures: [],
   };
-}
-
-/**
- * Reports of whole hosts have the ranks of their processes: the files' ranks then follow each other in their order.
- * @returns how many ranks each part has
- */
-function placeProcesses(parts: readonly RankPart[], ranked: readonly Ranked[]): number[] {
-  const counts = parts.map(({ calls }) => calls.processes);
-  if (counts.every((count) => count === 1)) return counts;
-  let next = 0;
-  parts.forEach((part, at) => {
-    Object.assign(part, { rank: next });
-    Object.assign(ranked[at]!, { rank: next, source: 'order of files' });
-    next += counts[at]!;
-  });
-  return counts;
 }
 
 /** The GPU facts of a part: the rest is of the machine that imported it. */

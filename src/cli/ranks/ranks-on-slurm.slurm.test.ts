@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { packageRoot } from '../../model/installation.js';
 import { rankFilesSchema } from '../../model/ranks.js';
 import { writeKinetoRanks } from '../../record/ranks/test-ranks.js';
 import { homeFolders } from '../../session/home.js';
@@ -119,4 +121,35 @@ test('where no file can be read, the merge says so as it does here', async () =>
   const failure = { code: 'E_TRACE_FILE', parts: { what: 'none of 2 files could be imported' } };
   await expect(run({ on: 'slurm' })).rejects.toMatchObject(failure);
   await expect(run({})).rejects.toMatchObject(failure);
+});
+
+test('srun: each task records its rank, the last one joins them; two steps are two sessions', async () => {
+  const program = [process.execPath, '-e', 'setTimeout(() => {}, 50)'];
+  const cli = join(packageRoot(), 'dist/cli.js');
+  const step = (name: string) =>
+    execFileSync(
+      'srun',
+      [
+        '--ntasks=2',
+        process.execPath,
+        cli,
+        'run',
+        '--evaluator',
+        'none',
+        '--no-analyze',
+        '--name',
+        name,
+        '--',
+        ...program,
+      ],
+      { encoding: 'utf8', stdio: 'pipe' },
+    );
+  step('first');
+  step('second');
+  for (const name of ['first', 'second']) {
+    const session = await openSession(name);
+    expect(session.manifest).toMatchObject({ kind: 'run', status: 'complete' });
+    expect(filesOf(session)).toMatchObject({ world_size: 2, missing: [], files: [{ rank: 0 }, { rank: 1 }] });
+  }
+  expect(readdirSync(homeFolders().sessions).filter((one) => !one.startsWith('.'))).toHaveLength(2);
 });

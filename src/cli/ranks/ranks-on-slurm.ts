@@ -7,7 +7,8 @@ import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/er
 import { childEntry } from '../../model/installation.js';
 import { shellWord } from '../../model/shell.js';
 import type { RankTask } from '../../record/ranks/journal.js';
-import { type PartOrder, readPart } from './import-part.js';
+import { readPart } from '../../record/ranks/part.js';
+import type { PartOrder } from './import-part.js';
 import type { RanksOptions } from '../import-run.js';
 import type { Progress } from '../progress.js';
 

@@ -1,5 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { Issue } from '../../model/document.js';
+import { launchedRank } from '../../model/launched-rank.js';
 import { secretsOfEnvironment } from '../../model/redaction.js';
 import type { CaptureFacts, Fact } from '../importer.js';
 import type { SqliteValue } from './sqlite-record.js';
@@ -47,7 +48,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
       os: environment.get('OsDescription') ?? null,
       nsys_export_schema: schema,
     },
-    ...(await launchedRank(read)),
+    ...(await rankFacts(read)),
     purpose: 'profiled',
   };
 }
@@ -59,20 +60,11 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
 export const nsysSecrets = async (read: ReadTable): Promise<string[]> =>
   secretsOfEnvironment(await environmentOf(read));
 
-/** Variables by which launchers give a process its rank: torchrun, Slurm, Open MPI, MPICH. */
-const rankVariables = {
-  rank: ['RANK', 'SLURM_PROCID', 'OMPI_COMM_WORLD_RANK', 'PMI_RANK'],
-  world_size: ['WORLD_SIZE', 'SLURM_NTASKS', 'OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'],
-};
-
-async function launchedRank(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | 'world_size'>> {
-  const variables = new Map(await environmentOf(read));
-  const numberOf = (names: readonly string[]) => {
-    const found = names.flatMap((name) => variables.get(name) ?? [])[0];
-    return found !== undefined && /^\d{1,7}$/.test(found) ? Number(found) : null;
-  };
-  const [rank, world_size] = [numberOf(rankVariables.rank), numberOf(rankVariables.world_size)];
-  return { ...(rank !== null && { rank }), ...(world_size !== null && { world_size }) };
+async function rankFacts(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | 'world_size'>> {
+  const launched = launchedRank(Object.fromEntries(await environmentOf(read)));
+  if (launched === null) return {};
+  const { rank, worldSize } = launched;
+  return { rank, ...(worldSize !== null && { world_size: worldSize }) };
 }
 
 async function environmentOf(read: ReadTable): Promise<(readonly [name: string, value: string])[]> {

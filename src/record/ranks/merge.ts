@@ -2,7 +2,7 @@ import { link } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { inLanes } from '../../model/lanes.js';
-import type { Capture } from '../../model/manifest.js';
+import type { Artifact, Capture } from '../../model/manifest.js';
 import type { RankClockFacts } from '../../model/ranks.js';
 import { type TableName, tables } from '../../model/tables.js';
 import type { Workbench } from '../../model/workbench.js';
@@ -12,7 +12,7 @@ import type { SessionFiles } from '../../session/session-files.js';
 import { callsPath, type PartCalls } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
-/** The session that the import of one file made. */
+/** The session of one rank, or of the processes of one file. */
 export interface RankPart {
   session: Session;
   /** Its folder, with the collectives in a file. */
@@ -20,8 +20,10 @@ export interface RankPart {
   calls: PartCalls;
   /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
   zeroNs: bigint | null;
-  /** The first rank of the file; a report of several processes has the ranks from here on. */
+  /** The first rank of the part; a report of several processes has the ranks from here on. */
   rank: number;
+  /** What its rows have as host. */
+  host: string;
 }
 
 /** Columns that are times of the session. */
@@ -35,23 +37,29 @@ const timeColumns: ReadonlySet<string> = new Set([
   'written_ns',
 ]);
 
+/** The same in all rows of a part. */
+type Constants = Record<string, string>;
+
 /** Collectives of a rank that clocks are aligned on: more do not move the medians. */
 const mostEnds = 4096;
 
 interface Merged {
   captures: Capture[];
   clocks: RankClockFacts[];
+  /** What the times of each part were moved by, ns. */
+  moved: number[];
 }
 
 /**
  * Writes the tables of all parts into one session, on one clock. A part's tables are moved as a whole, so what is computed
  * within a rank stays the same to the ns; `collectives`, which are compared between ranks, are also corrected for drift.
  * @param zeroNs time 0 of the session
+ * @param executionId of all rows: files of ranks are one execution, whatever tool wrote each; null keeps those of the parts
  */
 export async function mergeParts(
   files: SessionFiles,
   parts: readonly RankPart[],
-  { execution_id, host, zeroNs }: { execution_id: string; host: string; zeroNs: bigint | null },
+  { executionId, zeroNs }: { executionId: string | null; zeroNs: bigint | null },
 ): Promise<Merged> {
   const { workbench } = files;
   const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
@@ -62,28 +70,23 @@ export async function mergeParts(
     parts.map(({ rank }) => rank),
     Math.ceil(most / mostEnds),
   );
-  const constants = { execution_id, host };
+  const moved = parts.map((part, at) => shiftOf(part) - clocks[at]!.offset_ns);
   // Lanes use all cores: several threads in each cost half as much again.
   await workbench.limit({ threads: 1 });
   await inLanes(parts, availableParallelism(), async (part, at) => {
-    const clock = clocks[at]!;
-    await moveTables(workbench, part, { moved: shiftOf(part) - clock.offset_ns, execution_id });
-    if (paired.has(part)) await keepCalls(workbench, part, { clock, shift: shiftOf(part), constants });
+    const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
+    await moveTables(workbench, part, { moved: moved[at]!, constants });
+    if (paired.has(part))
+      await keepCalls(workbench, part, { clock: clocks[at]!, shift: shiftOf(part), constants });
   });
   const captures: Capture[] = [];
   for (const [at, part] of parts.entries()) {
-    const capture_id = captureOf(part);
-    for (const { path, kind } of part.session.manifest.artifacts) {
-      const name = basename(path);
-      const linked = join(files.scratch, `${capture_id}-${name}`);
-      await link(join(part.session.folder, path), linked);
-      await files.addArtifact(linked, { kind, captureId: capture_id, name });
-    }
+    for (const artifact of part.session.manifest.artifacts) await addArtifact(files, part, artifact);
     for (const capture of part.session.manifest.captures)
       captures.push({
         ...capture,
-        capture_id,
-        execution_id,
+        capture_id: captureOf(part, capture.capture_id),
+        execution_id: executionId ?? capture.execution_id,
         clock: { ...capture.clock, error_bound_ns: clocks[at]!.bound_ns },
       });
   }
@@ -97,17 +100,35 @@ export async function mergeParts(
       bound_ns,
       collectives,
     })),
+    moved,
   };
 }
 
-const captureOf = ({ rank }: RankPart): string => `rank-${rank}`;
+/** rank-3; rank-3-nsys where a rank has several captures. */
+const captureOf = ({ rank, session }: RankPart, id: string): string =>
+  session.manifest.captures.length === 1 ? `rank-${rank}` : `rank-${rank}-${id}`;
+
+/** What belongs to a rank's session as a whole is made anew for all ranks. */
+async function addArtifact(files: SessionFiles, part: RankPart, { path, kind, capture_id }: Artifact) {
+  if (capture_id === null) return;
+  const name = basename(path);
+  const captureId = captureOf(part, capture_id);
+  const from = join(part.session.folder, path);
+  const linked = join(files.scratch, `${captureId}-${name}`);
+  const isLinked = await link(from, linked).then(
+    () => true,
+    // Another file system.
+    () => false,
+  );
+  await files.addArtifact(isLinked ? linked : from, { kind, captureId, name });
+}
 
 /** Times, ranks and the capture of the merged session. */
-function replaced(table: TableName, { moved, ranks }: { moved: number; ranks: number }): string {
+function replaced(table: TableName, { moved, rank }: { moved: number; rank: string }): string {
   const columns = Object.keys(tables[table].columns);
   return [
     ...columns.filter((name) => timeColumns.has(name)).map((name) => `${name} + ${moved} AS ${name}`),
-    `rank + ${ranks} AS rank`,
+    `${rank} AS rank`,
   ].join(', ');
 }
 
@@ -141,18 +162,21 @@ async function makeCalls(
 async function moveTables(
   workbench: Workbench,
   part: RankPart,
-  { moved, execution_id }: { moved: number; execution_id: string },
+  { moved, constants }: { moved: number; constants: Constants },
 ): Promise<void> {
-  const by = { moved, ranks: part.rank - part.calls.first_rank };
   for (const [table, found] of Object.entries(part.session.manifest.tables)) {
     if (table === 'collectives' || !(table in tables)) continue;
-    for (const { path } of found.filter(({ rows }) => rows > 0))
+    for (const { path, capture_id } of found.filter(({ rows }) => rows > 0)) {
+      // Profilers number the processes that they see; of one process the launcher knows better.
+      const first = part.calls.first_ranks[capture_id] ?? 0;
+      const rank = part.calls.processes === 1 ? `${part.rank}` : `rank + ${part.rank - first}`;
       await workbench.keep(
         table as TableName,
-        captureOf(part),
-        `SELECT * REPLACE (${replaced(table as TableName, by)}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
-        { execution_id },
+        captureOf(part, capture_id),
+        `SELECT * REPLACE (${replaced(table as TableName, { moved, rank })}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
+        constants,
       );
+    }
   }
 }
 
@@ -163,23 +187,21 @@ async function moveTables(
 async function keepCalls(
   workbench: Workbench,
   part: RankPart,
-  {
-    clock: { a_ns: a, b },
-    shift,
-    constants,
-  }: { clock: RankClock; shift: number; constants: { execution_id: string; host: string } },
+  { clock: { a_ns: a, b }, shift, constants }: { clock: RankClock; shift: number; constants: Constants },
 ): Promise<void> {
   const bytes =
     part.calls.known_by === 'call'
       ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END"
       : 'bytes';
-  await workbench.keep(
-    'collectives',
-    captureOf(part),
-    `SELECT * REPLACE (${bytes} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns), 'kernel_gpu' AS timed_by
-     FROM (
-       SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
-       FROM read_parquet(${quote(callsPath(part.folder))}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`,
-    constants,
-  );
+  for (const capture of part.calls.captures)
+    await workbench.keep(
+      'collectives',
+      captureOf(part, capture),
+      `SELECT * REPLACE (${bytes} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns), 'kernel_gpu' AS timed_by
+       FROM (
+         SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
+         FROM read_parquet(${quote(callsPath(part.folder))}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)
+       WHERE capture_id = ${quote(capture)}`,
+      constants,
+    );
 }

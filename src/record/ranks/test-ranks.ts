@@ -354,7 +354,8 @@ export async function writeNsysRanks(
       [
         ['PROCESS_0:COMMAND', 'python'],
         ...(ranks.length > 1 ? [] : [['PROCESS_0:ENVIRONMENT_VARIABLE', `SLURM_PROCID="${first!.rank}"`]]),
-        ['PROCESS_0:ENVIRONMENT_VARIABLE', `SLURM_NTASKS="${world}"`],
+        ['PROCESS_0:ENVIRONMENT_VARIABLE', 'SLURM_STEP_ID="0"'],
+        ['PROCESS_0:ENVIRONMENT_VARIABLE', `SLURM_STEP_NUM_TASKS="${world}"`],
       ],
     ],
   };

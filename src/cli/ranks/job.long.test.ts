@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { packageRoot } from '../../model/installation.js';
+import { rankFilesSchema } from '../../model/ranks.js';
+import { homeFolders } from '../../session/home.js';
+import { openSession } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
+
+let folder = '';
+beforeEach(() => {
+  folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+});
+afterEach(() => vi.unstubAllEnvs());
+
+const sessions = () => readdirSync(homeFolders().sessions).filter((name) => !name.startsWith('.'));
+const jobs = () => join(homeFolders().root, 'jobs');
+
+async function cli(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [join(packageRoot(), 'dist/cli.js'), ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const code = new Promise<number | null>((resolve) => void child.on('close', resolve));
+  return { stdout: await text(child.stdout), stderr: await text(child.stderr), code: await code };
+}
+
+/** `run` as torchrun starts it in each of two processes; the program writes when it began. */
+const rank = (at: number, options: readonly string[] = [], program = '') =>
+  cli(
+    [
+      'run',
+      '--evaluator',
+      'none',
+      '--no-analyze',
+      ...options,
+      '--',
+      process.execPath,
+      '-e',
+      `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${at}`))}, process.hrtime.bigint() + '\\n');${program}`,
+    ],
+    { RANK: `${at}`, WORLD_SIZE: '2', MASTER_ADDR: 'localhost', MASTER_PORT: '29511' },
+  );
+
+async function joined(id: string) {
+  const session = await openSession(id);
+  const ranks = rankFilesSchema.parse(
+    JSON.parse(readFileSync(join(session.folder, 'artifacts/session/ranks.json'), 'utf8')),
+  );
+  return { ...session.manifest, ranks };
+}
+
+test('the ranks of a job become one session, made by the last one', async () => {
+  const [first, second] = await Promise.all([rank(0, ['--name', 'both']), rank(1, ['--name', 'both'])]);
+  expect([first.code, second.code]).toEqual([0, 0]);
+  expect(sessions()).toHaveLength(1);
+  const session = await joined('both');
+  expect(session).toMatchObject({ kind: 'run', status: 'complete' });
+  expect(session.executions).toMatchObject([{ execution_id: 'clean', exit_code: 0 }]);
+  expect(session.ranks).toMatchObject({ world_size: 2, missing: [] });
+  expect(session.ranks.files.map((file) => [file.rank, file.rank_source])).toEqual([
+    [0, 'launcher'],
+    [1, 'launcher'],
+  ]);
+  expect(session.captures.map(({ capture_id }) => capture_id)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^rank-0/), expect.stringMatching(/^rank-1/)]),
+  );
+  expect(readdirSync(jobs())).toEqual([]);
+});
+
+test('of a rank that failed the exit code is kept, and its own run says so', async () => {
+  const [first, second] = await Promise.all([rank(0), rank(1, [], 'process.exit(3)')]);
+  expect([first.code, second.code]).toEqual([0, 4]);
+  const session = await joined('@last');
+  expect(session.status).toBe('failed');
+  expect(session.executions[0]!.exit_code).toBe(3);
+});
+
+test('without its last rank a job waits for session join, which names what is missing', async () => {
+  const alone = await rank(0);
+  expect(alone.code).toBe(0);
+  expect(sessions()).toEqual([]);
+  const fix = /inferscope session join (\S+)\)/.exec(alone.stderr)?.[1];
+  expect(fix).toBe(join(jobs(), '29511-localhost'));
+  // A rank that was killed leaves what it had not ended.
+  mkdirSync(join(fix!, 'rank-1.recording'));
+  const done = await cli(['session', 'join', fix!, '--name', 'rest', '--no-analyze']);
+  expect(done.code).toBe(0);
+  const session = await joined('rest');
+  expect(session.status).toBe('interrupted');
+  expect(session.ranks).toMatchObject({
+    missing: [1],
+    files: [{ outcome: 'imported' }, { outcome: 'failed' }],
+  });
+});
+
+test('what an earlier start of the same name left is not joined', async () => {
+  await rank(0);
+  const old = join(jobs(), '29511-localhost/rank-0');
+  writeFileSync(join(old, 'left'), '');
+  await Promise.all([rank(0), rank(1)]);
+  expect(sessions()).toHaveLength(1);
+  expect(existsSync(old)).toBe(false);
+});
+
+test('several executions start together; --no-ranks keeps a session per rank', async () => {
+  // The program calls no cuBLAS: the second execution ends with an error, which is not what this is about.
+  await Promise.all([0, 1].map((at) => rank(at, ['--gemm-log'])));
+  const began = [0, 1].map((at) =>
+    readFileSync(join(folder, `began-${at}`), 'utf8')
+      .trim()
+      .split('\n')
+      .map(Number),
+  );
+  expect(began.map((times) => times.length)).toEqual([2, 2]);
+  // The second execution of either begins after the first of both.
+  expect(Math.min(began[0]![1]!, began[1]![1]!)).toBeGreaterThan(Math.max(began[0]![0]!, began[1]![0]!));
+  await rank(0, ['--no-ranks', '--name', 'own']);
+  expect(sessions()).toHaveLength(2);
+});
+
+test('a folder without ranks is refused', async () => {
+  const { code, stderr } = await cli(['session', 'join', folder]);
+  expect(code).toBe(2);
+  expect(stderr).toContain('has no recorded rank');
+});

@@ -1,0 +1,150 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunJob } from '../../capture/run/run-options.js';
+import { InferscopeError } from '../../model/errors.js';
+import { launchedRank } from '../../model/launched-rank.js';
+import { recordVariable } from '../../model/outer-run.js';
+import { rankRanges } from '../../model/ranks.js';
+import { writeCalls } from '../../record/ranks/calls.js';
+import { notePart, partHome, readPart } from '../../record/ranks/part.js';
+import { ensureWritable } from '../../session/home.js';
+import { openSession } from '../../session/open.js';
+import { talk } from '../output.js';
+
+/** One of the processes that a launcher started, each with an `inferscope run` of its own: they become one session. */
+export interface Job extends RunJob {
+  rank: number;
+  worldSize: number;
+  /** Shared by all ranks; each has a folder in it. */
+  folder: string;
+  /** Where this rank records; it gets its name when the recording has ended. */
+  recording: string;
+}
+
+const meetMs = 100;
+/** After so long a rank says for which ones it waits. */
+const sayMs = 10_000;
+
+const rankFolder = (folder: string, rank: number): string => join(folder, `rank-${rank}`);
+const unfinished = '.recording';
+
+/**
+ * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
+ * @param name of the job, where the launcher names none
+ * @returns null for a process of its own, and below another `inferscope run`
+ * @throws E_USAGE when the job has no name
+ */
+export function jobOfLauncher(name: string | undefined): Job | null {
+  const launched = process.env[recordVariable] === undefined ? launchedRank(process.env) : null;
+  if (launched === null || launched.worldSize === null || launched.worldSize < 2) return null;
+  const { rank, worldSize, localRank } = launched;
+  const key = name ?? launched.job;
+  if (key === null)
+    throw new InferscopeError('E_USAGE', {
+      what: `rank ${rank} of ${worldSize} does not know the name of its job`,
+      why: 'The ranks of a job record into one folder, and this launcher gives them no name in common.',
+      fix: 'Give one that no other start has, e.g. --job train-1, or --no-ranks for a session per rank.',
+    });
+  const folder = join(ensureWritable().root, 'jobs', key.replaceAll(/[^\w.-]+/g, '-'));
+  const recording = `${rankFolder(folder, rank)}${unfinished}`;
+  // What an earlier start of this name left.
+  rmSync(rankFolder(folder, rank), { recursive: true, force: true });
+  rmSync(recording, { recursive: true, force: true });
+  for (const place of existsSync(folder) ? readdirSync(folder) : [])
+    if (place.startsWith('meet-')) rmSync(join(folder, place, String(rank)), { force: true });
+  mkdirSync(recording, { recursive: true });
+  return {
+    rank,
+    worldSize,
+    folder,
+    recording,
+    samplesGpus: (localRank ?? 0) === 0,
+    meet: (execution, signal) => meet({ folder, rank, worldSize }, execution, signal),
+    environment: restartCount,
+  };
+}
+
+/** torchrun's store outlives a program: without another count, the second one finds the keys of the first. */
+function restartCount(nth: number): Record<string, string> {
+  const before = process.env['TORCHELASTIC_RESTART_COUNT'];
+  return before === undefined || nth === 0
+    ? {}
+    : { TORCHELASTIC_RESTART_COUNT: String(Number(before) + nth) };
+}
+
+/** Waits until all ranks are here: a program that starts alone waits for the others in a library, or fails. */
+async function meet(
+  { folder, rank, worldSize }: Pick<Job, 'folder' | 'rank' | 'worldSize'>,
+  execution: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = join(folder, `meet-${execution}`);
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, String(rank)), '');
+  for (let waited = 0; !signal.aborted; waited += meetMs) {
+    const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
+    const missing = Array.from({ length: worldSize }, (_, at) => at).filter((one) => !here.has(one));
+    if (missing.length === 0) return;
+    if (waited === sayMs)
+      talk(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
+    await sleep(meetMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** Ranks with a folder in the job's: those that are recorded, and those that are not done or were killed. */
+export function ranksIn(folder: string): { recorded: number[]; unfinished: number[] } {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const numbers = (pattern: RegExp) =>
+    names
+      .flatMap((name) => pattern.exec(name)?.[1] ?? [])
+      .map(Number)
+      .toSorted((a, b) => a - b);
+  return { recorded: numbers(/^rank-(\d+)$/), unfinished: numbers(/^rank-(\d+)\.recording$/) };
+}
+
+/** The part of a rank; null where its folder has none. */
+export const partOf = (folder: string, rank: number) => readPart(rankFolder(folder, rank));
+export const folderOf = rankFolder;
+
+/**
+ * Makes the session that this rank recorded a part of the job.
+ * @returns whether it was the last one, which joins them: of two that end together one
+ */
+export async function arrive(job: Job, id: string): Promise<boolean> {
+  const session = await openSession(id, partHome(job.recording));
+  const [clock] = session.manifest.clock_pairs;
+  notePart(job.recording, {
+    id,
+    zero_ns: clock?.realtime_ns ?? null,
+    rank: job.rank,
+    world_size: job.worldSize,
+    software: session.manifest.software,
+    host: hostname(),
+    ...(await writeCalls(session, job.recording)),
+  });
+  // A change of the shared folder: on NFS, what is listed after it is up to date.
+  renameSync(job.recording, rankFolder(job.folder, job.rank));
+  const { recorded } = ranksIn(job.folder);
+  const missing = Array.from({ length: job.worldSize }, (_, at) => at).filter(
+    (one) => !recorded.includes(one),
+  );
+  if (missing.length > 0) {
+    if (job.rank === 0)
+      talk(
+        `rank 0 of ${job.worldSize} is recorded; the last of ranks ${rankRanges(missing)} joins them (if one is lost: inferscope session join ${job.folder})`,
+      );
+    return false;
+  }
+  try {
+    mkdirSync(join(job.folder, 'joining'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The job's name, as its folder has it. */
+export const jobName = (folder: string): string => basename(folder);

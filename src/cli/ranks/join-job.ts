@@ -1,0 +1,89 @@
+import { rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import type { RankFiles } from '../../model/ranks.js';
+import { rankIssues } from '../../record/ranks/issues.js';
+import { joinParts, type RankedPart } from '../../record/ranks/join-parts.js';
+import { type SavedSession, recordSession } from '../../record/record-session.js';
+import { plural } from '../../vocabulary/format.js';
+import { attachGpuRoofline } from '../attach-roofline.js';
+import { folderOf, jobName, partOf, ranksIn } from './job.js';
+
+/**
+ * Joins the ranks of a job into one session and removes its folder; ranks that are missing are named in it.
+ * @param folder shared by the ranks
+ * @throws E_USAGE without a recorded rank, and what recordSession throws; then the folder stays
+ */
+export async function joinJob(
+  folder: string,
+  { name, tags }: { name: string | undefined; tags: readonly string[] },
+): Promise<SavedSession> {
+  const { recorded, unfinished } = ranksIn(resolve(folder));
+  const ranked = recorded.flatMap((rank): RankedPart[] => {
+    const part = partOf(folder, rank);
+    if (part === null || 'failed' in part) return [];
+    return [{ folder: folderOf(folder, rank), part, rank, source: 'launcher' }];
+  });
+  if (ranked.length === 0)
+    throw new InferscopeError('E_USAGE', {
+      what: `${folder} has no recorded rank`,
+      why: 'It is no folder that inferscope run, started by srun, torchrun or mpirun, recorded ranks into.',
+      fix: "Name the folder that rank 0 printed. For files of profilers: inferscope import 'traces/**' --ranks",
+    });
+  const plan = {
+    label: name ?? jobName(folder),
+    kind: 'run',
+    name: name ?? null,
+    tags: [...tags],
+    doing: 'save the session',
+  };
+  const saved = await recordSession(plan, async (recording) => {
+    const joined = await joinParts(recording, ranked, { executionId: null });
+    const lost = unfinished.filter((rank) => !recorded.includes(rank));
+    const kept: RankFiles = {
+      world_size: joined.worldSize,
+      files: [
+        ...ranked.map(({ rank, source }) => ({
+          file: `rank-${rank}`,
+          outcome: 'imported' as const,
+          rank,
+          rank_source: source,
+          reason: null,
+        })),
+        ...lost.map((rank) => ({
+          file: `rank-${rank}`,
+          outcome: 'failed' as const,
+          rank,
+          rank_source: 'launcher' as const,
+          reason: 'Its recording has not ended: it was killed, or it still runs.',
+        })),
+      ],
+      clocks: joined.clocks,
+      missing: joined.missing,
+    };
+    await recording.keepJson('ranks', kept);
+    const manifests = joined.parts.map(({ session }) => session.manifest);
+    const [first] = manifests;
+    const { title, hardware, software, workload } = first!;
+    const states = new Set(manifests.map(({ status }) => status));
+    if (joined.missing.length > 0) states.add('interrupted');
+    return {
+      title: `${title} · ${plural(joined.worldSize ?? ranked.length, 'rank')}`,
+      status: (['failed', 'interrupted'] as const).find((one) => states.has(one)) ?? 'complete',
+      elsewhere: { startedAt: new Date(Number((joined.zeroNs ?? 0n) / 1_000_000n)) },
+      workload,
+      hardware,
+      software,
+      executions: joined.executions,
+      captures: joined.captures,
+      issues: [...rankIssues(kept, joined.parts), ...(await attachGpuRoofline(recording.files, hardware))],
+      found: {},
+    };
+  }).catch((error: unknown) => {
+    rmSync(join(folder, 'joining'), { recursive: true, force: true });
+    throw error;
+  });
+  // A rank that still records would have nowhere to go.
+  if (unfinished.length === 0) rmSync(folder, { recursive: true, force: true });
+  return saved;
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { examples } from './examples.js';
+
+interface JoinOptions extends ContextOptions {
+  name?: string;
+  tag: string[];
+  analyze: boolean;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+/** Adds `session join` to the command `session`. */
+export function defineJoin(command: Command): void {
+  const join = command
+    .command('join')
+    .description(
+      'make one session of the ranks that a job recorded, where a lost rank kept the last one from doing so',
+    )
+    .argument(
+      '<folder>',
+      "folder of the job, which rank 0 printed: jobs/NAME in inferscope's home, or a copy",
+    )
+    .option('--name <name>', 'name the session')
+    .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
+    .option('--no-analyze', 'join only; no summary, no report')
+    .option('--json', 'print one document')
+    .option('--quiet', 'no progress on stderr');
+  defineContext(join)
+    .addHelpText(
+      'after',
+      examples(
+        [
+          'inferscope session join ~/.local/share/inferscope/jobs/4711-0',
+          'join what the ranks of step 0 of job 4711 recorded',
+        ],
+        ['inferscope session join ./4711-0 --name job --json', 'join a copy of the folder, print JSON'],
+      ),
+    )
+    .action(async (folder: string, options: JoinOptions) => {
+      const given = await readContext(options);
+      const [{ joinJob }, { showSession }] = await Promise.all([
+        import('./ranks/join-job.js'),
+        import('./session-summary.js'),
+      ]);
+      const { id } = await joinJob(folder, { name: options.name, tags: options.tag });
+      await keepContext(id, given);
+      await showSession(id, options);
+    });
+}

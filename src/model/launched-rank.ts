@@ -1,0 +1,64 @@
+/** A process of several that a launcher started. */
+export interface LaunchedRank {
+  rank: number;
+  /** Processes of the job; null where the launcher does not say. */
+  worldSize: number | null;
+  /** Among the processes of its host. */
+  localRank: number | null;
+  /** The same for all ranks of one start, different for another start; null where the launcher has no such name. */
+  job: string | null;
+}
+
+interface Launcher {
+  rank: string;
+  size: string;
+  local: string;
+  /** Variables that name the start together; the first must be there. */
+  job: readonly string[];
+  /** Without it these are the variables of a shell that starts ranks, not of a rank: Slurm's batch script, a shell of salloc. */
+  needs?: string;
+}
+
+/** The innermost launcher comes first: torchrun is started below srun, not the other way round. */
+const launchers: readonly Launcher[] = [
+  {
+    rank: 'RANK',
+    size: 'WORLD_SIZE',
+    local: 'LOCAL_RANK',
+    job: ['MASTER_PORT', 'MASTER_ADDR', 'TORCHELASTIC_RUN_ID', 'SLURM_JOB_ID', 'SLURM_STEP_ID'],
+  },
+  {
+    rank: 'OMPI_COMM_WORLD_RANK',
+    size: 'OMPI_COMM_WORLD_SIZE',
+    local: 'OMPI_COMM_WORLD_LOCAL_RANK',
+    job: ['PMIX_NAMESPACE'],
+  },
+  {
+    rank: 'SLURM_PROCID',
+    size: 'SLURM_STEP_NUM_TASKS',
+    local: 'SLURM_LOCALID',
+    job: ['SLURM_JOB_ID', 'SLURM_STEP_ID'],
+    needs: 'SLURM_STEP_ID',
+  },
+  // MPICH, Intel MPI.
+  { rank: 'PMI_RANK', size: 'PMI_SIZE', local: 'MPI_LOCALRANKID', job: ['PMI_JOBID'] },
+];
+
+/** What torchrun, mpirun, srun or mpiexec tell a process through its environment; null for a process of its own. */
+export function launchedRank(env: Readonly<Record<string, string | undefined>>): LaunchedRank | null {
+  const numberOf = (name: string): number | null => {
+    const value = env[name];
+    return value !== undefined && /^\d{1,7}$/.test(value) ? Number(value) : null;
+  };
+  for (const { rank: name, size, local, job, needs } of launchers) {
+    const rank = numberOf(name);
+    if (rank === null || (needs !== undefined && env[needs] === undefined)) continue;
+    return {
+      rank,
+      worldSize: numberOf(size),
+      localRank: numberOf(local),
+      job: env[job[0]!] === undefined ? null : job.flatMap((one) => env[one] ?? []).join('-'),
+    };
+  }
+  return null;
+}

@@ -1,0 +1,104 @@
+import type { Capture, Execution } from '../../model/manifest.js';
+import type { RankFiles } from '../../model/ranks.js';
+import { openSession } from '../../session/open.js';
+import type { Recording } from '../record-session.js';
+import { mergeParts, type RankPart } from './merge.js';
+import { partHome, type RecordedPart } from './part.js';
+
+/** A part that was recorded or imported, and what its rank is known by. */
+export interface RankedPart {
+  folder: string;
+  part: RecordedPart;
+  rank: number;
+  source: RankFiles['files'][number]['rank_source'];
+}
+
+interface Joined {
+  parts: RankPart[];
+  captures: Capture[];
+  /** Those of the parts, where they are kept apart; times are of the session. */
+  executions: Execution[];
+  clocks: RankFiles['clocks'];
+  worldSize: number | null;
+  missing: number[];
+  /** Wall clock of the session's time 0, ns since the epoch. */
+  zeroNs: bigint | null;
+}
+
+/** Writes all parts into one session; `ranked` is in the order of the ranks, and gets those of reports of whole hosts. */
+export async function joinParts(
+  { files }: Recording,
+  ranked: readonly RankedPart[],
+  { executionId }: { executionId: string | null },
+): Promise<Joined> {
+  const counts = placeProcesses(ranked);
+  const hosts = [...new Set(ranked.map(({ part }) => part.host))];
+  const parts: RankPart[] = [];
+  for (const { folder, part, rank } of ranked)
+    parts.push({
+      session: await openSession(part.id, partHome(folder)),
+      folder,
+      calls: part,
+      zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
+      rank,
+      // Names of machines are not kept.
+      host: hosts.length === 1 ? 'localhost' : `host-${hosts.indexOf(part.host)}`,
+    });
+  const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
+  const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
+  const { captures, clocks, moved } = await mergeParts(files, parts, { executionId, zeroNs });
+  const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
+  const all = Array.from({ length: worldSize ?? 0 }, (_, rank) => rank);
+  return {
+    parts,
+    captures,
+    executions: joinedExecutions(parts, moved),
+    clocks,
+    worldSize,
+    missing: all.filter(
+      (rank) => !parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
+    ),
+    zeroNs,
+  };
+}
+
+/**
+ * Reports of whole hosts have the ranks of their processes: the parts' ranks then follow each other in their order.
+ * @returns how many ranks each part has
+ */
+function placeProcesses(ranked: readonly RankedPart[]): number[] {
+  const counts = ranked.map(({ part }) => part.processes);
+  if (counts.every((count) => count === 1)) return counts;
+  let next = 0;
+  ranked.forEach((one, at) => {
+    Object.assign(one, { rank: next, source: 'order of files' });
+    next += counts[at]!;
+  });
+  return counts;
+}
+
+/** Each execution once: from the first rank's start to the last one's end, with the exit code of the first rank that failed. */
+function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]): Execution[] {
+  const joined = new Map<string, Execution>();
+  for (const [at, { session }] of parts.entries())
+    for (const one of session.manifest.executions) {
+      const by = (ns: number | null) => (ns === null ? null : ns + moved[at]!);
+      const own = { ...one, start_ns: by(one.start_ns), end_ns: by(one.end_ns) };
+      const old = joined.get(one.execution_id);
+      joined.set(
+        one.execution_id,
+        old === undefined
+          ? own
+          : {
+              ...old,
+              exit_code: old.exit_code === 0 ? own.exit_code : old.exit_code,
+              start_ns: extreme(Math.min, old.start_ns, own.start_ns),
+              end_ns: extreme(Math.max, old.end_ns, own.end_ns),
+            },
+      );
+    }
+  return [...joined.values()];
+}
+
+const extreme = (of: (a: number, b: number) => number, a: number | null, b: number | null) =>
+  a === null || b === null ? (a ?? b) : of(a, b);
