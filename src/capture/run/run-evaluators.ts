@@ -34,12 +34,13 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const before = gpus ? deviceMemoryUsed(gpus) : null;
   try {
     for (const plan of planned) {
-      if (capture.executions.length > 0) await options.job?.meet(plan.execution_id, options.signal);
+      const agreed =
+        capture.executions.length > 0 ? await options.job?.meet(plan.execution_id, options.signal) : {};
       if (options.signal.aborted) break;
       const issue =
         capture.executions.length > 0 ? await deviceMemoryCleared(gpus, before, options.signal) : null;
       if (issue) capture.issues.push(issue);
-      const execution = await execute(plan, capture.executions, gpus, options);
+      const execution = await execute(plan, capture.executions, { gpus, agreed }, options);
       capture.executions.push(execution);
       options.onProgress({ type: 'end', execution });
       // A missing program will be missing next time, too.
@@ -55,7 +56,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
 async function execute(
   plan: PlannedExecution,
   earlier: readonly RunExecution[],
-  gpus: Gpus | null,
+  { gpus, agreed }: { gpus: Gpus | null; agreed: Record<string, string> | undefined },
   options: RunOptions,
 ): Promise<RunExecution> {
   const folder = join(options.scratch, plan.execution_id);
@@ -75,7 +76,7 @@ async function execute(
     args,
     env: {
       ...process.env,
-      ...options.job?.environment(earlier.length),
+      ...agreed,
       ...prepared.environment,
       [recordVariable]: record,
     },

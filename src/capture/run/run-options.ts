@@ -41,10 +41,8 @@ export interface NcuOptions {
 export interface RunJob {
   /** One rank of a host samples its GPUs. */
   samplesGpus: boolean;
-  /** Waits until all ranks are about to start this execution. */
-  meet: (executionId: string, signal: AbortSignal) => Promise<void>;
-  /** For the program of the n-th execution. */
-  environment: (nth: number) => Record<string, string>;
+  /** Waits until all ranks are about to start this execution, a later one than the first. @returns variables for its program */
+  meet: (executionId: string, signal: AbortSignal) => Promise<Record<string, string>>;
 }
 
 interface TorchOptions {

@@ -41,7 +41,7 @@ const rank = (at: number, options: readonly string[] = [], program = '') =>
       '--',
       process.execPath,
       '-e',
-      `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${at}`))}, process.hrtime.bigint() + '\\n');${program}`,
+      `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${at}`))}, process.hrtime.bigint() + ' ' + process.env.MASTER_PORT + '\\n');${program}`,
     ],
     { RANK: `${at}`, WORLD_SIZE: '2', MASTER_ADDR: 'localhost', MASTER_PORT: '29511' },
   );
@@ -110,12 +110,17 @@ test('what an earlier start of the same name left is not joined', async () => {
 test('several executions start together; --no-ranks keeps a session per rank', async () => {
   // The program calls no cuBLAS: the second execution ends with an error, which is not what this is about.
   await Promise.all([0, 1].map((at) => rank(at, ['--gemm-log'])));
-  const began = [0, 1].map((at) =>
+  const starts = [0, 1].map((at) =>
     readFileSync(join(folder, `began-${at}`), 'utf8')
       .trim()
       .split('\n')
-      .map(Number),
+      .map((line) => line.split(' ')),
   );
+  const began = starts.map((lines) => lines.map(([time]) => Number(time)));
+  // torch's store of the first execution is not that of the second.
+  const [ports, others] = starts.map((lines) => lines.map(([, port]) => port));
+  expect(ports).toEqual(others);
+  expect(new Set(ports).size).toBe(2);
   expect(began.map((times) => times.length)).toEqual([2, 2]);
   // The second execution of either begins after the first of both.
   expect(Math.min(began[0]![1]!, began[1]![1]!)).toBeGreaterThan(Math.max(began[0]![0]!, began[1]![0]!));

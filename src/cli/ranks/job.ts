@@ -1,4 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import process from 'node:process';
@@ -63,16 +65,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
     recording,
     samplesGpus: (localRank ?? 0) === 0,
     meet: (execution, signal) => meet({ folder, rank, worldSize }, execution, signal),
-    environment: restartCount,
   };
-}
-
-/** torchrun's store outlives a program: without another count, the second one finds the keys of the first. */
-function restartCount(nth: number): Record<string, string> {
-  const before = process.env['TORCHELASTIC_RESTART_COUNT'];
-  return before === undefined || nth === 0
-    ? {}
-    : { TORCHELASTIC_RESTART_COUNT: String(Number(before) + nth) };
 }
 
 /** Waits until all ranks are here: a program that starts alone waits for the others in a library, or fails. */
@@ -80,18 +73,40 @@ async function meet(
   { folder, rank, worldSize }: Pick<Job, 'folder' | 'rank' | 'worldSize'>,
   execution: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Record<string, string>> {
   const place = join(folder, `meet-${execution}`);
   mkdirSync(place, { recursive: true });
-  writeFileSync(join(place, String(rank)), '');
+  const port = rank === 0 && process.env['MASTER_PORT'] !== undefined ? await freePort() : null;
+  const own = join(place, `${rank}`);
+  writeFileSync(`${own}.new`, port === null ? '' : `${port}`);
+  renameSync(`${own}.new`, own);
   for (let waited = 0; !signal.aborted; waited += meetMs) {
     const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
     const missing = Array.from({ length: worldSize }, (_, at) => at).filter((one) => !here.has(one));
-    if (missing.length === 0) return;
+    if (missing.length === 0) return storeAt(join(place, '0'));
     if (waited === sayMs)
       talk(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
     await sleep(meetMs, undefined, { signal }).catch(() => {});
   }
+  return {};
+}
+
+/**
+ * torch's store at MASTER_PORT has the keys of the execution before, torchrun's own for as long as torchrun runs: ranks would take the
+ * addresses of ended processes from it. So rank 0's program serves one at another port.
+ */
+function storeAt(marker: string): Record<string, string> {
+  const port = existsSync(marker) ? readFileSync(marker, 'utf8') : '';
+  return port === '' ? {} : { MASTER_PORT: port, TORCHELASTIC_USE_AGENT_STORE: 'False' };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** Ranks with a folder in the job's: those that are recorded, and those that are not done or were killed. */

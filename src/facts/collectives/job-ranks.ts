@@ -20,10 +20,20 @@ export const isJob = async (session: Session): Promise<boolean> => (await rankFi
 const rankFiles = (session: Session): Promise<unknown> =>
   artifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
-/** The kind of step that took longest in all; null where the session has none. */
-async function stepKind(database: SessionDatabase): Promise<string | null> {
+/** The execution with the collectives; of several without any, one with kernels. */
+async function executionOf(database: SessionDatabase): Promise<string> {
+  const tables = ['collectives', 'kernels', 'stages'];
+  const [first] = await database.query<{ execution_id: string }>(
+    `SELECT execution_id FROM (${tables.map((name, at) => `SELECT DISTINCT execution_id, ${at} AS place FROM ${name}`).join(' UNION ALL ')})
+     WHERE execution_id IS NOT NULL ORDER BY place, execution_id LIMIT 1`,
+  );
+  return first?.execution_id ?? '';
+}
+
+/** Its kind of step that took longest in all; null where it has none. */
+async function stepKind(database: SessionDatabase, execution: string): Promise<string | null> {
   const [longest] = await database.query<{ kind: string }>(
-    `SELECT kind FROM stages WHERE (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
+    `SELECT kind FROM stages WHERE execution_id = '${execution}' AND (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
      GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC, kind LIMIT 1`,
   );
   return longest?.kind ?? null;
@@ -31,8 +41,9 @@ async function stepKind(database: SessionDatabase): Promise<string | null> {
 
 /** Own time of each rank in each step of a job (import --ranks); null where it has no such steps. */
 export async function ownTimesOf(database: SessionDatabase): Promise<Job['own']> {
-  const kind = await stepKind(database);
-  return kind === null ? null : rankSteps(database, kind);
+  const execution = await executionOf(database);
+  const kind = await stepKind(database, execution);
+  return kind === null ? null : rankSteps(database, { kind, execution });
 }
 
 /** The ranks of a job (import --ranks); null for other sessions. */
@@ -40,10 +51,11 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
   const stored = await rankFiles(session);
   if (stored === null) return null;
   const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
-  const kind = await stepKind(database);
+  const execution = await executionOf(database);
+  const kind = await stepKind(database, execution);
   const bounds = clocks.flatMap(({ bound_ns }) => bound_ns ?? []);
   const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
-    ranksSql(kind, bounds.length > 0 ? Math.max(...bounds) : 0),
+    ranksSql({ kind, execution }, bounds.length > 0 ? Math.max(...bounds) : 0),
   );
   const computes = medianOf(rows.map((row) => row.compute_ms));
   const hosts = medianOf(rows.map((row) => row.host_ms));
@@ -51,7 +63,7 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
     world_size,
     missing,
     step_kind: kind,
-    own: kind === null ? null : await rankSteps(database, kind),
+    own: kind === null ? null : await rankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {
       const compute = (row.compute_ms ?? 0) - computes;
       const host = (row.host_ms ?? 0) - hosts;
@@ -69,15 +81,16 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
 }
 
 /**
- * SQL of the ranks; sums over the whole capture where it has no steps.
+ * SQL of the ranks in one execution; sums over the whole capture where it has no steps.
  * @param boundNs error of the clocks: who was last is not stated where the others waited no longer
  */
-function ranksSql(kind: string | null, boundNs: number): string {
+function ranksSql({ kind, execution }: { kind: string | null; execution: string }, boundNs: number): string {
+  const own = `execution_id = '${execution}'`;
   const steps =
     kind === null
-      ? 'SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels GROUP BY capture_id, rank'
+      ? `SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${own} GROUP BY capture_id, rank`
       : `SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns
-         FROM stages WHERE kind = '${kind}' AND NOT coalesce(warmup, false)`;
+         FROM stages WHERE ${own} AND kind = '${kind}' AND NOT coalesce(warmup, false)`;
   const inSteps = (row: string) =>
     kind === null
       ? ''
@@ -86,8 +99,8 @@ function ranksSql(kind: string | null, boundNs: number): string {
   const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
   return `WITH steps AS (${steps}),
    counted AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
-   computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.class <> 'communication' GROUP BY k.rank),
-   idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.device IS NOT NULL GROUP BY g.rank),
+   computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${own} AND k.class <> 'communication' GROUP BY k.rank),
+   idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${own} AND g.device IS NOT NULL GROUP BY g.rank),
    talking AS (
      SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(c.dur_ns - c.exposed_ns) AS overlapped, sum(k.shortest_ns) AS wire, sum(c.dur_ns - k.shortest_ns) FILTER (k.shortest_ns IS NOT NULL) AS skew,
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last
@@ -100,5 +113,6 @@ function ranksSql(kind: string | null, boundNs: number): string {
 
 function medianOf(values: readonly (number | null)[]): number {
   const sorted = values.map((value) => value ?? 0).toSorted((a, b) => a - b);
-  return sorted[sorted.length >> 1] ?? 0;
+  // With two ranks the slow one is beyond the other, not beyond itself.
+  return sorted[(sorted.length - 1) >> 1] ?? 0;
 }

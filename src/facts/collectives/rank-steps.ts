@@ -3,6 +3,11 @@ import type { SessionDatabase } from '../../session/query.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
 
+interface Steps {
+  kind: string;
+  execution: string;
+}
+
 /** Columns of a strip; of large jobs fewer, so that a page stays small. */
 const maxColumns = 64;
 const maxCells = 8192;
@@ -12,15 +17,15 @@ const maxCells = 8192;
  * ranks. Of more steps than columns, neighbors are averaged.
  * @returns null where no rank has such steps
  */
-export async function rankSteps(database: SessionDatabase, kind: string): Promise<RankSteps | null> {
+export async function rankSteps(database: SessionDatabase, of: Steps): Promise<RankSteps | null> {
   const [count] = await database.query<{ ranks: number; steps: number | null }>(
-    `${stepsSql(kind)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
+    `${stepsSql(of)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
   );
   if (!count?.steps) return null;
   const columns = Math.min(maxColumns, Math.max(1, Math.floor(maxCells / count.ranks)), count.steps);
   const width = Math.ceil(count.steps / columns);
   const rows = await database.query<{ rank: number; column: number; ms: number }>(
-    `${stepsSql(kind)},
+    `${stepsSql(of)},
      exposed AS (
        SELECT s.capture_id, s.phase_id, s.rank, sum(c.exposed_ns) AS ns
        FROM collectives c JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id AND s.rank IS NOT DISTINCT FROM c.rank
@@ -46,7 +51,7 @@ export async function rankSteps(database: SessionDatabase, kind: string): Promis
 }
 
 /** Steps of each rank, numbered from 1 by their start. */
-const stepsSql = (kind: string): string => `WITH steps AS (
+const stepsSql = ({ kind, execution }: Steps): string => `WITH steps AS (
      SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns,
        row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
-     FROM stages WHERE kind = '${kind}' AND NOT coalesce(warmup, false) AND rank IS NOT NULL)`;
+     FROM stages WHERE execution_id = '${execution}' AND kind = '${kind}' AND NOT coalesce(warmup, false) AND rank IS NOT NULL)`;

@@ -36,17 +36,17 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
 
 /** Issues of one code once: as the first rank has it, and of how many others. */
 function partIssues(parts: readonly RankPart[]): Issue[] {
-  const found = new Map<string, { issue: Issue; rank: number; ranks: number }>();
+  const found = new Map<string, { issue: Issue; rank: number; ranks: Set<number> }>();
   for (const { session, rank } of parts)
     for (const issue of session.issues) {
       const old = found.get(issue.code);
-      if (old) old.ranks += old.rank === rank ? 0 : 1;
-      else found.set(issue.code, { issue, rank, ranks: 1 });
+      if (old) old.ranks.add(rank);
+      else found.set(issue.code, { issue, rank, ranks: new Set([rank]) });
     }
   return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
     code,
     severity,
-    text: `Rank ${rank}: ${text}${ranks > 1 ? ` The same code applies to ${plural(ranks - 1, 'other rank')}.` : ''}`,
+    text: `Rank ${rank}: ${text}${ranks.size > 1 ? ` The same code applies to ${plural(ranks.size - 1, 'other rank')}.` : ''}`,
     ...(count !== undefined && { count }),
   }));
 }

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { explainSession } from '../../advice/explain/explain.js';
+import { analyzeCollectives } from '../../facts/collectives/collectives.js';
+import { packageRoot } from '../../model/installation.js';
+import { openSession } from '../../session/open.js';
+import { testFolder } from '../../session/test-folder.js';
+import { importArchive } from '../session-archive.js';
+
+afterEach(() => vi.unstubAllEnvs());
+
+// Rank 1 computes each layer four times as often; its origin is described next to the fixture.
+test('two H100 below torchrun, three executions: the slow rank is first, with all times on one clock', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
+  const { id } = await importArchive(
+    join(packageRoot(), 'test/fixtures/joined-2h100/session.inferscope.tar.gz'),
+  );
+  const session = await openSession(id);
+  expect(session.manifest.executions.map((one) => [one.execution_id, one.exit_code])).toEqual([
+    ['clean', 0],
+    ['nsys', 0],
+    ['torch', 0],
+  ]);
+  const { findings, stages } = (await explainSession(session)).data;
+  expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
+  expect(findings[0]!.title).toContain('rank 1 on device 1');
+  // 96 products of 8 layers, of which rank 1 does four times as many: half of what it does more can move to rank 0.
+  expect(stages.map(({ kind }) => kind)).toContain('prefill');
+  const { job } = (await analyzeCollectives(session)).data;
+  expect(job).toMatchObject({ world_size: 2, missing: [], ranks: [{ rank: 0 }, { rank: 1 }] });
+  // 8 all-reduces in each of 12 steps, and the barrier at the end.
+  const { ranks } = job!;
+  expect(ranks.map(({ clock }) => clock!.collectives)).toEqual([0, expect.any(Number)]);
+  expect(ranks[1]!.clock!.bound_ns).toBeLessThan(1_000_000);
+  expect(ranks.find(({ late_by: by }) => by !== null)?.rank).toBe(1);
+});
