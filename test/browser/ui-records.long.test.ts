@@ -81,7 +81,8 @@ it('draws each request of a load as SQL has it, and changes the load', async () 
   expect(await shapes(page)).toBeGreaterThan(0);
   await page.setViewportSize({ width: 390, height: 800 });
   // Charts are drawn anew once the window has its size.
-  await page.waitForFunction('document.documentElement.scrollWidth <= document.documentElement.clientWidth');
+  const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  await expect.poll(() => page.evaluate(beyond), { timeout: 10_000 }).toBeLessThanOrEqual(0);
   await page.close();
 });
 
