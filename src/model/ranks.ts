@@ -35,6 +35,10 @@ export const rankFilesSchema = z.object({
 export type RankFiles = z.infer<typeof rankFilesSchema>;
 export type RankClockFacts = z.infer<typeof rankClockSchema>;
 
+/** Ranks of a job that are not there. */
+export const missingRanks = (worldSize: number, isThere: (rank: number) => boolean): number[] =>
+  Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => !isThere(rank));
+
 /** "0-3, 8" */
 export function rankRanges(ranks: readonly number[]): string {
   const sorted = [...new Set(ranks)].toSorted((a, b) => a - b);

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { hostname } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunJob } from '../../capture/run/run-options.js';
 import { InferscopeError } from '../../model/errors.js';
 import { launchedRank } from '../../model/launched-rank.js';
 import { recordVariable } from '../../model/outer-run.js';
-import { rankRanges } from '../../model/ranks.js';
+import { missingRanks, rankRanges } from '../../model/ranks.js';
 import { writeCalls } from '../../record/ranks/calls.js';
-import { notePart, partHome, readPart } from '../../record/ranks/part.js';
+import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { talk } from '../output.js';
@@ -30,8 +30,8 @@ const meetMs = 100;
 /** After so long a rank says for which ones it waits. */
 const sayMs = 10_000;
 
-const rankFolder = (folder: string, rank: number): string => join(folder, `rank-${rank}`);
-const unfinished = '.recording';
+/** Where a rank is once it is recorded. */
+export const rankFolder = (folder: string, rank: number): string => join(folder, `rank-${rank}`);
 
 /**
  * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
@@ -51,7 +51,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
       fix: 'Give one that no other start has, e.g. --job train-1, or --no-ranks for a session per rank.',
     });
   const folder = join(ensureWritable().root, 'jobs', key.replaceAll(/[^\w.-]+/g, '-'));
-  const recording = `${rankFolder(folder, rank)}${unfinished}`;
+  const recording = `${rankFolder(folder, rank)}.recording`;
   // What an earlier start of this name left.
   rmSync(rankFolder(folder, rank), { recursive: true, force: true });
   rmSync(recording, { recursive: true, force: true });
@@ -82,7 +82,7 @@ async function meet(
   renameSync(`${own}.new`, own);
   for (let waited = 0; !signal.aborted; waited += meetMs) {
     const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
-    const missing = Array.from({ length: worldSize }, (_, at) => at).filter((one) => !here.has(one));
+    const missing = missingRanks(worldSize, (one) => here.has(one));
     if (missing.length === 0) return storeAt(join(place, '0'));
     if (waited === sayMs)
       talk(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
@@ -120,10 +120,6 @@ export function ranksIn(folder: string): { recorded: number[]; unfinished: numbe
   return { recorded: numbers(/^rank-(\d+)$/), unfinished: numbers(/^rank-(\d+)\.recording$/) };
 }
 
-/** The part of a rank; null where its folder has none. */
-export const partOf = (folder: string, rank: number) => readPart(rankFolder(folder, rank));
-export const folderOf = rankFolder;
-
 /**
  * Makes the session that this rank recorded a part of the job.
  * @returns whether it was the last one, which joins them: of two that end together one
@@ -143,9 +139,7 @@ export async function arrive(job: Job, id: string): Promise<boolean> {
   // A change of the shared folder: on NFS, what is listed after it is up to date.
   renameSync(job.recording, rankFolder(job.folder, job.rank));
   const { recorded } = ranksIn(job.folder);
-  const missing = Array.from({ length: job.worldSize }, (_, at) => at).filter(
-    (one) => !recorded.includes(one),
-  );
+  const missing = missingRanks(job.worldSize, (one) => recorded.includes(one));
   if (missing.length > 0) {
     if (job.rank === 0)
       talk(
@@ -160,6 +154,3 @@ export async function arrive(job: Job, id: string): Promise<boolean> {
     return false;
   }
 }
-
-/** The job's name, as its folder has it. */
-export const jobName = (folder: string): string => basename(folder);

@@ -1,28 +1,31 @@
 import { rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { InferscopeError } from '../../model/errors.js';
 import type { RankFiles } from '../../model/ranks.js';
 import { rankIssues } from '../../record/ranks/issues.js';
 import { joinParts, type RankedPart } from '../../record/ranks/join-parts.js';
+import { readPart } from '../../record/ranks/part.js';
 import { type SavedSession, recordSession } from '../../record/record-session.js';
 import { plural } from '../../vocabulary/format.js';
 import { attachGpuRoofline } from '../attach-roofline.js';
-import { folderOf, jobName, partOf, ranksIn } from './job.js';
+import { rankFolder, ranksIn } from './job.js';
 
 /**
  * Joins the ranks of a job into one session and removes its folder; ranks that are missing are named in it.
- * @param folder shared by the ranks
+ * @param path of the folder shared by the ranks
  * @throws E_USAGE without a recorded rank, and what recordSession throws; then the folder stays
  */
 export async function joinJob(
-  folder: string,
+  path: string,
   { name, tags }: { name: string | undefined; tags: readonly string[] },
 ): Promise<SavedSession> {
-  const { recorded, unfinished } = ranksIn(resolve(folder));
+  const folder = resolve(path);
+  const { recorded, unfinished } = ranksIn(folder);
+  const source = 'launcher' as const;
   const ranked = recorded.flatMap((rank): RankedPart[] => {
-    const part = partOf(folder, rank);
-    if (part === null || 'failed' in part) return [];
-    return [{ folder: folderOf(folder, rank), part, rank, source: 'launcher' }];
+    const own = rankFolder(folder, rank);
+    const part = readPart(own);
+    return part === null || 'failed' in part ? [] : [{ folder: own, part, rank, source }];
   });
   if (ranked.length === 0)
     throw new InferscopeError('E_USAGE', {
@@ -31,7 +34,7 @@ export async function joinJob(
       fix: "Name the folder that rank 0 printed. For files of profilers: inferscope import 'traces/**' --ranks",
     });
   const plan = {
-    label: name ?? jobName(folder),
+    label: name ?? basename(folder),
     kind: 'run',
     name: name ?? null,
     tags: [...tags],
@@ -43,7 +46,7 @@ export async function joinJob(
     const kept: RankFiles = {
       world_size: joined.worldSize,
       files: [
-        ...ranked.map(({ rank, source }) => ({
+        ...ranked.map(({ rank }) => ({
           file: `rank-${rank}`,
           outcome: 'imported' as const,
           rank,
@@ -54,7 +57,7 @@ export async function joinJob(
           file: `rank-${rank}`,
           outcome: 'failed' as const,
           rank,
-          rank_source: 'launcher' as const,
+          rank_source: source,
           reason: 'Its recording has not ended: it was killed, or it still runs.',
         })),
       ],

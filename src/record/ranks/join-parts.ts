@@ -1,5 +1,5 @@
 import type { Capture, Execution } from '../../model/manifest.js';
-import type { RankFiles } from '../../model/ranks.js';
+import { missingRanks, type RankFiles } from '../../model/ranks.js';
 import { openSession } from '../../session/open.js';
 import type { Recording } from '../record-session.js';
 import { mergeParts, type RankPart } from './merge.js';
@@ -48,15 +48,14 @@ export async function joinParts(
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const { captures, clocks, moved } = await mergeParts(files, parts, { executionId, zeroNs });
   const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
-  const all = Array.from({ length: worldSize ?? 0 }, (_, rank) => rank);
   return {
     parts,
     captures,
     executions: joinedExecutions(parts, moved),
     clocks,
     worldSize,
-    missing: all.filter(
-      (rank) => !parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
+    missing: missingRanks(worldSize ?? 0, (rank) =>
+      parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
     ),
     zeroNs,
   };
