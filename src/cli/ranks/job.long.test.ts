@@ -96,6 +96,7 @@ test('without its last rank a job waits for session join, which names what is mi
     missing: [1],
     files: [{ outcome: 'imported' }, { outcome: 'failed' }],
   });
+  expect(readdirSync(fix!)).toEqual(['rank-1.recording']);
 });
 
 test('what an earlier start of the same name left is not joined', async () => {

@@ -11,7 +11,7 @@ import { attachGpuRoofline } from '../attach-roofline.js';
 import { rankFolder, ranksIn } from './job.js';
 
 /**
- * Joins the ranks of a job into one session and removes its folder; ranks that are missing are named in it.
+ * Joins the ranks of a job into one session and removes what is joined; ranks that are missing are named in it.
  * @param path of the folder shared by the ranks
  * @throws E_USAGE without a recorded rank, and what recordSession throws; then the folder stays
  */
@@ -86,7 +86,9 @@ export async function joinJob(
     rmSync(join(folder, 'joining'), { recursive: true, force: true });
     throw error;
   });
-  // A rank that still records would have nowhere to go.
-  if (unfinished.length === 0) rmSync(folder, { recursive: true, force: true });
+  // What is joined must not be joined again; a rank that still records would have nowhere to go without the folder.
+  const done =
+    unfinished.length === 0 ? [folder] : [...ranked.map((one) => one.folder), join(folder, 'joining')];
+  for (const place of done) rmSync(place, { recursive: true, force: true });
   return saved;
 }
