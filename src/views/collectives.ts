@@ -64,7 +64,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
       t: 'notes',
       level: 2,
       items: [
-        `Times are ${per}, a mean one. last to arrive: the others waited longer than the error of the clocks.`,
+        `Times are ${per}, a mean one${job.execution === null ? '' : `, of the execution ${job.execution}`}. last to arrive: the others waited longer than the error of the clocks.`,
         'exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
         ...(job.missing.length === 0
           ? []

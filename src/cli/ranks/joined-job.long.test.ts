@@ -27,7 +27,12 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
   // 96 products of 8 layers, of which rank 1 does four times as many: half of what it does more can move to rank 0.
   expect(stages.map(({ kind }) => kind)).toContain('prefill');
   const { job } = (await analyzeCollectives(session)).data;
-  expect(job).toMatchObject({ world_size: 2, missing: [], ranks: [{ rank: 0 }, { rank: 1 }] });
+  expect(job).toMatchObject({
+    execution: 'torch',
+    world_size: 2,
+    missing: [],
+    ranks: [{ rank: 0 }, { rank: 1 }],
+  });
   // 8 all-reduces in each of 12 steps, and the barrier at the end.
   const { ranks } = job!;
   expect(ranks.map(({ clock }) => clock!.collectives)).toEqual([0, expect.any(Number)]);

@@ -62,6 +62,7 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
   return {
     world_size,
     missing,
+    execution: session.manifest.executions.length > 1 ? execution : null,
     step_kind: kind,
     own: kind === null ? null : await rankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {

@@ -112,6 +112,10 @@ const ownSchema = z.object({
 const jobSchema = z.object({
   world_size: count().nullable(),
   missing: z.array(count()).describe('Ranks of the job without an imported file.'),
+  execution: z
+    .string()
+    .nullable()
+    .describe('The execution that the times are of, where the session has several.'),
   step_kind: z
     .string()
     .nullable()
@@ -133,7 +137,7 @@ const collectivesResultSchema = z.object({
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.2';
+export const collectivesVersion = '1.3';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,
