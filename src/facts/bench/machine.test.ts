@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import type { BenchPointResult } from '../../model/documents/bench.js';
+import type { Row } from '../../model/tables.js';
+import { close, reasonOf } from '../test-rows.js';
+import { handRoofline, repetitions, tinyWorkload } from '../test-session.js';
+import { analyzeBench } from './bench.js';
+import { gpuWorkload, planOf } from './test-bench.js';
+import { b2, codes, gpuSession, million } from './test-bench-session.js';
+
+test('the machine: only samples in the timed repeats of the point, only the GPU that worked', async () => {
+  const { points } = (await analyzeBench(await gpuSession())).data.variants[0]!;
+  const [first, second] = points as [BenchPointResult, BenchPointResult];
+  // Repeats of some 20 ms, and NVML averages over up to 1 s: its samples include what ran around them.
+  expect(reasonOf(first.machine.gpu_utilization_percent)).toBe('too_short');
+  expect(reasonOf(second.machine.gpu_utilization_percent)).toBe('too_short');
+  close(first.machine.gpu_memory_used_bytes, 6 * 2 ** 30);
+  close(first.machine.memory_bytes, 1100);
+  close(second.machine.memory_bytes, 777);
+  close(first.machine.cpu_cores_busy, 0.9);
+  close(second.machine.kv_cache_usage, 0.25);
+  expect(reasonOf(first.machine.power_w)).toBe('too_short');
+  expect(reasonOf(first.machine.joules_per_output_token)).toBe('too_short');
+  expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_told');
+});
+
+test('energy and utilization: over stretches of one point, from a second on', async () => {
+  const repeat = {
+    samplingMs: [0, 0],
+    loopMs: 0,
+    decodeMs: [900],
+    prefillMs: 100,
+    batch: 2,
+    inputLen: 4,
+    point: b2.point,
+  };
+  const made = repetitions([
+    { ...repeat, pid: 1, launch: 0, iteration: 0, at: 0 },
+    { ...repeat, pid: 1, launch: 0, iteration: 1, at: 1000 },
+  ]);
+  const of =
+    (metric: string) =>
+    (t_ms: number, value: number): Row<'telemetry'> => ({
+      t_ns: t_ms * million,
+      scope: 'gpu0',
+      metric,
+      value,
+    });
+  const energy = of('energy_j');
+  const busy = of('utilization_percent');
+  // 200 J in 1.6 s between samples of an unbroken stretch: 125 W; the one at 5 s is in no repeat.
+  const telemetry = [energy(200, 5000), energy(900, 5080), energy(1800, 5200), energy(5000, 9000)];
+  // Settled from 1 s into the stretch on: 30 and 40 %, not what the first second says.
+  telemetry.push(busy(200, 2), busy(900, 3), busy(1100, 30), busy(1800, 40), busy(5000, 99));
+  const point = benchPoint(['latency'], 2, 4, 2);
+  for (const row of made.iterations!) row.point = point.point;
+  const session = await gpuSession({ artifacts: { 'bench-plan': planOf([point]) } }, { ...made, telemetry });
+  const { data, issues } = await analyzeBench(session);
+  const { machine, latency } = data.variants[0]!.points[0]!;
+  close(machine.power_w, 125);
+  expect(machine.gpu_utilization_percent).toMatchObject({ value: 35, n: 2 });
+  expect(codes(data.variants[0]!.points[0]!)).toContain('low_utilization warning');
+  // The plan ordered 2 launches; one ran.
+  expect(data.protocol).toMatchObject({ launches: 1, repeats: 2 });
+  // 1 s for 4 tokens.
+  close(machine.joules_per_output_token, 125 / 4);
+  expect(latency.ttft_ms).toMatchObject({ launches: 1, ci95_over_launches: false });
+  expect(issues.map(({ code }) => code)).toContain('one_launch');
+});
+
+test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
+  const workload = { ...gpuWorkload(), device: 'cpu', threads: 2, model: tinyWorkload().model };
+  const of = async (command: string[], engine = workload.engine) => {
+    const session = await gpuSession({
+      workload: { ...workload, engine },
+      roofline: handRoofline(),
+      manifest: { command },
+    });
+    return (await analyzeBench(session)).data.variants[0]!;
+  };
+  const accident = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers']);
+  const [point] = accident.points;
+  expect(codes(accident)).toEqual(['cpu_by_accident warning', 'out_of_memory warning']);
+  expect(reasonOf(point!.machine.gpu_utilization_percent)).toBe('no_gpu');
+  // 0.9 of 2 threads.
+  expect(codes(point!)).toContain('low_utilization warning');
+  expect(point!.expected.tpot).toMatchObject({
+    how: expect.stringContaining('each at half its roof') as string,
+  });
+  const meant = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
+  expect(codes(meant)).toEqual(['out_of_memory warning']);
+  // One that is built for GPUs would not have started.
+  const vllm = await of(['inferscope', 'bench', 'latency', '--engine', 'vllm'], {
+    ...workload.engine,
+    name: 'vllm',
+  });
+  expect(codes(vllm)).toEqual(['out_of_memory warning']);
+});

@@ -1,0 +1,119 @@
+import { benchPoint } from '../../model/bench.js';
+import type { Row } from '../../model/tables.js';
+import { testHome } from '../../session/test-folder.js';
+import { repetitions, type Rows, sessionOf } from '../test-session.js';
+import { gpuWorkload, planOf } from './test-bench.js';
+
+export const million = 1e6;
+export const b2 = benchPoint(['latency', 'throughput'], 2, 4, 3);
+export const b4 = benchPoint(['throughput'], 4, 4, 3);
+export const b8 = benchPoint(['throughput'], 8, 4, 3);
+
+/**
+ * Two launches of two points in turn: TTFT 10 and 12 ms, then 20 and 22; steps of 4.75 and 6.75 ms, then 8.75 and 10.75
+ * (decode, half a millisecond of sampling, a quarter of loop). Batch 4 takes as long as batch 2.
+ */
+export function rows(): Rows {
+  const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25, inputLen: 4 };
+  const of = (
+    pid: number,
+    launch: number,
+    first: number,
+    at: number,
+    prefills: number[],
+    decodeMs: number[],
+  ) =>
+    [b2, b4].flatMap(({ point, batch_size: batch }, i) => {
+      const one = { ...common, point, batch, pid, launch, decodeMs };
+      const later = 50 * i;
+      return [
+        { ...one, iteration: first + i, warmup: true, at: at + 200 * i, prefillMs: 90 },
+        { ...one, iteration: first + 2 + i, at: at + 1000 + later, prefillMs: prefills[0]! },
+        { ...one, iteration: first + 4 + i, at: at + 1100 + later, prefillMs: prefills[1]! },
+      ];
+    });
+  const made = repetitions([
+    ...of(100, 0, 0, 100, [9, 11], [4, 6]),
+    ...of(101, 1, 6, 3000, [19, 21], [8, 10]),
+  ]);
+  const inFirst = new Set(
+    made.iterations!.filter(({ point }) => point === b2.point).map((one) => one.iteration),
+  );
+  for (const stage of made.stages!) {
+    if (!inFirst.has(stage.iteration)) continue;
+    if (stage.kind === 'prefill') stage.device_dur_ns = 5 * million;
+    if (stage.kind === 'decode') stage.device_dur_ns = (2 + stage.step_index!) * million;
+  }
+  const sample = (t_ms: number, scope: string, metric: string, value: number): Row<'telemetry'> => ({
+    t_ns: t_ms * million,
+    scope,
+    metric,
+    value,
+  });
+  const ended = (point: string, launch: number, change: Partial<Row<'points'>> = {}): Row<'points'> => ({
+    point,
+    launch,
+    outcome: 'measured',
+    warmup_iterations: 1,
+    stable: true,
+    interleaved: true,
+    ...change,
+  });
+  const work = { point: b2.point, launch: 0, copies: 0, copy_ns: 0, wall_ns: 0 };
+  return {
+    ...made,
+    points: [
+      ended(b2.point, 0, { memory_bytes: 1000, memory_source: 'torch' }),
+      ended(b2.point, 1, { memory_bytes: 1100, memory_source: 'torch', stable: false }),
+      ended(b4.point, 0),
+      ended(b4.point, 1, { interleaved: false }),
+      ended(b8.point, 0, {
+        outcome: 'out_of_memory',
+        text: 'CUDA out of memory.\nTried 2 GiB',
+        stable: null,
+      }),
+    ],
+    device_work: [
+      { ...work, kind: 'decode', stages: 2, kernels: 20, kernel_ns: 3 * million, busy_ns: 2.8 * million },
+      { ...work, kind: 'prefill', stages: 1, kernels: 30, kernel_ns: 4 * million, busy_ns: 4 * million },
+    ],
+    telemetry: [
+      // The timed repeats of batch 2 run at 1100 to 1121.75 and 1200 to 1223.75 ms, those of batch 4 50 ms later.
+      // In the warm-up of batch 2, and between repeats.
+      sample(150, 'gpu0', 'utilization_percent', 5),
+      sample(600, 'gpu0', 'utilization_percent', 5),
+      sample(1105, 'gpu0', 'utilization_percent', 40),
+      sample(1205, 'gpu0', 'utilization_percent', 60),
+      sample(1155, 'gpu0', 'utilization_percent', 80),
+      sample(1255, 'gpu0', 'utilization_percent', 90),
+      sample(1105, 'gpu1', 'utilization_percent', 0),
+      sample(1155, 'gpu1', 'utilization_percent', 0),
+      sample(1105, 'gpu0', 'power_w', 300),
+      sample(1155, 'gpu0', 'throttle_bits', 4),
+      sample(1255, 'gpu0', 'throttle_bits', 1),
+      sample(1155, 'gpu0', 'compute_processes', 2),
+      sample(1105, 'gpu0', 'compute_processes', 1),
+      sample(1105, 'process', 'cores_busy', 0.9),
+      sample(1155, 'engine', 'kv_cache_usage_ratio', 0.25),
+    ],
+    memory: [
+      { device: 0, t_ns: 50 * million, kind: 'used', bytes: 3 * 2 ** 30 },
+      { device: 0, t_ns: 1105 * million, kind: 'used', bytes: 5 * 2 ** 30 },
+      { device: 0, t_ns: 1205 * million, kind: 'used', bytes: 6 * 2 ** 30 },
+      { device: 1, t_ns: 1205 * million, kind: 'used', bytes: 9 * 2 ** 30 },
+      { device: null, t_ns: 1155 * million, kind: 'rss', bytes: 777 },
+    ],
+  };
+}
+
+export const gpuSession = (change: Parameters<typeof sessionOf>[2] = {}, all = rows()) =>
+  sessionOf(testHome(), all, {
+    workload: gpuWorkload(),
+    roofline: null,
+    kind: 'bench',
+    artifacts: { 'bench-plan': planOf([b2, b4, b8]) },
+    ...change,
+  });
+
+export const codes = ({ flags }: { flags: { code: string; severity: string }[] }) =>
+  flags.map(({ code, severity }) => `${code} ${severity}`);
