@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import type { Homes } from '../ui/homes.js';
 import { examples } from './examples.js';
 import { stopped } from './interrupt.js';
 import { listeningPort } from './numbers.js';
@@ -11,6 +13,7 @@ import { print, talk, warn } from './output.js';
 import { refuseUnused } from './unused-options.js';
 
 interface Options {
+  home?: string[];
   host: string;
   port: number;
   token?: string;
@@ -24,6 +27,11 @@ export function define(command: Command): void {
       '[session]',
       'session to open first: id prefix, name, @last or @last~1 (default: the list of sessions)',
     )
+    .option(
+      '--home <folder>',
+      'home with the sessions to show; repeatable (default: $INFERSCOPE_HOME)',
+      (text: string, before: string[] = []) => [...before, text],
+    )
     .option('--host <host>', 'address to listen on; another than loopback needs --token', '127.0.0.1')
     .option('--port <n>', 'port; 0 chooses a free port', listeningPort(0), 0)
     .option('--token <text>', 'token that the first URL carries (default: a random one)')
@@ -36,6 +44,7 @@ export function define(command: Command): void {
       'after',
       examples(
         ['inferscope ui', 'open the list of sessions; Ctrl-C ends the server'],
+        ['inferscope ui --home ~/mine --home /mnt/team', 'show the sessions of two homes in one list'],
         ['inferscope ui @last --export page.html', 'write one file of at most 5 MB to share'],
       ),
     )
@@ -45,7 +54,7 @@ export function define(command: Command): void {
           why: '--export writes a file and starts no server.',
           fix: 'Leave it out, or leave --export out.',
         });
-        return writeExport(selector ?? '@last', resolve(options.export));
+        return writeExport(await homesOf(options.home), selector ?? '@last', resolve(options.export));
       }
       const local = ['127.0.0.1', '::1', 'localhost'].includes(options.host);
       if (!local && options.token === undefined)
@@ -60,10 +69,12 @@ export function define(command: Command): void {
         import('../ui/session-path.js'),
         import('../model/listen.js'),
       ]);
-      const { openSession } = await import('../session/open.js');
-      const path = selector === undefined ? '/' : sessionPath((await openSession(selector)).id);
+      const homes = await homesOf(options.home);
+      const key = selector === undefined ? null : homes.select(selector);
+      if (key !== null) await homes.open(key);
+      const path = key === null ? '/' : sessionPath(key);
       const server = await listen(
-        uiApp({ host: options.host, token, report: (error) => warn(messageOf(error)) }).fetch,
+        uiApp({ homes, host: options.host, token, report: (error) => warn(messageOf(error)) }).fetch,
         options,
       );
       const { port } = server.address() as AddressInfo;
@@ -79,13 +90,32 @@ export function define(command: Command): void {
     });
 }
 
-async function writeExport(selector: string, path: string): Promise<void> {
-  const [{ exportedPage }, { openSession }, { ensureReportPath, writeReport }] = await Promise.all([
+/** @throws E_USAGE for a folder that has no sessions */
+async function homesOf(folders: readonly string[] | undefined): Promise<Homes> {
+  const [{ Homes }, { homeFolders }] = await Promise.all([
+    import('../ui/homes.js'),
+    import('../session/home.js'),
+  ]);
+  if (folders === undefined) return new Homes([homeFolders()]);
+  const homes = [...new Set(folders.map((one) => resolve(one)))].map((INFERSCOPE_HOME) =>
+    homeFolders({ INFERSCOPE_HOME }),
+  );
+  for (const { root, sessions } of homes)
+    if (!existsSync(sessions))
+      throw new InferscopeError('E_USAGE', {
+        what: `--home ${root} is not a home of inferscope`,
+        why: `There is no folder ${sessions}.`,
+        fix: 'Give the folder that INFERSCOPE_HOME names where the sessions were recorded, by default ~/.local/share/inferscope.',
+      });
+  return new Homes(homes);
+}
+
+async function writeExport(homes: Homes, selector: string, path: string): Promise<void> {
+  const [{ exportedPage }, { ensureReportPath, writeReport }] = await Promise.all([
     import('../ui/export-page.js'),
-    import('../session/open.js'),
     import('./report-file.js'),
   ]);
-  const session = await openSession(selector);
+  const session = await homes.open(homes.select(selector));
   await ensureReportPath(path);
   const { html, note } = await exportedPage(session);
   await writeReport(path, () => html);

@@ -15,7 +15,15 @@ export interface SessionFolder {
  * Every session folder, the one made or imported last at the end. While a new state of a session is being renamed into place, it is read from the folder
  * it was moved to. Nothing is opened: a broken session is listed too.
  */
-export function sessionFolders(home: Home): SessionFolder[] {
+export const sessionFolders = (...homes: Home[]): SessionFolder[] =>
+  homes
+    .flatMap(foldersOf)
+    // An archive's session came here when it was imported, whenever it was measured: its manifest was written then.
+    .map(({ id, folder }) => ({ id, folder, at: manifestWrittenMs(folder) }))
+    .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+    .map(({ id, folder }) => ({ id, folder }));
+
+function foldersOf(home: Home): SessionFolder[] {
   let names: string[];
   try {
     names = readdirSync(home.sessions, { withFileTypes: true })
@@ -31,11 +39,7 @@ export function sessionFolders(home: Home): SessionFolder[] {
     const id = swappedOutId(name);
     if (id && !folders.has(id)) folders.set(id, join(home.sessions, name));
   }
-  // An archive's session came here when it was imported, whenever it was measured: its manifest was written then.
-  return [...folders]
-    .map(([id, folder]) => ({ id, folder, at: manifestWrittenMs(folder) }))
-    .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
-    .map(({ id, folder: path }) => ({ id, folder: path }));
+  return [...folders].map(([id, folder]) => ({ id, folder }));
 }
 
 const manifestWrittenMs = (folder: string): number =>

@@ -32,6 +32,7 @@ export interface ListedProgram {
   program: Pick<ManifestData, 'hardware' | 'workload' | 'command'> | null;
   /** The number of its headline. */
   figure: Headline['figure'] | null;
+  folder: string;
 }
 
 /**
@@ -41,9 +42,8 @@ export interface ListedProgram {
 export const listSessions = (home: Home = homeFolders()): ListedSession[] =>
   listedPrograms(home).map(({ listed }) => listed);
 
-/** The same with what ran. */
-export const listedPrograms = (home: Home = homeFolders()): ListedProgram[] =>
-  sessionFolders(home).map(programOf);
+/** The same with what ran, of several homes as of one. */
+export const listedPrograms = (...homes: Home[]): ListedProgram[] => sessionFolders(...homes).map(programOf);
 
 function programOf({ id, folder }: SessionFolder): ListedProgram {
   const { user } = readUser(folder);
@@ -60,6 +60,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
       listed: { ...base, ...described(data), headline: headline?.text ?? null, headline_why, broken: null },
       program: { hardware, command, workload: withContext(data.workload, user.context ?? {}) },
       figure: headline?.figure ?? null,
+      folder,
     };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
@@ -69,6 +70,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
       listed: { ...base, ...nothing, headline: null, headline_why: null, broken },
       program: null,
       figure: null,
+      folder,
     };
   }
 }

@@ -23,17 +23,19 @@ export const withRows = (name: string, ...tables: string[]): Usable => ({
 
 /**
  * The session that a selector means: an id or a unique prefix of one, a name, @last (made or imported
- * last), @last~1 (the one before).
+ * last), @last~1 (the one before). Where several homes have an id, it means the one of the first home.
  * @param usable what @last counts; an id or a name is taken as it is
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE for an @word that is not @last
  */
 export function selectSession(
   selector: string,
-  home: Home = homeFolders(),
+  home: Home | readonly Home[] = homeFolders(),
   usable: Usable | null = null,
 ): SessionFolder {
-  const folders = sessionFolders(home);
-  if (selector.startsWith('@')) return selectLast(selector, folders, home, usable);
+  const homes = [home].flat();
+  const folders = sessionFolders(...homes);
+  const places = homes.map(({ sessions }) => sessions).join(' and ');
+  if (selector.startsWith('@')) return selectLast(selector, folders, places, usable);
   const exact = folders.find(({ id }) => id === selector);
   if (exact) return exact;
   const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
@@ -47,14 +49,14 @@ export function selectSession(
     selector,
     folders.length,
     named.flatMap(({ id, name }) => (name ? [id, name] : [id])),
-    home,
+    places,
   );
 }
 
 function selectLast(
   selector: string,
   folders: SessionFolder[],
-  home: Home,
+  places: string,
   usable: Usable | null,
 ): SessionFolder {
   const match = /^@last(?:~(\d{1,6}))?$/.exec(selector);
@@ -76,10 +78,7 @@ function selectLast(
     });
   throw new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session ${selector}`,
-    why:
-      folders.length === 0
-        ? `${home.sessions} holds no session yet.`
-        : `There are ${folders.length} sessions.`,
+    why: folders.length === 0 ? `${places} holds no session yet.` : `There are ${folders.length} sessions.`,
     fix: folders.length === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows them.',
   });
 }
@@ -127,12 +126,12 @@ function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
   });
 }
 
-function notFound(selector: string, count: number, candidates: string[], home: Home): InferscopeError {
+function notFound(selector: string, count: number, candidates: string[], places: string): InferscopeError {
   const near = nearest(selector, candidates);
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no ${/[./\\]/.test(selector) ? 'file or ' : ''}session "${selector}"`,
-    why: `None of the ${plural(count, 'session')} in ${home.sessions} has this name or an id that starts with it.`,
+    why: `None of the ${plural(count, 'session')} in ${places} has this name or an id that starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

@@ -1,13 +1,20 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Hono } from 'hono';
+import { renameSession } from '../session/edit.js';
+import { testHome } from '../session/test-folder.js';
+import { keepSession } from '../session/test-session.js';
 import { uiApp } from './app.js';
+import { Homes } from './homes.js';
 
 let app: Hono;
 const token = 'a token';
 const origin = 'http://127.0.0.1:7000';
+const [mine, team] = [testHome(), testHome()];
+const homes = new Homes([mine, team]);
 
 beforeAll(() => {
   app = uiApp({
+    homes,
     host: '127.0.0.1',
     token,
     report: (error) => {
@@ -75,5 +82,38 @@ describe('who may see a page', () => {
     expect(await response.text()).toContain('no-such-session');
     expect((await get('/s/..%2F..%2Fetc%2Fpasswd', known)).status).toBe(404);
     expect((await get('/assets/..%2Fcli.js', known)).status).toBe(404);
+  });
+});
+
+describe('several homes', () => {
+  test('have one list, and sessions of one id in two of them are two', async () => {
+    const createdAt = new Date('2026-11-20T22:15:03Z');
+    const own = await keepSession(mine, { createdAt });
+    const theirs = await keepSession(team, { createdAt });
+    const newest = await keepSession(team, { label: 'qwen', createdAt: new Date('2026-11-21T00:00:00Z') });
+    expect(theirs.id).toBe(own.id);
+    await renameSession(own, 'our-run', mine);
+    await renameSession(theirs, 'their-run', team);
+
+    const known = { cookie: await cookie() };
+    const list = await (await get('/sessions', known)).text();
+    for (const text of [mine.root, team.root, `href="/s/${own.id}"`, `href="/s/${own.id}~2"`])
+      expect(list).toContain(text);
+    const titleAt = async (key: string) =>
+      /<nav class="pages".*?<strong[^>]*>([^<]*)/s.exec(await (await get(`/s/${key}/sql`, known)).text())![1];
+    expect([await titleAt(own.id), await titleAt(`${own.id}~2`)]).toEqual(['our-run', 'their-run']);
+    // Its links stay in its home.
+    const page = await (await get(`/s/${own.id}~2/operators`, known)).text();
+    expect(page).toContain(`href="/s/${own.id}~2/timeline`);
+    expect(page).not.toContain(`href="/s/${own.id}/`);
+    expect((await get(`/s/${newest.id}`, known)).status).toBe(404);
+    expect((await get(`/s/${own.id}~3`, known)).status).toBe(404);
+  });
+
+  test('are searched together for the session to open first', () => {
+    expect(homes.select('their-run')).toMatch(/~2$/);
+    expect(homes.select('our-run')).not.toContain('~');
+    expect(homes.select('@last')).toMatch(/qwen~2$/);
+    expect(() => homes.select('nobody has it')).toThrow('no session "nobody has it"');
   });
 });

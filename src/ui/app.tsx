@@ -17,8 +17,7 @@ import { hasRows } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
-import { listedPrograms } from '../session/list.js';
-import { sessionTables, type Session } from '../session/open.js';
+import { sessionTables } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
 import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
@@ -31,6 +30,7 @@ import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { noRequests, requestSections } from './requests-page.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
+import type { Homes } from './homes.js';
 import { gemmsPage } from './found-gemms.js';
 import { inScope, kernels, operators } from './named-events.js';
 import { named, pageOfBlocks, read } from './open-session-pages.js';
@@ -49,6 +49,7 @@ const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.
 const sqlRowsShown = 10_000;
 
 export interface UiOptions {
+  homes: Homes;
   /** What the server listens on, as typed. */
   host: string;
   token: string;
@@ -59,9 +60,9 @@ export interface UiOptions {
 /**
  * The pages of `inferscope ui`: read-only, sessions by their id alone.
  */
-export function uiApp({ host, token, report: log }: UiOptions): Hono {
+export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   const app = new Hono();
-  const opened = new OpenSessions();
+  const opened = new OpenSessions(homes);
   app.use(securityHeaders);
   app.use(requestGuard(host, ({ status, message }) => new Response(`${message}\n`, { status })));
   app.use(tokenGuard(token));
@@ -74,8 +75,8 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     const text = await readFile(childEntry(name.replace(/\.js$/, '')), 'utf8');
     return context.body(text, 200, { 'content-type': 'text/javascript; charset=utf-8' });
   });
-  app.get('/', (context) => page(context, sessionsPage(listedPrograms())));
-  app.get('/sessions', (context) => context.html(sessionsTable(listedPrograms())));
+  app.get('/', (context) => page(context, sessionsPage(homes.list())));
+  app.get('/sessions', (context) => context.html(sessionsTable(homes.list())));
   app.get('/compare', async (context) => {
     const ids = context.req.queries('s') ?? [];
     if (ids.length < 2)
@@ -106,15 +107,16 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     return report(context, await overview(one, context.req.query('what-if')));
   });
   app.get('/s/:id/timeline', async (context) => {
-    const { session, executions } = await opened.get(context.req.param('id'));
-    const execution = executions.find((one) => one === context.req.query('execution')) ?? executions[0];
+    const one = await opened.get(context.req.param('id'));
+    const { executions } = one;
+    const execution = executions.find((own) => own === context.req.query('execution')) ?? executions[0];
     if (execution === undefined)
       throw new InferscopeError('E_USAGE', {
         what: 'This session has no timeline',
         why: 'It has no kernels, operators or stages.',
         fix: 'Its overview shows what it has.',
       });
-    return page(context, timelinePage(named(session), executions, execution));
+    return page(context, timelinePage(named(one), executions, execution));
   });
   app.get('/s/:id/kernels', async (context) => {
     const one = await opened.get(context.req.param('id'));
@@ -147,8 +149,8 @@ export function uiApp({ host, token, report: log }: UiOptions): Hono {
     return page(context, pageOfBlocks(one, 'Memory', '/memory', sections));
   });
   app.get('/s/:id/sql', async (context) => {
-    const { session, executions } = await opened.get(context.req.param('id'));
-    return page(context, sqlPage(named(session), executions.length > 0, describedTables()));
+    const one = await opened.get(context.req.param('id'));
+    return page(context, sqlPage(named(one), one.executions.length > 0, describedTables()));
   });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
@@ -182,7 +184,7 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
     kinds,
     chosen,
     linkTo: (kind) =>
-      `${sessionPath(session.id, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
+      `${sessionPath(one.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
     placeOf: (execution, start, end) => {
       const room = end - start;
       const query = {
@@ -191,7 +193,7 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
         end: String(end + room),
         mark: `${start},${end}`,
       };
-      return `${sessionPath(session.id, '/timeline')}?${new URLSearchParams(query)}`;
+      return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
     },
   });
   return [...(own.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: own }] : []), collective];
@@ -202,7 +204,7 @@ async function requests(one: OpenSession, asked: string | undefined): Promise<Se
   const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
   const execution = executions.find((load) => load === asked) ?? executions[0];
   if (execution === undefined) return [noRequests];
-  const path = sessionPath(session.id, '/requests');
+  const path = sessionPath(one.key, '/requests');
   const found = await once(one, `requests ${execution}`, () =>
     read(session, (database) => requestsOf(database, execution)),
   );
@@ -231,7 +233,7 @@ async function sideOf(one: OpenSession, index: number, choice: StepChoice): Prom
     steps: found?.steps ?? [],
     linkTo: (start, end) => {
       const query = { execution: found?.shown.execution ?? '', start: String(start), end: String(end) };
-      return `${sessionPath(session.id, '/timeline')}?${new URLSearchParams(query)}`;
+      return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
     },
   };
 }
@@ -260,15 +262,15 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
   const { analysed, explain, places } = await once(one, 'overview', async () => {
     const found = await analyzeAndExplain(session);
     const linked = executions.length > 0 && found.explain;
-    return { ...found, ...(linked ? { places: await linksOf(session, linked.data) } : {}) };
+    return { ...found, ...(linked ? { places: await linksOf(one, linked.data) } : {}) };
   });
-  const path = sessionPath(session.id);
+  const path = sessionPath(one.key);
   const hasTimeline = executions.length > 0;
   const chosen = (asked ?? '').split(',').filter((change) => change !== '');
   const hasStages = explain !== null && explain.data.stages.length > 0;
   const navigation = (
     <>
-      <Navigation session={named(session)} current={path} hasTimeline={hasTimeline} />
+      <Navigation session={named(one)} current={path} hasTimeline={hasTimeline} />
       {hasStages && (
         <WhatIfSwitches
           chosen={chosen}
@@ -300,13 +302,13 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
   });
 }
 
-async function linksOf(session: Session, explain: ExplainResult): Promise<Places> {
-  const database = await session.connect();
+async function linksOf(one: OpenSession, explain: ExplainResult): Promise<Places> {
+  const database = await one.session.connect();
   try {
     return await placesOf(database, explain, ({ execution, start, end, mark }) => {
       const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
       if (mark) query.set('mark', `${mark.start},${mark.end}`);
-      return `${sessionPath(session.id, '/timeline')}?${query}`;
+      return `${sessionPath(one.key, '/timeline')}?${query}`;
     });
   } finally {
     await database.close();

@@ -85,7 +85,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
       </p>
       {execution !== null && (
         <p>
-          <a href={`${sessionPath(session.id, '/timeline')}?${query}`}>longest {one} in the timeline</a>
+          <a href={`${sessionPath(session.key, '/timeline')}?${query}`}>longest {one} in the timeline</a>
         </p>
       )}
       {children}

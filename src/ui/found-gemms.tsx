@@ -5,7 +5,6 @@ import type { Gemm } from '../model/documents/gemms.js';
 import type { Document } from '../model/document.js';
 import type { CountersResult } from '../model/documents/counters.js';
 import { hasRows } from '../model/subjects.js';
-import type { Session } from '../session/open.js';
 import type { Block } from '../views/block.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { ChosenEvents } from './chosen-events.js';
@@ -16,11 +15,11 @@ import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 const gemmLink =
-  ({ id }: Session, { products }: GemmCalls) =>
+  ({ key }: OpenSession, { products }: GemmCalls) =>
   (gemm: Gemm): string | undefined => {
     const shape = productKey(gemm);
     const timed = gemm.source === 'profiler' && products.some(({ name }) => name === shape);
-    return timed ? `${sessionPath(id, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
+    return timed ? `${sessionPath(key, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
   };
 
 /** Products and their single calls. */
@@ -34,7 +33,7 @@ const foundGemms = (one: OpenSession) =>
 export async function rooflineOf(one: OpenSession, kernel: string, execution: string): Promise<Block[]> {
   const { document, calls } = await foundGemms(one);
   const own = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
-  const products = kernelRoofline(own, calls.ofKernel.get(kernel) ?? [], gemmLink(one.session, calls));
+  const products = kernelRoofline(own, calls.ofKernel.get(kernel) ?? [], gemmLink(one, calls));
   const counters = await foundCounters(one);
   const counted = (counters?.data.kernels ?? []).filter((counted) => sameKernel(counted, kernel));
   const blocks = [...products, ...ncuRoofline(counted, () => undefined)];
@@ -49,7 +48,7 @@ export const foundCounters = (one: OpenSession): Promise<Document<CountersResult
 
 /** The page of matrix products. @param shape key of the product that is chosen; '' for none */
 export async function gemmsPage(one: OpenSession, shape: string): Promise<string> {
-  const { session, executions } = one;
+  const { executions } = one;
   const { document, calls } = await foundGemms(one);
   const { gemms: all } = document.data;
   if (all.length === 0) return pageOfBlocks(one, 'GEMMs', '/gemms', [noGemms]);
@@ -58,12 +57,12 @@ export async function gemmsPage(one: OpenSession, shape: string): Promise<string
   const execution = executions.find((own) => own === gemm?.execution_id) ?? null;
   const lead = row && gemm && (
     <ChosenEvents
-      session={named(session)}
+      session={named(one)}
       execution={execution}
       title={[shapeLabel(gemm), gemm.dtype ?? ''].join(' ')}
       row={{ ...row, class: 'gemm' }}
       counted={['call', 'calls']}
     />
   );
-  return pageOfBlocks(one, 'GEMMs', '/gemms', gemmSections(document, gemmLink(session, calls)), lead);
+  return pageOfBlocks(one, 'GEMMs', '/gemms', gemmSections(document, gemmLink(one, calls)), lead);
 }

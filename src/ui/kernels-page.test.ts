@@ -20,7 +20,7 @@ const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
 const pageOf = (page: number, filter = ''): string =>
   kernelsPage(
     {
-      session: { id: 'a', title: 'a', hasKernels: true, hasCollectives: false },
+      session: { key: 'a', id: 'a', title: 'a', hasKernels: true, hasCollectives: false },
       hasTimeline: true,
       shown: { execution: 'e', rank: null, device: null },
       kernels,

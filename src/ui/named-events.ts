@@ -35,7 +35,7 @@ export async function kernels(one: OpenSession, asked: Asked): Promise<string> {
   return kernelsPage(
     {
       ...found,
-      session: named(session),
+      session: named(one),
       hasTimeline: executions.length > 0,
       roofline,
       counted: (linkTo) =>
@@ -67,7 +67,7 @@ export async function operators(one: OpenSession, asked: Asked): Promise<string>
       origins: await operatorOrigins(scope),
     })),
   );
-  return operatorsPage({ ...found, session: named(session), hasTimeline: executions.length > 0 }, asked);
+  return operatorsPage({ ...found, session: named(one), hasTimeline: executions.length > 0 }, asked);
 }
 
 /** An answer about what the session's explanation is about, and which part of the session that is. */

@@ -107,7 +107,7 @@ export function namedPage<T extends NamedRow>({
   };
   const isNumber = (id: string): boolean => Object.hasOwn(numbers, id);
   const sort = Object.hasOwn(columns, asked.sort) ? asked.sort : sortedBy;
-  const path = sessionPath(session.id, ownPage);
+  const path = sessionPath(session.key, ownPage);
   const address = (change: { sort?: string; name?: string; page?: string }): string => {
     const state = {
       sort,

@@ -9,7 +9,8 @@ import { sessionPath } from './session-path.js';
 import type { OpenSession } from './timeline/open-timelines.js';
 
 /** A session as its pages name it. */
-export const named = (session: Session): SessionNamed => ({
+export const named = ({ key, session }: OpenSession): SessionNamed => ({
+  key,
   id: session.id,
   title: session.user.name ?? session.manifest.title,
   hasKernels: hasRows(session.manifest, 'kernels', 'counters'),
@@ -18,7 +19,7 @@ export const named = (session: Session): SessionNamed => ({
 
 /** A page of a session from blocks. @param lead above them */
 export const pageOfBlocks = (
-  { session, executions }: OpenSession,
+  one: OpenSession,
   title: string,
   path: string,
   sections: readonly Section[],
@@ -26,10 +27,10 @@ export const pageOfBlocks = (
 ): string =>
   blocksPage({
     ...(lead ? { lead } : {}),
-    session: named(session),
+    session: named(one),
     title,
-    path: sessionPath(session.id, path),
-    hasTimeline: executions.length > 0,
+    path: sessionPath(one.key, path),
+    hasTimeline: one.executions.length > 0,
     sections,
   });
 

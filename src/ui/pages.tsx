@@ -9,6 +9,8 @@ import { TimelineParts } from './timeline-parts.js';
 
 /** A session as pages name it. */
 export interface SessionNamed {
+  /** In addresses. */
+  key: string;
   id: string;
   title: string;
   hasKernels: boolean;
@@ -36,15 +38,15 @@ export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline 
       {session && (
         <>
           <strong title={session.id}>{safeText(session.title)}</strong>
-          {link(sessionPath(session.id), 'Overview')}
-          {hasTimeline && link(sessionPath(session.id, '/timeline'), 'Timeline')}
-          {session.hasKernels && link(sessionPath(session.id, '/kernels'), 'Kernels')}
-          {link(sessionPath(session.id, '/operators'), 'Operators')}
-          {link(sessionPath(session.id, '/gemms'), 'GEMMs')}
-          {session.hasCollectives && link(sessionPath(session.id, '/ranks'), 'Ranks')}
-          {link(sessionPath(session.id, '/requests'), 'Requests')}
-          {link(sessionPath(session.id, '/memory'), 'Memory')}
-          {link(sessionPath(session.id, '/sql'), 'SQL')}
+          {link(sessionPath(session.key), 'Overview')}
+          {hasTimeline && link(sessionPath(session.key, '/timeline'), 'Timeline')}
+          {session.hasKernels && link(sessionPath(session.key, '/kernels'), 'Kernels')}
+          {link(sessionPath(session.key, '/operators'), 'Operators')}
+          {link(sessionPath(session.key, '/gemms'), 'GEMMs')}
+          {session.hasCollectives && link(sessionPath(session.key, '/ranks'), 'Ranks')}
+          {link(sessionPath(session.key, '/requests'), 'Requests')}
+          {link(sessionPath(session.key, '/memory'), 'Memory')}
+          {link(sessionPath(session.key, '/sql'), 'SQL')}
         </>
       )}
     </nav>
@@ -100,16 +102,16 @@ export const timelinePage = (
   html(
     <Shell
       title={`Timeline: ${session.title}`}
-      navigation={{ session, current: sessionPath(session.id, '/timeline'), hasTimeline: true }}
+      navigation={{ session, current: sessionPath(session.key, '/timeline'), hasTimeline: true }}
       script="ui-timeline.js"
-      data={{ api: sessionPath(session.id, '/api'), execution }}
+      data={{ api: sessionPath(session.key, '/api'), execution }}
       wide
     >
       <h1 class="unseen">Timeline</h1>
       <TimelineParts
         executions={executions}
         execution={execution}
-        trace={sessionPath(session.id, `/api/trace?execution=${encodeURIComponent(execution)}`)}
+        trace={sessionPath(session.key, `/api/trace?execution=${encodeURIComponent(execution)}`)}
       />
     </Shell>,
   );
@@ -122,9 +124,9 @@ export const sqlPage = (
   html(
     <Shell
       title={`SQL: ${session.title}`}
-      navigation={{ session, current: sessionPath(session.id, '/sql'), hasTimeline }}
+      navigation={{ session, current: sessionPath(session.key, '/sql'), hasTimeline }}
       script="ui-sql.js"
-      data={{ api: sessionPath(session.id, '/api') }}
+      data={{ api: sessionPath(session.key, '/api') }}
     >
       <section>
         <h1>SQL</h1>

@@ -1,2 +1,2 @@
-/** Of a session's page: "" is its overview. */
-export const sessionPath = (id: string, page = ''): string => `/s/${encodeURIComponent(id)}${page}`;
+/** Of a session's page: "" is its overview. @param key of the session among those of the server */
+export const sessionPath = (key: string, page = ''): string => `/s/${encodeURIComponent(key)}${page}`;

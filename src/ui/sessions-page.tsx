@@ -1,14 +1,14 @@
 import type { FC } from 'hono/jsx';
 import { deviceOf } from '../facts/device.js';
-import type { ListedProgram } from '../session/list.js';
 import { safeText } from '../render/safe-text.js';
 import { formatBytes, formatCount, formatQuantity, formatSigned, unbroken } from '../vocabulary/format.js';
+import type { ListedHere } from './homes.js';
 import { html, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 import { trendsOf } from './trends.js';
 
 /** All sessions, the newest first; a script adds those that come and hides those that a filter does not match. */
-export const sessionsPage = (sessions: readonly ListedProgram[]): string =>
+export const sessionsPage = (sessions: readonly ListedHere[]): string =>
   html(
     <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
       <section aria-labelledby="sessions">
@@ -29,11 +29,11 @@ export const sessionsPage = (sessions: readonly ListedProgram[]): string =>
   );
 
 /** The table alone, for the script that follows new sessions. */
-export const sessionsTable = (sessions: readonly ListedProgram[]): string =>
+export const sessionsTable = (sessions: readonly ListedHere[]): string =>
   String(<SessionsTable sessions={sessions} />);
 
-type Program = NonNullable<ListedProgram['program']>;
-type Trends = ReturnType<typeof trendsOf>;
+type Program = NonNullable<ListedHere['program']>;
+type Trends = ReturnType<typeof trendsOf<ListedHere>>;
 
 const gpuOf = (program: Program): string | null => deviceOf(program, null).name;
 
@@ -49,7 +49,7 @@ const heads: readonly (readonly [head: string, numeric?: 'number'])[] = [
   ['Size', 'number'],
 ];
 
-const SessionsTable: FC<{ sessions: readonly ListedProgram[] }> = ({ sessions }) => {
+const SessionsTable: FC<{ sessions: readonly ListedHere[] }> = ({ sessions }) => {
   if (sessions.length === 0)
     return (
       <p>
@@ -87,23 +87,22 @@ const SessionsTable: FC<{ sessions: readonly ListedProgram[] }> = ({ sessions })
   );
 };
 
-const SessionRow: FC<{ session: ListedProgram; trends: Trends }> = ({ session, trends }) => {
-  const { listed: one, program, figure } = session;
+const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, trends }) => {
+  const { listed: one, program, figure, key, home } = session;
   const name = safeText(one.name ?? one.id);
   const workload = program?.workload;
-  const trend = trends.get(one.id);
+  const trend = trends.get(session);
   return (
     <tr>
       <td>
-        {one.broken === null && (
-          <input type="checkbox" name="s" value={one.id} aria-label={`compare ${name}`} />
-        )}
+        {one.broken === null && <input type="checkbox" name="s" value={key} aria-label={`compare ${name}`} />}
       </td>
       <td class="wraps">
-        {one.broken === null ? <a href={sessionPath(one.id)}>{name}</a> : safeText(one.id)}
+        {one.broken === null ? <a href={sessionPath(key)}>{name}</a> : safeText(one.id)}
         <span class="spread">
           {' '}
           {safeText([one.title ?? '', ...one.tags.map((tag) => `#${tag}`)].join(' '))}
+          {home !== null && <> in {safeText(home)}</>}
         </span>
       </td>
       <td data-head="Model" class="fits">

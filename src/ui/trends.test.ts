@@ -21,7 +21,7 @@ function session(id: string, value: number | null, of: Record<string, unknown> =
 const trends = (...sessions: ListedProgram[]) =>
   Object.fromEntries(
     [...trendsOf(sessions, ({ hardware }) => hardware['gpu_name'] as string)].map(
-      ([id, { at, values, change }]) => [id, [at, values, change]],
+      ([{ listed }, { at, values, change }]) => [listed.id, [at, values, change]],
     ),
   );
 

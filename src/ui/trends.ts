@@ -10,16 +10,16 @@ interface Trend {
 }
 
 /**
- * Trends by session id; a session that is alone with its workload has none. Same are model, dtype, engine, GPU, batch, lengths
+ * Trends of sessions; a session that is alone with its workload has none. Same are model, dtype, engine, GPU, batch, lengths
  * and parallelism; versions of engine, driver and framework may differ, as their effect is what a trend shows. Without a
  * model the command line says what ran; files that were imported have none.
  * @param gpuOf GPU of a program, null where none is named
  */
-export function trendsOf(
-  programs: readonly ListedProgram[],
+export function trendsOf<T extends ListedProgram>(
+  programs: readonly T[],
   gpuOf: (program: NonNullable<ListedProgram['program']>) => string | null,
-): Map<string, Trend> {
-  const groups = new Map<string, ListedProgram[]>();
+): Map<T, Trend> {
+  const groups = new Map<string, T[]>();
   for (const one of programs) {
     const workload = one.program && workloadOf(one.program);
     if (!workload || !one.figure) continue;
@@ -27,14 +27,14 @@ export function trendsOf(
     const key = JSON.stringify([...workload, gpuOf(one.program!), one.listed.subjects?.[0], name, unit]);
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
-  const trends = new Map<string, Trend>();
+  const trends = new Map<T, Trend>();
   for (const group of groups.values()) {
     if (group.length < 2) continue;
     const own = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
     const values = own.map(({ figure }) => figure!.value);
-    for (const [at, { listed }] of own.entries()) {
+    for (const [at, one] of own.entries()) {
       const before = at === 0 ? 0 : values[at - 1]!;
-      trends.set(listed.id, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
+      trends.set(one, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
     }
   }
   return trends;

@@ -1,11 +1,14 @@
 import { messageOf } from '../../model/errors.js';
-import { openSession, type Session } from '../../session/open.js';
+import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import type { Homes } from '../homes.js';
 import type { Timeline } from './timeline.js';
 import { readTimeline, startTimeline } from './tracks.js';
 
 /** A session with its timelines, held while pages ask for them. */
 export interface OpenSession {
+  /** In addresses. */
+  key: string;
   session: Session;
   executions: string[];
   timelines: Map<string, Promise<HeldTimeline>>;
@@ -36,30 +39,38 @@ const held = 4;
 export class OpenSessions {
   private readonly sessions = new Map<string, Promise<OpenSession>>();
 
+  constructor(private readonly homes: Homes) {}
+
   /** @throws those of openSession */
-  async get(selector: string): Promise<OpenSession> {
-    const session = await openSession(selector);
-    const key = `${session.id} ${session.sha256}`;
-    const known = this.sessions.get(key) ?? openedOf(session);
+  async get(key: string): Promise<OpenSession> {
+    const session = await this.homes.open(key);
+    const state = `${key} ${session.sha256}`;
+    const known = this.sessions.get(state) ?? openedOf(key, session);
     // The one asked for last is dropped last.
-    this.sessions.delete(key);
-    this.sessions.set(key, known);
+    this.sessions.delete(state);
+    this.sessions.set(state, known);
     for (const old of [...this.sessions.keys()].slice(0, -held)) this.sessions.delete(old);
     return known;
   }
 
-  async timeline(selector: string, execution: string): Promise<HeldTimeline> {
-    const opened = await this.get(selector);
+  async timeline(key: string, execution: string): Promise<HeldTimeline> {
+    const opened = await this.get(key);
     const known = opened.timelines.get(execution) ?? hold(opened.session, execution);
     opened.timelines.set(execution, known);
     return known;
   }
 }
 
-async function openedOf(session: Session): Promise<OpenSession> {
+async function openedOf(key: string, session: Session): Promise<OpenSession> {
   const database = await session.connect();
   try {
-    return { session, executions: await executionsOf(database), timelines: new Map(), answers: new Map() };
+    return {
+      key,
+      session,
+      executions: await executionsOf(database),
+      timelines: new Map(),
+      answers: new Map(),
+    };
   } finally {
     await database.close();
   }

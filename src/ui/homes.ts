@@ -1,0 +1,56 @@
+import { dirname } from 'node:path';
+import { InferscopeError } from '../model/errors.js';
+import type { Home } from '../session/home.js';
+import { type ListedProgram, listedPrograms } from '../session/list.js';
+import { openSession, type Session } from '../session/open.js';
+import { selectSession } from '../session/select.js';
+
+/** A session of a list with its name in addresses, and its home where there are several. */
+export interface ListedHere extends ListedProgram {
+  key: string;
+  home: string | null;
+}
+
+/**
+ * The homes that a server shows. Addresses name a session of the first by its id and one of the n-th by id~n: an archive that was
+ * imported into two homes has one id.
+ */
+export class Homes {
+  constructor(private readonly all: readonly Home[]) {}
+
+  list(): ListedHere[] {
+    return listedPrograms(...this.all).map((one) => {
+      const at = this.indexOf(one.folder);
+      return {
+        ...one,
+        key: keyOf(one.listed.id, at),
+        home: this.all.length > 1 ? this.all[at]!.root : null,
+      };
+    });
+  }
+
+  /** The key of the session that a selector means, as `openSession` reads it. */
+  select(selector: string): string {
+    const { id, folder } = selectSession(selector, this.all);
+    return keyOf(id, this.indexOf(folder));
+  }
+
+  /** @throws those of openSession */
+  open(key: string): Promise<Session> {
+    const [id = '', number = '1'] = key.split('~');
+    const home = this.all[Number(number) - 1];
+    if (home === undefined)
+      throw new InferscopeError('E_SESSION_NOT_FOUND', {
+        what: `there is no session "${key}"`,
+        why: `This server has ${this.all.length} homes.`,
+        fix: 'Choose it in the list of sessions.',
+      });
+    return openSession(id, home);
+  }
+
+  private indexOf(folder: string): number {
+    return this.all.findIndex(({ sessions }) => sessions === dirname(folder));
+  }
+}
+
+const keyOf = (id: string, home: number): string => (home === 0 ? id : `${id}~${home + 1}`);
