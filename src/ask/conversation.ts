@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -9,6 +8,7 @@ import type { Session } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
+import { writeWhole } from '../model/whole-file.js';
 
 /** Below derived/, which is the user's and outside the checksums. */
 const conversationFile = 'conversation.json';
@@ -74,15 +74,11 @@ export async function continued(session: Session, redact: Redactor) {
 export async function keepTurn(session: Session, turn: Turn, continues: boolean): Promise<void> {
   const folder = join(session.folder, 'derived');
   const path = join(folder, conversationFile);
-  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   const turns = [...(continues ? await readConversation(session) : []), turn];
   try {
-    await mkdir(folder, { recursive: true });
     const text = JSON.stringify({ version: 1, session_sha256: session.sha256, turns }, null, 1);
-    await writeFile(fresh, `${text}\n`, { mode: 0o600 });
-    await rename(fresh, path);
+    writeWhole(path, `${text}\n`, { mode: 0o600 });
   } catch (error) {
-    await rm(fresh, { force: true });
     throw asStorageFailure(error, { path: folder, doing: 'save the conversation', home: true });
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, lstatSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
@@ -11,6 +11,7 @@ import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import { examples } from './examples.js';
 import { print, talk, warn } from './output.js';
+import { makeFolder } from '../model/whole-file.js';
 
 const textFormats: Record<string, () => Promise<TextExport>> = {
   'chrome-trace': async () => (await import('../export/chrome-trace.js')).chromeTrace,
@@ -169,12 +170,12 @@ async function toStdout(text: AsyncIterable<string>): Promise<void> {
   }
 }
 
-/** Writes a file atomically; writes to a named pipe or device directly. */
+/** Writes a file atomically; writes to a named pipe, a device or a link directly. */
 async function toFile(text: AsyncIterable<string>, path: string): Promise<void> {
-  const special = existsSync(path) && !statSync(path).isFile();
+  const special = lstatSync(path, { throwIfNoEntry: false })?.isFile() === false;
   const temporary = special ? path : `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    (await import('../session/home.js')).makeFolder(dirname(path));
+    makeFolder(dirname(path));
     await writeChunks(text, temporary);
     if (!special) await rename(temporary, path);
   } catch (error) {
@@ -192,7 +193,7 @@ async function writeFolder(
 ): Promise<void> {
   const temporary = `${folder}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    (await import('../session/home.js')).makeFolder(temporary);
+    makeFolder(temporary);
     if (format === 'csv') await writeCsv(database, temporary);
     else await (await import('../export/parquet.js')).copyTables(session, temporary);
     await rename(temporary, folder);

@@ -1,11 +1,11 @@
-import { writeFile } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { profileName, stampOf } from '../model/result-names.js';
-import { makeFolder, tryFolder } from '../session/home.js';
+import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { claimNames } from './results-folder.js';
+import { writeWhole } from '../model/whole-file.js';
 
 /** In results/memory-profiles below the working directory. */
 export function defaultProfilePath(model: string, at: Date): string {
@@ -37,8 +37,7 @@ export function ensureFile(path: string): void {
 
 export async function writeProfile(path: string, profile: unknown): Promise<void> {
   try {
-    makeFolder(dirname(resolve(path)));
-    await writeFile(path, `${JSON.stringify(profile, null, 2)}\n`);
+    writeWhole(path, `${JSON.stringify(profile, null, 2)}\n`);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the profile' });
   }

@@ -1,11 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import { InferscopeError } from '../model/errors.js';
-import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
+import { makeFolder, writeWhole } from '../model/whole-file.js';
 
 /** Path of a session's report. */
 export function reportPath(sessionFolder: string): string {
@@ -57,13 +57,9 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeReport(path: string, render: () => string): Promise<void> {
-  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    makeFolder(dirname(resolve(path)));
-    await writeFile(temporary, render());
-    await rename(temporary, path);
+    writeWhole(path, render());
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {});
     throw asStorageFailure(error, { path, doing: 'write the report' });
   }
 }

@@ -1,10 +1,9 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, parse, resolve } from 'node:path';
-import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
-import { makeFolder, tryFolder } from '../session/home.js';
+import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
+import { makeFolder, writeWhole } from '../model/whole-file.js';
 
 /**
  * Checks that the folder of result files is writable before anything is measured.
@@ -67,13 +66,10 @@ function claimed(folder: string, names: readonly string[]): boolean {
 }
 
 /** Writes a result file atomically. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
-export async function writeResult(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+export function writeResult(path: string, text: string): void {
   try {
-    await writeFile(temporary, text);
-    await rename(temporary, path);
+    writeWhole(path, text);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {});
     throw asStorageFailure(error, { path, doing: 'write the results' });
   }
 }

@@ -4,10 +4,10 @@ import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { jsonSchema, publishedNames } from '../model/published.js';
-import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
+import { makeFolder } from '../model/whole-file.js';
 
 export function define(command: Command): void {
   command

@@ -4,12 +4,12 @@ import type { Journal } from '../capture/sweep/journal.js';
 import { sweepCsv } from '../export/sweep-csv.js';
 import type { Document } from '../model/document.js';
 import type { SweepResult } from '../model/documents/sweep.js';
-import { makeFolder } from '../session/home.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { viewOf } from '../views/registry.js';
 import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
+import { makeFolder } from '../model/whole-file.js';
 
 /** Next to the profiles of the sweep (B7). */
 const filesFolder = 'memory-profiles';

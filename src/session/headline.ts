@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Session } from './open.js';
+import { writeWhole } from '../model/whole-file.js';
 
 /** What a list says of a session. */
 export interface Headline {
@@ -22,15 +22,10 @@ export function keepHeadline(
   headline: Headline | null,
 ): void {
   if (JSON.stringify(readHeadline(folder, sha256)) === JSON.stringify(headline)) return;
-  const path = join(folder, 'derived', file);
-  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    mkdirSync(join(folder, 'derived'), { recursive: true });
-    writeFileSync(fresh, JSON.stringify({ session_sha256: sha256, headline }));
-    renameSync(fresh, path);
+    writeWhole(join(folder, 'derived', file), JSON.stringify({ session_sha256: sha256, headline }));
   } catch {
     // A store that may only be read, or a full disk.
-    rmSync(fresh, { force: true });
   }
 }
 

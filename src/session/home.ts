@@ -1,11 +1,11 @@
-import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import process from 'node:process';
-import { systemErrorCode } from '../model/errors.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { probePath } from './temporary-folder.js';
+import { makeFolder } from '../model/whole-file.js';
 
 /** Folders below the home: kept sessions, and what can be made again (models, peaks). */
 export interface Home {
@@ -56,21 +56,4 @@ export function tryFolder(path: string): void {
       return;
     }
   }
-}
-
-/**
- * Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT).
- * @returns the folders it made, the outermost first
- */
-export function makeFolder(path: string): string[] {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
-  const made = dirname(path) === path ? [] : makeFolder(dirname(path));
-  try {
-    mkdirSync(path);
-    made.push(path);
-  } catch (error) {
-    // Another process was faster, or it is a file: then the next write says so.
-    if (systemErrorCode(error) !== 'EEXIST') throw error;
-  }
-  return made;
 }

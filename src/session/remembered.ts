@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { childEntry } from '../model/installation.js';
 import { toolVersion } from '../model/version.js';
 import type { Session } from './open.js';
+import { writeWhole } from '../model/whole-file.js';
 
 /** Below it an answer is there before its file would be read. */
 const worthRows = 500_000;
@@ -23,8 +23,7 @@ export async function remembered<T>(
 ): Promise<T> {
   const rows = Object.values(session.manifest.tables).flat();
   if (rows.reduce((sum, file) => sum + file.rows, 0) < worthRows) return compute();
-  const folder = join(session.folder, 'derived');
-  const path = join(folder, `${name}.json`);
+  const path = join(session.folder, 'derived', `${name}.json`);
   const { name: called, context } = session.user;
   const key = [session.sha256, called ?? '', JSON.stringify(context ?? {}), toolVersion, installed()].join(
     ' ',
@@ -32,14 +31,10 @@ export async function remembered<T>(
   const known = await read(path, key, schema);
   if (known !== null) return known;
   const answer = await compute();
-  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    await mkdir(folder, { recursive: true });
-    await writeFile(fresh, JSON.stringify({ key, answer }));
-    await rename(fresh, path);
+    writeWhole(path, JSON.stringify({ key, answer }));
   } catch {
     // A store that may only be read, or a full disk: the answer is given all the same.
-    await rm(fresh, { force: true }).catch(() => {});
   }
   return answer;
 }

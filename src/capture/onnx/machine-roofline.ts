@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import type { Measurement } from '../../engines/onnx/microbenchmark.js';
@@ -18,6 +18,7 @@ import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 import { formatNumber, formatDuration } from '../../vocabulary/format.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 export interface RooflineOptions {
   threads: number;
@@ -47,9 +48,7 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   if (kept) return kept;
   await mkdir(folder, { recursive: true });
   const roofline = await measure(folder, options);
-  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
-  await writeFile(temporary, JSON.stringify(document('machine-roofline', '1.0', roofline)));
-  await rename(temporary, path);
+  writeWhole(path, JSON.stringify(document('machine-roofline', '1.0', roofline)));
   return { roofline, cached: false, ageS: 0 };
 }
 

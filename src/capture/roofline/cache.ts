@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { document } from '../../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../../model/documents/gpu-roofline.js';
 import type { Gpus } from '../telemetry-gpus.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 export interface CachedGpuRoofline {
   roofline: GpuRoofline;
@@ -58,12 +59,8 @@ export async function keepGpuRoofline(
   keys: { machine: string; framework: string },
   roofline: GpuRoofline,
 ): Promise<void> {
-  const folder = rooflineFolder(cacheDir);
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, fileName(keys.machine, keys.framework));
-  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
-  await writeFile(temporary, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
-  await rename(temporary, path);
+  const path = join(rooflineFolder(cacheDir), fileName(keys.machine, keys.framework));
+  writeWhole(path, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
 }
 
 /** The cached roofline of exactly this machine and framework; null when there is none that may be used. */

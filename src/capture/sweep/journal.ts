@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
@@ -21,6 +12,7 @@ import {
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
 import { hasWord, processOf } from './running.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
 
@@ -39,16 +31,8 @@ export const journalPath = (folder: string, stamp: string): string => join(folde
  * the user.
  */
 export function writeJournal({ path, sweep }: Journal): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const temporary = `${path}.tmp`;
-  const file = openSync(temporary, 'w', 0o600);
-  try {
-    writeSync(file, `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(temporary, path);
+  const text = `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`;
+  writeWhole(path, text, { mode: 0o600, flush: true });
 }
 
 /** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE where it cannot be read */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { talk } from '../output.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 /** One of the processes that a launcher started, each with an `inferscope run` of its own: they become one session. */
 export interface Job extends RunJob {
@@ -77,9 +78,7 @@ async function meet(
   const place = join(folder, `meet-${execution}`);
   mkdirSync(place, { recursive: true });
   const port = rank === 0 && process.env['MASTER_PORT'] !== undefined ? await freePort() : null;
-  const own = join(place, `${rank}`);
-  writeFileSync(`${own}.new`, port === null ? '' : `${port}`);
-  renameSync(`${own}.new`, own);
+  writeWhole(join(place, `${rank}`), port === null ? '' : `${port}`);
   for (let waited = 0; !signal.aborted; waited += meetMs) {
     const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
     const missing = missingRanks(worldSize, (one) => here.has(one));

@@ -1,12 +1,12 @@
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import process from 'node:process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { document } from '../../model/document.js';
 import { type Baseline, baselineDocumentSchema, baselineVersion } from '../../model/documents/baseline.js';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
 import { ensureWritable, type Home, homeFolders } from '../../session/home.js';
 import { asStorageFailure } from '../../vocabulary/storage-failure.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
@@ -35,10 +35,7 @@ export async function writeBaseline(
   const text = `${JSON.stringify(document('baseline', baselineVersion, baseline), null, 2)}\n`;
   try {
     if (file === undefined) ensureWritable(home);
-    await mkdir(dirname(path), { recursive: true });
-    const temporary = `${path}.${process.pid}.tmp`;
-    await writeFile(temporary, text);
-    await rename(temporary, path);
+    writeWhole(path, text);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'keep the baseline', home: file === undefined });
   }

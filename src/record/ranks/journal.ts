@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { writeWhole } from '../../model/whole-file.js';
 
 const taskSchema = z.object({
   file: z.string(),
@@ -41,8 +42,5 @@ export function readJournal(path: string): RankTask[] {
   }
 }
 
-/** Whole or not at all. */
-export function writeJournal(path: string, tasks: readonly RankTask[]): void {
-  writeFileSync(`${path}.new`, JSON.stringify(tasks, null, 1));
-  renameSync(`${path}.new`, path);
-}
+export const writeJournal = (path: string, tasks: readonly RankTask[]): void =>
+  writeWhole(path, JSON.stringify(tasks, null, 1));

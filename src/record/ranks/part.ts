@@ -1,8 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { type Home, homeFolders } from '../../session/home.js';
 import { knownBySources } from './calls.js';
+import { writeWhole } from '../../model/whole-file.js';
 
 const recordedSchema = z.object({
   id: z.string(),
@@ -32,11 +33,8 @@ export type RecordedPart = z.infer<typeof recordedSchema>;
 export const partHome = (folder: string): Home => homeFolders({ INFERSCOPE_HOME: folder });
 const partPath = (folder: string): string => join(folder, 'part.json');
 
-/** Whole or not at all. */
-export function notePart(folder: string, part: Part): void {
-  writeFileSync(`${partPath(folder)}.new`, JSON.stringify(part));
-  renameSync(`${partPath(folder)}.new`, partPath(folder));
-}
+export const notePart = (folder: string, part: Part): void =>
+  writeWhole(partPath(folder), JSON.stringify(part));
 
 /** What is noted in a part's folder; null where its recording or import did not get that far. */
 export function readPart(folder: string): Part | null {

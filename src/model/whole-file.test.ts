@@ -1,0 +1,41 @@
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { writeWhole } from './whole-file.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-whole-'));
+
+test('a file replaces the one before, with its folder and nothing else', () => {
+  const path = join(folder, 'a', 'b', 'x.json');
+  writeWhole(path, 'first');
+  writeWhole(path, 'second', { mode: 0o600, flush: true });
+  expect(readFileSync(path, 'utf8')).toBe('second');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(join(folder, 'a', 'b'))).toEqual(['x.json']);
+});
+
+test('a link stays a link: what it names is written', () => {
+  const target = join(folder, 'target');
+  const link = join(folder, 'link');
+  writeFileSync(target, '');
+  symlinkSync(target, link);
+  writeWhole(link, 'text');
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(readFileSync(target, 'utf8')).toBe('text');
+});
+
+test('what cannot be written is an error and leaves nothing', () => {
+  const before = readdirSync(folder).sort();
+  expect(() => writeWhole(folder, 'text')).toThrow('EISDIR');
+  expect(() => writeWhole(join(folder, 'target', 'x'), 'text')).toThrow('ENOTDIR');
+  expect(readdirSync(folder).sort()).toEqual(before);
+});
