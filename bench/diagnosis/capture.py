@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 HERE = Path(__file__).resolve().parent
-# The planted recompilation compiles in this process, every time anew.
-os.environ.update(TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
+# The planted recompilation compiles in this process, every time anew. What capture.sh says of engines stays.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
+import engine  # noqa: E402
 import generated  # noqa: E402
 import stock  # noqa: E402
 import torch  # noqa: E402
@@ -35,6 +37,8 @@ FAULTS = [one["id"] for one in _ALL if one.get("gpus", 1) == 1]
 COUNTERS = [one["id"] for one in _ALL if one.get("ncu")]
 VARIANTS = ("fault", "fixed")
 ALL_CORES = os.sched_getaffinity(0)
+MADE: Tuple[Any, ...] = (generated, stock, engine)
+"""Modules with programs made from a seed."""
 
 
 class Session:
@@ -76,7 +80,7 @@ class Session:
 
 def prepare(fault: str, variant: str, device: str) -> Case:
     torch.manual_seed(0)
-    for programs in (generated, stock):
+    for programs in MADE:
         made = programs.entries().get(fault)
         if made is not None:
             return programs.prepare(made, variant, device)
@@ -282,17 +286,15 @@ def times(session: Session, faults: List[str], pairs: int) -> None:
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        until = time.monotonic() + fault_limit_s
+        limit_s = next((made.LIMIT_S for made in MADE if fault in made.entries()), generated.LIMIT_S)
+        until = time.monotonic() + limit_s
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > until:
                 os.kill(child, signal.SIGKILL)
-                session.report(fault=fault, variant="both", failed="it took longer than %d s" % fault_limit_s)
+                session.report(fault=fault, variant="both", failed="it took longer than %d s" % limit_s)
                 os.waitpid(child, 0)
                 break
             time.sleep(0.02)
-
-
-fault_limit_s = 60
 
 
 def pairs_of(session: Session, fault: str, pairs: int) -> None:
@@ -315,6 +317,9 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
     path = session.out / ("%s.json" % fault)
     path.write_text(json.dumps(result))
     for variant, case in cases.items():
+        if case.more.get("engine"):
+            engine.record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, session.device)
+            continue
         if case.more.get("hooked"):
             record_hooked(session.out / ("%s-%s.jsonl" % (fault, variant)), case, session.device)
             continue
@@ -335,13 +340,13 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("mode", choices=["time", "nsys", "ncu"])
     flags.add_argument("--out", type=Path, required=True)
-    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py or stock.py")
+    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py, stock.py or engine.py")
     flags.add_argument("--pairs", type=int, default=12)
     flags.add_argument("--limit-s", type=float, default=150)
     flags.add_argument("--device", default="cuda")
     args = flags.parse_args()
     session = Session(args.out, args.device, args.limit_s)
-    halves = {half: [one["id"] for one in made.programs(half)] for made in (generated, stock) for half in made.SEEDS}
+    halves = {half: [one["id"] for one in made.programs(half)] for made in MADE for half in made.SEEDS}
     chosen = halves.get(args.faults) or (args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS)
     if any(one in stock.entries() for one in chosen):
         stock.imported()

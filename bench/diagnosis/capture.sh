@@ -1,6 +1,6 @@
 #!/bin/bash
 # Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS] [STEPS], where FAULTS
-# are ids, or a half of generated.py, and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
+# are ids, or a half of generated.py, stock.py or engine.py (one program a call: README.md), and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
 # on PATH; TIME_LIMIT, NSYS_LIMIT (s) and PAIRS change the limits. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
 out=$1
 faults=${2:-}
@@ -8,8 +8,10 @@ steps=${3:-time,nsys,ncu}
 here=$(cd "$(dirname "$0")" && pwd)
 python=${INFERSCOPE_PYTHON:-python3}
 mkdir -p "$out/nsys" "$out/ncu" "$out/time"
-# Programs of stock.py mark nothing: inferscope's hooks do, as below `inferscope run`.
-[[ $faults == stock* || $faults == s[dv]_* ]] && hooks=$here/../../python/inferscope_probe
+# Programs of stock.py and engine.py mark nothing: inferscope's hooks do, as below `inferscope run`.
+[[ $faults == stock* || $faults == s[dvw]_* || $faults == engine* || $faults == ev_* ]] && hooks=$here/../../python/inferscope_probe
+# vLLM compiles all layers but one, and all engines but the first, from its cache.
+[[ $faults == engine* || $faults == ev_* ]] && export TORCHINDUCTOR_FORCE_DISABLE_CACHES=0 VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1
 step() {
   local name=$1 limit=$2 start=$SECONDS
   shift 2

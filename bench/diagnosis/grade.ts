@@ -22,7 +22,14 @@ export interface PlantedFault {
 /** An entry of generated.json. */
 export interface GeneratedProgram {
   id: string;
-  half: 'development' | 'validation' | 'stock-development' | 'stock-validation';
+  half:
+    | 'development'
+    | 'earlier'
+    | 'validation'
+    | 'stock-development'
+    | 'stock-earlier'
+    | 'stock-validation'
+    | 'engine-validation';
   stage: 'prefill' | 'decode';
   planted: string;
   /** For each planted cause, the rules that name it. */
@@ -51,6 +58,22 @@ const trueOfStock = {
   gpu_idle_between_requests: 'generate() prepares every call in Python',
 };
 
+/** What is true of programs on vLLM, whatever was repaired in them. */
+const trueOfEngine = {
+  small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
+  host_bound: 'vLLM schedules every step in Python',
+  gpu_idle_between_requests: 'generate() adds the requests of every call in Python',
+};
+
+/** The programs of a half: made from decoder.py, on transformers, or on vLLM. */
+export const familyOf = (half: GeneratedProgram['half']): 'decoder' | 'stock' | 'engine' =>
+  half.startsWith('stock') ? 'stock' : half.startsWith('engine') ? 'engine' : 'decoder';
+
+function trueOf(half: GeneratedProgram['half'], stage: GeneratedProgram['stage']): Record<string, string> {
+  const family = familyOf(half);
+  return family === 'stock' ? trueOfStock : family === 'engine' ? trueOfEngine : trueOfTwins[stage];
+}
+
 export const plantedIn = ({
   id,
   half,
@@ -65,7 +88,7 @@ export const plantedIn = ({
   planted,
   rules: causes[0]!,
   also: causes.slice(1).flat(),
-  true_of_twin: { ...(half.startsWith('stock') ? trueOfStock : trueOfTwins[stage]), ...true_of_twin },
+  true_of_twin: { ...trueOf(half, stage), ...true_of_twin },
   ...(host ? { host } : {}),
 });
 

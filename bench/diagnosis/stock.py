@@ -1,7 +1,7 @@
 """Programs around Hugging Face transformers as users write them, each with one of their mistakes, and the repaired twin.
 
 Nothing marks a stage: inferscope's hooks (python/inferscope_probe) do, as below `inferscope run`. Weights are random. Families and sizes come from
-a seed; `generated.json` lists the programs of both halves, as those of generated.py.
+a seed; `generated.json` lists the programs of all halves, as those of generated.py. compiled.py has those around torch.compile.
 """
 
 import gc
@@ -13,7 +13,10 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from case import Case, Planted
 
-SEEDS = {"stock-development": 1, "stock-validation": 2}
+SEEDS = {"stock-development": 1, "stock-earlier": 2, "stock-validation": 3}
+"""What was validation before is `earlier`: its programs may be looked at, and are scored on still."""
+PREFIXES = {"stock-development": "sd", "stock-earlier": "sv", "stock-validation": "sw"}
+LIMIT_S = 150
 FAMILIES = ["llama", "mistral", "qwen3", "phi3", "gpt_neox", "olmo2"]
 Work = Callable[[], Any]
 
@@ -375,23 +378,33 @@ KINDS = [
     Kind("embedded", "prefill", "embeddings come from pageable memory; repaired: they are on the GPU", ["host_copies"], embedded, {**long, "layers": [2], "length": [2048]}, host=True, families=["llama", "mistral", "qwen3"]),
     Kind("looped", "decode", "a decode loop launches every operation; repaired: a CUDA graph", ["launch_bound"], looped, {**wide, "layers": [8, 12]}, host=True, families=["llama", "mistral", "qwen3"], true_of_twin={"casts_and_layout_copies": "keys and values of a static cache are repeated for every head"}),
 ]
-BY_ID = {kind.id: kind for kind in KINDS}
+
+
+def kinds(half: str) -> List[Kind]:
+    """Those around torch.compile are younger than the earlier half."""
+    import compiled
+
+    return KINDS if half == "stock-earlier" else KINDS + compiled.KINDS
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
     """One of each kind. -> entries as those of generated.py"""
     made = []
-    for index, kind in enumerate(KINDS):
+    for index, kind in enumerate(kinds(half)):
         dice = random.Random(SEEDS[half] * 1000 + index)
         chosen = {name: dice.choice(values) for name, values in {"vocab": [32000, 50304, 128256], **kind.sizes}.items()}
         chosen["family"] = dice.choice(kind.families or FAMILIES)
-        name = "%s_%02d_%s" % ("sd" if half == "stock-development" else "sv", index, kind.id)
+        name = "%s_%02d_%s" % (PREFIXES[half], index, kind.id)
         made.append({"id": name, "half": half, "kinds": [kind.id], "chosen": chosen})
     return made
 
 
+def by_id() -> Dict[str, Kind]:
+    return {kind.id: kind for kind in kinds("stock-validation")}
+
+
 def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
-    kind, chosen = BY_ID[entry["kinds"][0]], dict(entry["chosen"])
+    kind, chosen = by_id()[entry["kinds"][0]], dict(entry["chosen"])
     if device == "cpu":
         chosen.update(hidden=64, vocab=128, batch=min(chosen["batch"], 4), length=16)
     work = kind.prepare(Stock(variant=variant, device=device, **chosen))

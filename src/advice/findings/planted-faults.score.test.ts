@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, expect, test } from 'vitest';
 import {
+  familyOf,
   type GeneratedProgram,
   grade,
   medianOf,
@@ -115,19 +116,54 @@ test('planted faults: the fault is the first finding, its twin is free of it, an
   expect(score.hidden.named).toBe(score.hidden.planted);
 }, 300_000);
 
+/** Halves without fixtures yet. Once a half has some, its test fails until the half is taken out of this list. */
+const notCaptured = new Set<GeneratedProgram['half']>([
+  'validation',
+  'stock-validation',
+  'engine-validation',
+]);
+
 test.each([
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
   ['stock-validation', 'test/fixtures/diagnosis-stock', 'table of stock programs'],
+  ['engine-validation', 'test/fixtures/diagnosis-engine', 'table of vLLM programs'],
 ] as const)(
   'programs that no rule was tuned on, %s: what is found in them is what the docs say',
   async (half, folder, mark) => {
     // Other captures may be of any half.
     const programs = generated.filter((one) =>
-      ours ? one.half === half : one.half.startsWith('stock') === half.startsWith('stock'),
+      ours ? one.half === half : familyOf(one.half) === familyOf(half),
     );
+    if (ours && notCaptured.has(half)) {
+      const some = programs.filter(({ id }) => existsSync(join(folder, `${id}-fault.tgz`)));
+      expect(some, `${half} is captured: take it out of notCaptured`).toEqual([]);
+      process.stderr.write(
+        `NOT GRADED: the ${programs.length} programs of ${half} have no captures in ${folder} yet\n`,
+      );
+      return;
+    }
     const [rows, notes] = await graded(programs.map(plantedIn).filter(chosen), ours ? folder : captures);
     publish(rows, notes, mark);
     if (only === undefined && ours) expect(rows.length).toBe(programs.length);
+  },
+  300_000,
+);
+
+test.runIf(ours).each([
+  ['earlier', 'test/fixtures/diagnosis-validation'],
+  ['stock-earlier', 'test/fixtures/diagnosis-stock'],
+] as const)(
+  'programs of a seed that was validation before, %s: the score is not worse than the goals',
+  async (half, folder) => {
+    const programs = generated.filter((one) => one.half === half);
+    const [rows, notes] = await graded(programs.map(plantedIn).filter(chosen), folder);
+    const score = scoreOf(rows);
+    const text = sentenceOf(score);
+    if (tableFile) appendFileSync(tableFile, [half, text, ...(verbose ? notes : []), '', ''].join('\n'));
+    if (only !== undefined) return;
+    expect(rows.length).toBe(programs.length);
+    expect(score.first / score.faults, text).toBeGreaterThanOrEqual(0.9);
+    expect(score.false_alarms, text).toBe(0);
   },
   300_000,
 );

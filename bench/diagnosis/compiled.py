@@ -1,0 +1,104 @@
+"""Programs of stock.py's form around torch.compile: transformers as users compile it, each with one of their mistakes, and the repaired twin.
+
+All that compiles does so in the warm-up, in a few layers, so that a program compiles for some 20 s. Left out: prompts of ever new lengths with
+dynamic=False. Each length compiles for seconds, and more than eight fall back to eager: a run of four prompts would take half a minute, and
+twelve pairs of them ten minutes. faults/recompilation.py plants that fault in a function that compiles in half a second.
+"""
+
+from typing import Any, Callable
+
+import torch
+from stock import DECODES, PREFILLS, Kind, Stock, Work, generate, github, long, wide
+
+
+def _compiled(model: Any, stock: Stock, **more: Any) -> Any:
+    # Else programs of one process would share the limit of recompilations, which is for each function of transformers.
+    torch._dynamo.reset()
+    return torch.compile(model, backend="inductor" if stock.device != "cpu" else "eager", **more)
+
+
+def _as_users_run(work: Work) -> Work:
+    """Weights made and run outside of inference mode, as by from_pretrained: what it compiles to depends on it."""
+
+    def run() -> None:
+        with torch.inference_mode(False), torch.no_grad():
+            work()
+
+    return run
+
+
+def _normal(prepare: Callable[[Stock], Work]) -> Callable[[Stock], Work]:
+    def made(stock: Stock) -> Work:
+        with torch.inference_mode(False), torch.no_grad():
+            return _as_users_run(prepare(stock))
+
+    return made
+
+
+def _decodes_static(stock: Stock, model: Any, compiled: Any) -> Work:
+    """A decode loop of the user's own over a static cache; the prompt is not compiled."""
+    from transformers import StaticCache
+
+    ids = stock.ids()
+    cache = StaticCache(config=model.config, max_cache_len=stock.length + DECODES + 8)
+    position = torch.full((1,), stock.length, dtype=torch.long, device=stock.device)
+
+    def work() -> None:
+        cache.reset()
+        token = model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1:].argmax(-1)
+        position.fill_(stock.length)
+        for _ in range(DECODES):
+            logits = compiled(token, past_key_values=cache, position_ids=position[None].expand(stock.batch, 1), use_cache=True).logits
+            token = logits[:, -1:].argmax(-1)
+            position.add_(1)
+
+    return work
+
+
+def checked(stock: Stock) -> Work:
+    """A hook looks for values that are not finite, layer by layer."""
+    model = stock.model()
+
+    def check(_: Any, __: Any, y: torch.Tensor) -> None:
+        if not torch.isfinite(y).all().item():
+            raise FloatingPointError("not finite")
+
+    if stock.faulty:
+        for layer in model.model.layers:
+            layer.mlp.register_forward_hook(check)
+    return _decodes_static(stock, model, _compiled(model, stock))
+
+
+def uncompiled(stock: Stock) -> Work:
+    """generate() compiles the step over a static cache by itself, unless this is disabled."""
+    torch._dynamo.reset()
+    model, ids = stock.model(), stock.ids()
+    return lambda: generate(model, ids, DECODES + 1, cache_implementation="static", disable_compile=stock.faulty)
+
+
+def ungraphed(stock: Stock) -> Work:
+    model = stock.model()
+    return _decodes_static(stock, model, _compiled(model, stock, mode="default" if stock.faulty else "reduce-overhead"))
+
+
+def float32(stock: Stock) -> Work:
+    model, ids = stock.model(torch.float32 if stock.faulty else torch.bfloat16), stock.ids()
+    compiled = _compiled(model, stock)
+
+    def work() -> None:
+        for _ in range(PREFILLS):
+            compiled(ids, logits_to_keep=1, use_cache=False).logits[:, -1].float().softmax(-1).topk(5)
+
+    return work
+
+
+few = {**wide, "batch": [1, 4, 8], "hidden": [2048], "vocab": [32000]}
+# None with a sliding window: the static cache of one counts in Python, so that every step would be compiled, or recorded, anew.
+dense = ["llama", "qwen3", "olmo2"]
+repeated = {"casts_and_layout_copies": "keys and values of a static cache are repeated for every head"}
+KINDS = [
+    Kind("checked", "decode", "torch.compile: a hook in every layer reads a value on the host and breaks the graph; repaired: no hook", ["synchronization_every_step"], _normal(checked), {**wide, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "pytorch/pytorch/issues/135410"),
+    Kind("uncompiled", "decode", "generate(cache_implementation='static', disable_compile=True); repaired: the default, which compiles and replays CUDA graphs", ["launch_bound"], _normal(uncompiled), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/pull/34923"),
+    Kind("ungraphed", "decode", "torch.compile without CUDA graphs at a small batch; repaired: mode='reduce-overhead'", ["launch_bound"], _normal(ungraphed), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/issues/30055"),
+    Kind("compiled_float32", "prefill", "torch.compile of a float32 model; repaired: bfloat16", ["half_precision"], _normal(float32), {**long, "layers": [2, 3], "hidden": [2048]}, families=dense),
+]

@@ -1,0 +1,200 @@
+"""Programs on vLLM 0.26, each with a mistake of its own, and the repaired twin: a Llama of some 1.5 B parameters with random weights, in process.
+
+Fault and twin are two engines of one process, run in turn: eager steps differ by 40 % from process to process, which pairs over two processes
+would measure. Each takes 0.3 of the GPU's memory, as starting one takes a minute, so each program is captured by itself
+(`capture.sh OUT ID`). Nothing marks a stage: inferscope's marks of vLLM's workers do, as below `inferscope run`.
+"""
+
+import json
+import os
+import random
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+from case import Case, Planted, run, unmarked
+
+SEEDS = {"engine-validation": 1}
+LIMIT_S = 240
+NEW = 32
+"""Decode steps of a request; prompts of which one token is generated have none."""
+Work = Callable[[], Any]
+
+
+@dataclass
+class Engine:
+    """One program: what the seed chose, and whether it is the fault or its twin."""
+
+    hidden: int
+    layers: int
+    vocab: int
+    batch: int
+    length: int
+    variant: str
+
+    @property
+    def faulty(self) -> bool:
+        return self.variant == "fault"
+
+    def llm(self, **more: Any) -> Any:
+        from vllm import LLM
+
+        folder = tempfile.mkdtemp(prefix="diagnosis-llama-")
+        config = dict(
+            architectures=["LlamaForCausalLM"], model_type="llama", vocab_size=self.vocab, hidden_size=self.hidden,
+            intermediate_size=self.hidden * 11 // 4, num_hidden_layers=self.layers, num_attention_heads=self.hidden // 128,
+            num_key_value_heads=8, head_dim=128, max_position_embeddings=4096, rms_norm_eps=1e-5, hidden_act="silu", rope_theta=500000.0,
+            bos_token_id=1, eos_token_id=2, tie_word_embeddings=False, torch_dtype="bfloat16",
+        )
+        Path(folder, "config.json").write_text(json.dumps(config))
+        given = dict(
+            dtype="bfloat16", load_format="dummy", skip_tokenizer_init=True, max_model_len=2048, max_num_seqs=64, max_num_batched_tokens=8192,
+            # Prompts are the same in every run.
+            enable_prefix_caching=False,
+            # What is given for keys and values need not be found out by a run.
+            gpu_memory_utilization=0.3, kv_cache_memory_bytes=6 << 30,
+        )
+        return LLM(model=folder, **{**given, **more})
+
+    def prompts(self) -> List[Dict[str, List[int]]]:
+        dice = random.Random(self.length)
+        return [{"prompt_token_ids": [dice.randrange(3, self.vocab) for _ in range(self.length)]} for _ in range(self.batch)]
+
+
+def parameters(new: int, **more: Any) -> Any:
+    from vllm import SamplingParams
+
+    return SamplingParams(temperature=0.0, ignore_eos=True, max_tokens=new, detokenize=False, **more)
+
+
+@dataclass
+class Made:
+    llm: Any
+    work: Work
+    stages: int
+    per: int = 1
+
+
+def generated(engine: Engine, new: int, llm: Any, **more: Any) -> Made:
+    """`new`: tokens of a request after its first one."""
+    prompts, given = engine.prompts(), parameters(new + 1, **more)
+    return Made(llm, lambda: llm.generate(prompts, given, use_tqdm=False), max(1, new))
+
+
+def eager(engine: Engine) -> Made:
+    return generated(engine, NEW, engine.llm(enforce_eager=engine.faulty))
+
+
+def half_precision(engine: Engine) -> Made:
+    return generated(engine, 0, engine.llm(dtype="float32" if engine.faulty else "bfloat16"))
+
+
+def few_sequences(engine: Engine) -> Made:
+    """Requests wait for each other; a step of the twin decodes all of them."""
+    at_once = 4 if engine.faulty else engine.batch
+    made = generated(engine, NEW, engine.llm(max_num_seqs=at_once))
+    made.stages, made.per = NEW * engine.batch // at_once, at_once
+    return made
+
+
+def prompt_logprobs(engine: Engine) -> Made:
+    """What each prompt token's probability was is asked for, and not used."""
+    return generated(engine, 0, engine.llm(), **(dict(prompt_logprobs=1) if engine.faulty else {}))
+
+
+def texts(engine: Engine) -> Made:
+    """A loop over the engine's steps makes the text of all sequences anew after every one; the twin once, at their end."""
+    llm, prompts, given = engine.llm(), engine.prompts(), parameters(NEW + 1)
+    words = ["token%d " % token for token in range(engine.vocab)]
+    requests = 0
+
+    def work() -> None:
+        nonlocal requests
+        for prompt in prompts:
+            llm.llm_engine.add_request("%d" % requests, dict(prompt), given)
+            requests += 1
+        while llm.llm_engine.has_unfinished_requests():
+            for output in llm.llm_engine.step():
+                if engine.faulty or output.finished:
+                    ids = [*(output.prompt_token_ids or ()), *output.outputs[0].token_ids]
+                    "".join(words[token] for token in ids).split()
+
+    return Made(llm, work, NEW)
+
+
+@dataclass
+class Kind(Planted):
+    prepare: Callable[[Engine], Made]
+    sizes: Dict[str, Any]
+    host: bool = False
+    true_of_twin: Optional[Dict[str, str]] = None
+    issue: Optional[str] = None
+
+
+github = "https://github.com/"
+small = {"hidden": [2048], "layers": [8], "vocab": [32000], "length": [128, 256]}
+large = {"hidden": [4096], "layers": [8], "vocab": [32000], "length": [128, 256]}
+KINDS = [
+    Kind("eager", "decode", "enforce_eager=True; repaired: the default, CUDA graphs", ["launch_bound"], eager, {**small, "batch": [4, 8, 16]}, host=True, issue=github + "scaleapi/llm-engine/pull/851"),
+    Kind("few_sequences", "decode", "max_num_seqs=4, 64 requests; repaired: max_num_seqs=64", ["small_batch_memory_bound"], few_sequences, {**large, "batch": [64]}, issue=github + "vllm-project/vllm/issues/6801"),
+    Kind("half_precision", "prefill", "dtype='float32'; repaired: bfloat16", ["half_precision"], half_precision, {**small, "batch": [8], "length": [512, 1024]}),
+    Kind("prompt_logprobs", "prefill", "prompt_logprobs=1 and no use of them; repaired: without", ["prompt_logits"], prompt_logprobs, {**small, "layers": [4], "vocab": [128256], "batch": [8], "length": [512, 1024]}, issue=github + "vllm-project/vllm/issues/5907"),
+    Kind("texts", "decode", "a loop over LLMEngine.step() makes the text of all sequences anew after every token; repaired: once at their end", ["host_bound"], texts, {**small, "batch": [32, 64], "length": [512]}, host=True, issue=github + "vllm-project/vllm/pull/24174"),
+]
+BY_ID = {kind.id: kind for kind in KINDS}
+
+
+def programs(half: str) -> List[Dict[str, Any]]:
+    """One of each kind. -> entries as those of generated.py"""
+    made = []
+    for index, kind in enumerate(KINDS):
+        dice = random.Random(SEEDS[half] * 1000 + index)
+        chosen = {name: dice.choice(values) for name, values in kind.sizes.items()}
+        made.append({"id": "ev_%02d_%s" % (index, kind.id), "half": half, "kinds": [kind.id], "chosen": chosen})
+    return made
+
+
+def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
+    kind = BY_ID[entry["kinds"][0]]
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    with torch.inference_mode(False):
+        made = kind.prepare(Engine(variant=variant, **entry["chosen"]))
+
+    def work() -> None:
+        with torch.inference_mode(False):
+            made.work()
+
+    return Case(kind.stage, made.stages, whole=lambda mark: work(), more={"engine": made.llm, "hooked": True, "per": made.per})
+
+
+def record(path: Path, case: Case, device: str) -> None:
+    """What inferscope's marks of vLLM's workers record of a program: its model, and its batches, as if it were the only one of this process."""
+    import inferscope_vllm_ranges as ranges
+    from inferscope_record import Recorder
+    from inferscope_vllm_model import model_line
+
+    os.environ.update(INFERSCOPE_EXECUTION_ID="clean", INFERSCOPE_RECORD=str(path))
+    lines = Recorder()
+    lines.clock()
+    config = case.more["engine"].llm_engine.model_config
+    model_line(lines, config, name="decoder", device=device, weights="random", version=_version(), tensor_parallel_size=1)
+    lines.flush()
+    ranges._batches, ranges.records_batches = ranges.RecordedBatches(), lambda: True
+    try:
+        for _ in range(4):
+            run(case, unmarked, device)
+        ranges._batches.end()
+    finally:
+        ranges._batches, ranges.records_batches = None, lambda: False
+
+
+def _version() -> str:
+    import vllm
+
+    return str(vllm.__version__)
+
+
+def entries() -> Dict[str, Dict[str, Any]]:
+    return {one["id"]: one for half in SEEDS for one in programs(half)}
