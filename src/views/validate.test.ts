@@ -40,7 +40,7 @@ test('errors by component and of the total, those above 0 with a sign', () => {
   const signed = plainText({ n: 0.042, unit: 'ratio', signed: true });
   expect([signed, plainText({ n: 0.000_01, unit: 'ratio', signed: true })]).toEqual([
     '+4.2\u00a0%',
-    '0.0\u00a0%',
+    '+0.0010\u00a0%',
   ]);
 });
 

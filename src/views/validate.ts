@@ -53,7 +53,7 @@ const errorColumns: readonly Column[] = [
   { id: 'mean_share', head: 'bias', numeric: true },
   { id: 'mean_absolute_share', head: 'mean error', numeric: true },
   { id: 'worst_share', head: 'worst', numeric: true },
-  { id: 'mean_absolute_bytes', head: 'mean bytes', numeric: true },
+  { id: 'mean_absolute_bytes', head: 'mean bytes', numeric: true, drop: 0 },
   { id: 'within', head: 'within', numeric: true },
 ];
 

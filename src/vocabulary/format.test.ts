@@ -122,8 +122,9 @@ it('one time has one text, whatever unit its document has it in', () => {
 it('a difference has its sign where it is one', () => {
   expect(formatSigned(0.042, 'ratio')).toBe('+4.2 %');
   expect(formatSigned(-0.12, 'ratio')).toBe('−12 %');
-  expect(formatSigned(0.000_01, 'ratio')).toBe('0.0 %');
-  expect(formatSigned(0.0006, 'ratio')).toBe('+0.1 %');
+  expect(formatSigned(0.000_068, 'ratio')).toBe('+0.0068 %');
+  expect(formatSigned(-0.0006, 'ratio')).toBe('−0.060 %');
+  expect(formatSigned(1e-9, 'ratio')).toBe('0 %');
   expect(formatSigned(3.2, 'ms')).toBe('+3.20 ms');
   expect(formatSigned(0, 'ms')).toBe('0 ms');
 });

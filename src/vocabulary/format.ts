@@ -198,12 +198,9 @@ export function formatRange(low: number, high: number, unit: string): string {
   return `${from === to ? to : `${from} to ${to}`} ${rung.unit}`;
 }
 
-/** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none, a change below 0.05 % is 0.0 %. */
+/** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
-  const name = unitNames[unit] ?? unit;
-  const share = name === 'ratio' ? value : name === '%' ? value / 100 : null;
-  const small = share !== null && share !== 0 && Math.abs(share) < 9.5e-4;
-  const text = small ? `${fixed(share * 100, 1)} %` : formatQuantity(value, unit, digits);
+  const text = formatQuantity(value, unit, digits);
   return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
 }
 
