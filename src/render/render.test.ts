@@ -57,6 +57,20 @@ test('a table that has no room for a column names it', () => {
   expect(terminalView(view([wide]), { width: 80 })).not.toContain('no room');
 });
 
+test('a page hides only as many columns of a wide table as are too many, the least needed first', () => {
+  const columns = Array.from({ length: 9 }, (_, at) => ({
+    id: `c${at}`,
+    head: `head${at}`,
+    ...(at > 4 && { drop: 9 - at }),
+  }));
+  const wide: Table = { t: 'table', title: 'wide', columns, rows: [{ cells: columns.map(({ id }) => id) }] };
+  const html = pageOfView(view([wide]), { clientScript: '' });
+  const hidden = [...html.matchAll(/<th[^>]*class="detail"[^>]*>(\w+)/g)].map(([, head]) => head);
+  expect(hidden).toEqual(['head7', 'head8']);
+  const seven = { ...wide, columns: columns.slice(0, 7) };
+  expect(pageOfView(view([seven]), { clientScript: '' })).not.toContain('class="detail"');
+});
+
 test('Markdown: a name from a file begins no line, ends no block of HTML and no code', () => {
   const name = 'k_0<img>\n\n# heading\n```\n\u202e\u2066\u001b`';
   const blocks: Block[] = [

@@ -29,7 +29,7 @@ export interface Column {
   lines?: boolean;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
-  /** On a page only with all columns, which a box above the table shows; so is any `drop` column of a wide table. */
+  /** On a page only with all columns, which a box above the table shows; so are the first `drop` columns of a wide table. */
   detail?: boolean;
 }
 

@@ -351,22 +351,33 @@ const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, fac
   </details>
 );
 
-/** Beyond so many columns those that a narrow terminal leaves out are shown on request only. */
+/** Beyond so many columns, those that a narrow terminal leaves out first are shown on request only. */
 const mostColumns = 7;
+
+function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]> {
+  const hidden = new Set(columns.filter(({ detail }) => detail));
+  const droppable = columns
+    .filter((column) => column.drop !== undefined && !hidden.has(column))
+    .toSorted((a, b) => a.drop! - b.drop!);
+  for (const column of droppable.slice(0, Math.max(0, columns.length - hidden.size - mostColumns)))
+    hidden.add(column);
+  return hidden;
+}
 
 /** Sortable by its numbers where it has several rows. */
 const TableBlock: FC<{ table: Table }> = ({ table }) => {
   const { columns, rows, reasons } = explained(table);
+  const hidden = hiddenColumns(columns);
   return (
     <>
       {(rows.length > 0 || reasons.length === 0) && (
         <DataTable
           caption={plainText(table.title)}
-          columns={columns.map(({ head, numeric, wraps, detail, drop }) => ({
-            head,
-            ...(numeric ? { numeric } : {}),
-            ...(wraps ? { wraps: true as const } : {}),
-            ...(detail || (columns.length > mostColumns && drop !== undefined) ? { detail: true } : {}),
+          columns={columns.map((column) => ({
+            head: column.head,
+            ...(column.numeric ? { numeric: true as const } : {}),
+            ...(column.wraps ? { wraps: true as const } : {}),
+            ...(hidden.has(column) ? { detail: true } : {}),
           }))}
           rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
           {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
