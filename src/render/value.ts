@@ -23,7 +23,8 @@ export function valueText(value: Value): string {
   }
   if ('n' in value) {
     const quantity = value.signed ? formatSigned : formatQuantity;
-    return quantity(value.n, value.unit, value.digits).replaceAll(' ', nbsp);
+    const text = quantity(value.n, value.unit, value.digits);
+    return (value.bare ? text.slice(0, text.lastIndexOf(' ')) : text).replaceAll(' ', nbsp);
   }
   if ('count' in value)
     return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);

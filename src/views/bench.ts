@@ -1,7 +1,7 @@
 import type { Document, Issue } from '../model/document.js';
 import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
-import { rangedText, sayingKey } from '../vocabulary/said.js';
+import { issuesAt } from '../vocabulary/said.js';
 import { thinned } from '../model/thinned.js';
 import { answerLabels } from '../vocabulary/bench.js';
 import { factOf } from '../vocabulary/facts.js';
@@ -35,8 +35,7 @@ export function benchView(whole: Document<BenchResult>): View {
     lead: [
       { t: 'text', level: 2, text: identity(data) },
       ...unfinished(data),
-      { t: 'facts', items: leadingFacts(data).slice(0, 1) },
-      { t: 'facts', level: 2, items: leadingFacts(data).slice(1) },
+      { t: 'facts', items: [leadingFact(data)] },
       { t: 'cards', level: 3, cards: cards(data) },
       { t: 'issues', issues: [...issues, ...flags(data)] },
     ],
@@ -94,18 +93,20 @@ export function leadingAnswers({ variants, answers }: BenchResult): BenchAnswer[
   return ranked.slice(0, 3);
 }
 
-function leadingFacts(data: BenchResult): { name: string; text: Text }[] {
-  // The table of points says how fast it is.
-  const isSpeed = ({ id }: BenchAnswer): number => Number(id === 'latency');
-  const answers = leadingAnswers(data).toSorted((a, b) => isSpeed(a) - isSpeed(b));
-  if (answers.length > 0) return answers.map(({ id, answer }) => ({ name: answerLabels[id], text: answer }));
+/** The table of points says how fast it is: any other answer says more. */
+const firstAnswer = (data: BenchResult): BenchAnswer | undefined => {
+  const answers = leadingAnswers(data);
+  return answers.find(({ id }) => id !== 'latency') ?? answers[0];
+};
+
+function leadingFact(data: BenchResult): { name: string; text: Text } {
+  const first = firstAnswer(data);
+  if (first) return { name: answerLabels[first.id], text: first.answer };
   const points = data.variants.reduce((sum, variant) => sum + variant.points.length, 0);
-  return [
-    {
-      name: 'Result',
-      text: `No results: ${measuredRows(data).length} of ${points} points were measured.`,
-    },
-  ];
+  return {
+    name: 'Result',
+    text: `No results: ${measuredRows(data).length} of ${points} points were measured.`,
+  };
 }
 
 /** What a request by itself takes: a point of the latency part, else the smallest. */
@@ -157,34 +158,20 @@ const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 export function flags({ variants }: BenchResult): Issue[] {
   const all = variants.flatMap(({ label, flags: own, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';
-    return [
-      ...own.map((flag) => ({ prefix, flag, point: null as string | null })),
-      ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ prefix, flag, point }))),
-    ];
+    const at = (point: string | null) => (flag: (typeof own)[number]) => ({
+      prefix,
+      at: point,
+      issue: { ...flag, severity: flag.severity === 'good' ? ('info' as const) : flag.severity },
+    });
+    return [...own.map(at(null)), ...points.flatMap(({ point, flags: of }) => of.map(at(point)))];
   });
-  const groups = new Map<string, (typeof all)[number][]>();
-  for (const one of all) {
-    const { prefix, flag } = one;
-    const key = [flag.severity, prefix, flag.code, sayingKey(flag)].join('\n');
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
-  return [...groups.values()]
-    .map((group): Issue => {
-      const { prefix, flag } = group[0]!;
-      const at = group.flatMap(({ point }) => (point === null ? [] : [point]));
-      const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
-      const text = rangedText(group.map((one) => one.flag));
-      return {
-        severity: flag.severity === 'good' ? 'info' : flag.severity,
-        code: flag.code,
-        text: `${prefix}${text}${where === '' ? '' : ` (${where})`}`,
-      };
-    })
-    .toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
+  return issuesAt(all).toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
 }
 
-/** Every question with its answer, those between variants first. */
-function answerSections({ answers, variants }: BenchResult): Section[] {
+/** Every question with its answer, those between variants first; the one that leads the page is not repeated. */
+function answerSections(data: BenchResult): Section[] {
+  const { answers, variants } = data;
+  const said = firstAnswer(data);
   const groups = [
     { label: null, answers },
     ...variants.map((variant) => ({
@@ -200,10 +187,12 @@ function answerSections({ answers, variants }: BenchResult): Section[] {
       level: 2,
       blocks: groups.flatMap(({ label, answers: own }): Block[] => [
         ...(label === null ? [] : [{ t: 'heading', text: label } as const]),
-        ...own.flatMap(({ question, answer }): Block[] => [
-          { t: 'text', text: { text: question, tone: 'strong' } },
-          { t: 'text', text: answer },
-        ]),
+        ...own
+          .filter((one) => one !== said)
+          .flatMap(({ question, answer }): Block[] => [
+            { t: 'text', text: { text: question, tone: 'strong' } },
+            { t: 'text', text: answer },
+          ]),
         ...answerFigures(own),
       ]),
     },

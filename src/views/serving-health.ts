@@ -68,11 +68,9 @@ type Of = readonly [id: string, name: string, of: (point: ServingPoint) => Figur
 
 const figureColumns = (of: readonly Of[]): Column[] => of.map(([id, head]) => ({ id, head, numeric: true }));
 
-/** A whole number of things has no decimals. */
+/** The column's head says of what. */
 const counted = (figure: Figure): Text =>
-  figure.value !== null && Number.isInteger(figure.value) && /^(requests|tokens)$/.test(figure.unit)
-    ? { count: figure.value }
-    : { figure };
+  figure.value !== null && /^(requests|tokens)$/.test(figure.unit) ? { count: figure.value } : { figure };
 
 const tokenFigures: readonly Of[] = [
   ['input_tokens', 'prompt tokens', ({ tokens }) => tokens.input],

@@ -159,7 +159,8 @@ function cards(points: readonly ServingPoint[]): { label: string; value: Text; n
   ];
 }
 
-const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+const bare = (figure: Figure): Text =>
+  figure.value === null ? { figure } : { n: figure.value, unit: figure.unit, bare: true };
 
 interface LoadColumn extends Column {
   of: (point: ServingPoint) => Text;

@@ -4,8 +4,11 @@ import type { Figure } from '../model/figure.js';
 export type Value =
   /** `spread`: with its 95 % interval, its n and what the interval is; 'interval': with the interval alone. */
   | { figure: Figure; spread?: boolean | 'interval'; utilization?: boolean }
-  /** A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %. */
-  | { n: number; unit: string; digits?: number; signed?: boolean }
+  /**
+   * A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number);
+   * `signed`: +4.2 %; `bare`: its column names the unit.
+   */
+  | { n: number; unit: string; digits?: number; signed?: boolean; bare?: true }
   /** A whole number of things. */
   | { count: number; unit?: string }
   /** Words that stand out. `hint` is shown where a medium can show it on demand. */

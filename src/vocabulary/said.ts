@@ -1,3 +1,4 @@
+import type { Issue } from '../model/document.js';
 import type { Said } from '../model/said.js';
 import { formatCount, formatQuantity, formatNumber } from './format.js';
 
@@ -56,4 +57,24 @@ export function rangedText(sayings: readonly Saying[]): string {
     return typeof own === 'string' || low === high ? own : { low, high };
   });
   return filled({ template: first.said.template, args });
+}
+
+/** Issues of several places: those that differ in their numbers only as one, with the places that have them. */
+export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: string | null }[]): Issue[] {
+  const groups = new Map<string, (typeof all)[number][]>();
+  for (const one of all) {
+    const key = [one.issue.severity, one.prefix, one.issue.code, sayingKey(one.issue)].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()].map((group): Issue => {
+    const { issue, prefix = '' } = group[0]!;
+    const at = group.flatMap((one) => one.at ?? []);
+    const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
+    const text = rangedText(group.map((one) => one.issue));
+    return {
+      severity: issue.severity,
+      code: issue.code,
+      text: `${prefix}${where === '' ? text : text.replace(/(\.?)$/, ` (${where})$1`)}`,
+    };
+  });
 }

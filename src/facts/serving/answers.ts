@@ -1,8 +1,9 @@
 import type { Issue } from '../../model/document.js';
 import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
 import { queueing, unloadedTtft } from './queueing.js';
-import { formatNumber, formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
+import { formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
+import { issuesAt, quantity, said } from '../../vocabulary/said.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Users of a closed loop, requests per second of an open one. */
@@ -49,7 +50,7 @@ export function saturation(
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${loadLabel(point.load)} with ${formatNumber(rates[knee]!)} output tokens/s: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
+    text: `It saturates at ${loadLabel(point.load)} with ${formatQuantity(rates[knee]!, 'tok/s')} of output: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
   };
 }
 
@@ -114,70 +115,73 @@ export function bestUnderSlo(
   };
 }
 
-/** Issues that make a conclusion unreliable. */
+/** Issues that make a conclusion unreliable: once each, with the loads that have it. */
 export function servingIssues(points: readonly ServingPoint[], { prompts, probe }: LoadPlan): Issue[] {
-  const issues: Issue[] = [];
-  const add = (code: IssueCode, severity: Issue['severity'], text: string) =>
-    issues.push({ code, severity, text });
-  for (const point of points) {
-    const where = loadLabel(point.load);
-    const { requests, tokens, client } = point;
-    if (requests.counted > 0 && requests.ok === 0)
-      add('all_failed', 'error', `At ${where} every request failed: there are no latencies.`);
-    else if (requests.failed > 0)
-      add(
-        'requests_failed',
-        'warning',
-        `At ${where} ${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
-      );
-    if (requests.cancelled > 0)
-      add(
-        'requests_cancelled',
-        'warning',
-        `At ${where} ${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
-      );
-    if (client.bound)
-      add('client_bound', 'warning', `At ${where} this client was a limit: ${client.reasons.join('; ')}.`);
-    if (tokens.shorter > 0)
-      add(
-        'output_shorter',
-        'warning',
-        `At ${where} ${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
-      );
-    if (tokens.longer > 0)
-      add(
-        'output_longer',
-        'warning',
-        `At ${where} ${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
-      );
-    if (tokens.chunks_not_tokens > 0)
-      add(
-        'chunks_not_tokens',
-        'info',
-        `At ${where} chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
-      );
-    const { tokenizer_difference: apart, cached_share: cached } = tokens;
-    if (apart.value !== null && Math.abs(apart.value) >= 0.5)
-      add(
-        'token_counts_differ',
-        'info',
-        `At ${where} the local tokenizer counts ${formatNumber(apart.value, 2)} more tokens per output than usage.`,
-      );
-    const hits = cached.value ?? point.server.prefix_cache_hit_ratio.value;
-    if (hits !== null && hits > 0.05)
-      add(
-        'prefix_cache_carry_over',
-        'warning',
-        `At ${where} ${formatPercent(hits)} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput look too good.`,
-      );
-  }
+  const issues = issuesAt(
+    points.flatMap((point) => pointIssues(point).map((issue) => ({ issue, at: loadLabel(point.load) }))),
+  );
   if (prompts.seed_used_before) {
     const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may contain these prompts.';
-    add(
-      'seed_repeated',
-      probe?.caches_prefixes === false ? 'info' : 'warning',
-      `Seed ${prompts.seed} was sent to this server before.${danger} Omit --seed for fresh prompts.`,
-    );
+    issues.push({
+      code: 'seed_repeated',
+      severity: probe?.caches_prefixes === false ? 'info' : 'warning',
+      text: `Seed ${prompts.seed} was sent to this server before.${danger} Omit --seed for fresh prompts.`,
+    });
   }
+  return issues;
+}
+
+function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[] {
+  const issues: Issue[] = [];
+  const add = (code: IssueCode, severity: Issue['severity'], text: ReturnType<typeof said>) =>
+    issues.push({ code, severity, ...text });
+  if (requests.counted > 0 && requests.ok === 0)
+    add('all_failed', 'error', said`Every request failed: there are no latencies.`);
+  else if (requests.failed > 0)
+    add(
+      'requests_failed',
+      'warning',
+      said`${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
+    );
+  if (requests.cancelled > 0)
+    add(
+      'requests_cancelled',
+      'warning',
+      said`${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
+    );
+  if (client.bound)
+    add('client_bound', 'warning', said`This client was a limit: ${client.reasons.join('; ')}.`);
+  if (tokens.shorter > 0)
+    add(
+      'output_shorter',
+      'warning',
+      said`${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
+    );
+  if (tokens.longer > 0)
+    add(
+      'output_longer',
+      'warning',
+      said`${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
+    );
+  if (tokens.chunks_not_tokens > 0)
+    add(
+      'chunks_not_tokens',
+      'info',
+      said`Chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
+    );
+  const { tokenizer_difference: apart, cached_share: cached } = tokens;
+  if (apart.value !== null && Math.abs(apart.value) >= 0.5)
+    add(
+      'token_counts_differ',
+      'info',
+      said`The local tokenizer counts ${Math.round(10 * Math.abs(apart.value)) / 10} tokens ${apart.value > 0 ? 'more' : 'fewer'} per output than usage.`,
+    );
+  const hits = cached.value ?? server.prefix_cache_hit_ratio.value;
+  if (hits !== null && hits > 0.05)
+    add(
+      'prefix_cache_carry_over',
+      'warning',
+      said`${quantity(hits, 'ratio')} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput look too good.`,
+    );
   return issues;
 }
