@@ -125,9 +125,22 @@ async function measureGpus(
     await report(id);
     return { gpu, issue: null };
   } catch (error) {
-    if (asked || !(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
+    if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
+    if (asked) throw await whyNoGpu(error);
     return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
+}
+
+/** Without a GPU no Python helps: that there is none says more than what Python lacks. */
+async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
+  const { gpus, reason } = await openGpus();
+  gpus?.close();
+  if (gpus || (reason.code !== 'no_driver' && reason.code !== 'no_gpu')) return error;
+  return new InferscopeError('E_ENGINE_MISSING', {
+    what: 'this machine has no GPU to measure',
+    why: reason.text,
+    fix: 'inferscope roofline   measures the CPU; inferscope doctor   shows what this machine has.',
+  });
 }
 
 async function report(id: string): Promise<void> {

@@ -46,7 +46,7 @@ function partIssues(parts: readonly RankPart[]): Issue[] {
   return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
     code,
     severity,
-    text: `Rank ${rank}: ${text}${ranks.size > 1 ? ` The same code applies to ${plural(ranks.size - 1, 'other rank')}.` : ''}`,
+    text: `Rank ${rank}: ${text}${ranks.size > 1 ? ` Also on ${plural(ranks.size - 1, 'other rank')}.` : ''}`,
     ...(count !== undefined && { count }),
   }));
 }
