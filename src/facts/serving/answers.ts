@@ -174,7 +174,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'token_counts_differ',
       'info',
-      said`The local tokenizer counts ${Math.round(10 * Math.abs(apart.value)) / 10} tokens ${apart.value > 0 ? 'more' : 'fewer'} per output than usage.`,
+      said`The local tokenizer counts ${quantity(Math.abs(apart.value), 'tokens')} ${apart.value > 0 ? 'more' : 'fewer'} per output than usage.`,
     );
   const hits = cached.value ?? server.prefix_cache_hit_ratio.value;
   if (hits !== null && hits > 0.05)
