@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { classColors } from '../vocabulary/colours.js';
-import { themes } from './palette.js';
+import { painted, themes } from './palette.js';
 
 type Rgb = [number, number, number];
 
@@ -71,4 +71,17 @@ describe('class colors', () => {
       expect(contrast, opClass).toBeGreaterThan(1.5);
     }
   });
+});
+
+it('draws faint cells near the page and strong ones far from it, in both themes', () => {
+  for (const theme of [themes.light, themes.dark]) {
+    const lightness = (hex: string): number => oklab(linear(hex))[0];
+    const page = lightness(theme.surface);
+    const away = [0, 0.25, 0.5, 0.75, 1].map((shade) =>
+      Math.abs(lightness(painted(`shade ${shade}`, theme)) - page),
+    );
+    expect(away[0]).toBeLessThan(0.12);
+    expect(away[4]).toBeGreaterThan(0.5);
+    expect(away).toEqual(away.toSorted((a, b) => a - b));
+  }
 });

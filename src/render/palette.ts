@@ -1,4 +1,4 @@
-import { type Colour, toneColors } from '../vocabulary/colours.js';
+import { type Colour, shadeRamps, toneColors } from '../vocabulary/colours.js';
 
 export interface Theme {
   dark: boolean;
@@ -26,11 +26,19 @@ export const themes: { light: Theme; dark: Theme } = {
 };
 
 /** A chart's color in a theme. */
-export const painted = (color: Colour, theme: Theme): string =>
-  isTone(color) ? toneColors[color][theme.dark ? 'dark' : 'light'] : color;
+export const painted = (color: Colour, theme: Theme): string => inTheme(color, theme.dark ? 'dark' : 'light');
 
 /** A chart's color as CSS that follows the reader's theme. */
 export const cssColour = (color: Colour): string =>
-  isTone(color) ? `light-dark(${toneColors[color].light},${toneColors[color].dark})` : color;
+  color.startsWith('#') ? color : `light-dark(${inTheme(color, 'light')},${inTheme(color, 'dark')})`;
+
+function inTheme(color: Colour, theme: 'light' | 'dark'): string {
+  if (isTone(color)) return toneColors[color][theme];
+  if (color.startsWith('#')) return color;
+  const shade = Number(color.slice('shade '.length));
+  const { faint, strong } = shadeRamps[theme];
+  const mixed = faint.map((from, index) => Math.round(from + shade * (strong[index]! - from)));
+  return `#${mixed.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+}
 
 const isTone = (color: Colour): color is keyof typeof toneColors => color in toneColors;

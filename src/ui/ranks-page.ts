@@ -17,7 +17,7 @@ interface Asked {
 
 const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} of ${formatBytes(bytes)}`;
 
-/** Ranks over the calls of one kind of collective: who waited, call by call; the rank that stays light is the late one. */
+/** Ranks over the calls of one kind of collective: who waited, call by call; the rank that stays faint is the late one. */
 export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Section {
   const { kinds, chosen, linkTo, placeOf } = asked;
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
@@ -59,7 +59,7 @@ export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Se
       choice,
       {
         t: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call: in a dark column the light rank is the one that the others waited for.`,
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call: in a strong column the faint rank is the one that the others waited for.`,
       },
       {
         t: 'chart',

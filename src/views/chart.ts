@@ -112,9 +112,9 @@ export interface HeatChart {
   slim?: boolean;
   x: { name: string; values: readonly string[] };
   y: { name: string; values: readonly string[] };
-  /** What shades mean, the lightest first. */
+  /** What shades mean, the faintest first. */
   shades?: readonly { name: string; shade: number }[];
-  /** `shade`: 0 (light) to 1 (dark); null: no value. Where there is little room the first line is shown alone. */
+  /** `shade`: 0 (faint) to 1 (strong); null: no value. Where there is little room the first line is shown alone. */
   cells: readonly {
     x: number;
     y: number;

@@ -57,7 +57,7 @@ function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => numb
     ns === null ? null : high > low ? 1 - (Math.log(ns) - low) / (high - low) : 1;
 }
 
-/** Medians over two swept sizes; the darker, the closer to the roof. */
+/** Medians over two swept sizes; the stronger the color, the closer to the roof. */
 export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
   const cells = cellsOf(data, map);
   const shade = shadeOf(cells);

@@ -146,7 +146,7 @@ const sweepSection = (data: KernelsResult): Section => ({
       { t: 'heading', text: name },
       {
         t: 'chart',
-        label: `Median time of ${name} over ${across.name} and ${down.name}; darker is closer to the roof`,
+        label: `Median time of ${name} over ${across.name} and ${down.name}; a stronger color is closer to the roof`,
         chart: mapChart(data, map),
         behind: {
           t: 'table',

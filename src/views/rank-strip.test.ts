@@ -13,7 +13,7 @@ const steps = [
   { first: 5, last: 5 },
 ];
 
-test('of 512 ranks the one that takes longer is dark in its step and first in the table', () => {
+test('of 512 ranks the one that takes longer is strong in its step and first in the table', () => {
   const block = rankStrip({ steps, ranks });
   if (block.t !== 'chart' || block.behind.t !== 'table') throw new Error('no chart with a table');
   const { x, y, cells, slim } = block.chart as HeatChart;

@@ -5,8 +5,8 @@ import { type ColumnOf, tableOf } from './table-of.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
 
-/** Beyond the median rank's time, as a share of it, from which a cell is darkest. */
-const darkest = 0.5;
+/** Beyond the median rank's time, as a share of it, from which a cell is strongest. */
+const strongest = 0.5;
 
 /** In a summary. */
 const briefRanks = 8;
@@ -22,7 +22,7 @@ interface OwnTime {
   of: number;
 }
 
-/** Ranks and steps as a strip: a rank that the others wait for is a dark row. */
+/** Ranks and steps as a strip: a rank that the others wait for is a strong row. */
 export function rankStrip(own: RankSteps): Block {
   const columns = own.steps.map((_, at) => medianOf(own.ranks.flatMap(({ ms }) => ms[at] ?? [])));
   const beyond = own.ranks.map(({ ms }) =>
@@ -50,14 +50,14 @@ export function rankStrip(own: RankSteps): Block {
     t: 'chart',
     level: 2,
     title: 'Own time by rank and step',
-    label: `Ranks over steps: the darkest cells take half as long again as the median rank of the step.`,
+    label: `Ranks over steps: the strongest cells take half as long again as the median rank of the step.`,
     chart: {
       form: 'heat',
       slim: true,
       shades: [
         { name: 'median rank or less', shade: 0 },
-        { name: `${formatPercent(darkest / 2)} longer`, shade: 0.5 },
-        { name: `${formatPercent(darkest)} longer or more`, shade: 1 },
+        { name: `${formatPercent(strongest / 2)} longer`, shade: 0.5 },
+        { name: `${formatPercent(strongest)} longer or more`, shade: 1 },
       ],
       x: { name: 'step', values: names },
       // The first rank is the upper row.
@@ -68,7 +68,7 @@ export function rankStrip(own: RankSteps): Block {
           return {
             x: at,
             y: own.ranks.length - 1 - nth,
-            shade: share === null ? null : Math.min(1, Math.max(0, share / darkest)),
+            shade: share === null ? null : Math.min(1, Math.max(0, share / strongest)),
             lines: [one === null ? 'no such step' : { n: one, unit: 'ms' }],
             notes: [`rank ${rank}, step ${names[at]}`],
           };

@@ -33,8 +33,17 @@ export const toneColors = {
   idle: { light: '#b3bac6', dark: '#5c6575' },
 } as const;
 
-/** A color as charts have it: of the page in both themes, or by the name of one that follows the theme. */
-export type Colour = `#${string}` | keyof typeof toneColors;
+/** Faint to strong blue of ColorBrewer's Blues: one hue, so that it reads in gray and to the color-blind alike; faint is near the page. */
+export const shadeRamps = {
+  light: { faint: [222, 235, 247], strong: [8, 69, 148] },
+  dark: { faint: [30, 42, 60], strong: [158, 202, 225] },
+} as const;
+
+/**
+ * A color as charts have it: of the page in both themes, by the name of one that follows the theme, or between faint (0) and
+ * strong (1) of the theme.
+ */
+export type Colour = `#${string}` | keyof typeof toneColors | `shade ${number}`;
 
 const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
 

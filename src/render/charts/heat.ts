@@ -1,17 +1,8 @@
 import type { EChartsOption } from 'echarts';
 import type { HeatChart } from '../../views/chart.js';
+import { painted } from '../palette.js';
 import { plainText } from '../value.js';
 import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } from './chart.js';
-
-/** Light to dark blue of ColorBrewer's Blues: one hue, so that it reads in gray and to the color-blind alike. */
-const low = [222, 235, 247] as const;
-const high = [8, 69, 148] as const;
-
-/** @param shade 0 (light) to 1 (dark) */
-export function colourOf(shade: number): `#${string}` {
-  const mixed = low.map((from, index) => Math.round(from + shade * (high[index]! - from)));
-  return `#${mixed.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
-}
 
 /** Height of a cell with two lines of text. */
 const cellHeight = 44;
@@ -59,7 +50,7 @@ export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): ECharts
           if (!cell) return null;
           const [left = 0, top = 0] = api.coord([cell.x, cell.y]);
           const [w = 0, h = 0] = api.size!([1, 1]) as number[];
-          const fill = cell.shade === null ? theme.surface : colourOf(cell.shade);
+          const fill = cell.shade === null ? theme.surface : painted(`shade ${cell.shade}`, theme);
           if (slim) {
             // On whole pixels, so that the ground does not shine through between cells.
             const [x0, y0] = [Math.round(left - w / 2), Math.round(top - h / 2)];

@@ -2,7 +2,7 @@ import type { EChartsOption } from 'echarts';
 import type { Chart, KeyEntry } from '../../views/chart.js';
 import { barsHeight, barsOption } from './bars.js';
 import type { Place } from './chart.js';
-import { colourOf, heatHeight, heatOption } from './heat.js';
+import { heatHeight, heatOption } from './heat.js';
 import { linesHeight, linesOption } from './lines.js';
 import { rooflineOption } from './roofline.js';
 import { spreadHeight, spreadOption } from './spread.js';
@@ -89,7 +89,7 @@ function entriesOf(chart: Chart): readonly KeyEntry[] {
     case 'timeline':
       return chart.key;
     case 'heat':
-      return (chart.shades ?? []).map(({ name, shade }) => ({ name, color: colourOf(shade) }));
+      return (chart.shades ?? []).map(({ name, shade }) => ({ name, color: `shade ${shade}` }));
     case 'waterfall':
       return [];
   }
