@@ -11,7 +11,6 @@ import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
-import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasRows } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
@@ -261,8 +260,7 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
   const { session, executions } = one;
   const { analysed, explain, places } = await once(one, 'overview', async () => {
     const found = await analyzeAndExplain(session);
-    const linked = executions.length > 0 && found.explain;
-    return { ...found, ...(linked ? { places: await linksOf(one, linked.data) } : {}) };
+    return { ...found, ...(executions.length > 0 ? { places: await linksOf(one, found) } : {}) };
   });
   const path = sessionPath(one.key);
   const hasTimeline = executions.length > 0;
@@ -292,7 +290,7 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
     hasStages && chosen.length > 0
       ? await once(one, 'what if', () => measuredStages(session, { withRules: true }))
       : null;
-  return pageOfView(await viewOf(analysed), {
+  return pageOfView(await viewOf(analysed, places), {
     ...(await scripts()),
     explain,
     navigation,
@@ -302,10 +300,13 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
   });
 }
 
-async function linksOf(one: OpenSession, explain: ExplainResult): Promise<Places> {
+async function linksOf(
+  one: OpenSession,
+  found: Awaited<ReturnType<typeof analyzeAndExplain>>,
+): Promise<Places> {
   const database = await one.session.connect();
   try {
-    return await placesOf(database, explain, ({ execution, start, end, mark }) => {
+    return await placesOf(one.session, database, found, ({ execution, start, end, mark }) => {
       const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
       if (mark) query.set('mark', `${mark.start},${mark.end}`);
       return `${sessionPath(one.key, '/timeline')}?${query}`;

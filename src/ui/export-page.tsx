@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { raw } from 'hono/html';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { documentsOf } from '../facts/session-document.js';
-import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { pageOfView } from '../render/html/view.js';
@@ -65,7 +64,6 @@ export async function exportedPage(
       why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
       fix: `To see its contents: inferscope session show ${session.id}`,
     });
-  const found = await viewOf(analysed);
   const script = (entry: string) => readFile(childEntry(entry), 'utf8');
   const scripts = {
     clientScript: await script('report-client'),
@@ -74,11 +72,15 @@ export async function exportedPage(
   };
   const database = await session.connect();
   try {
-    const view = { ...found, sections: [...found.sections, ...(await exportedRecords(database))] };
     const [execution] = await executionsOf(database);
-    if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const windows: Span[] = [];
-    const places = explain ? await placesIn(database, explain.data, execution, windows) : null;
+    const places =
+      execution === undefined
+        ? null
+        : await placesIn(session, database, { analysed, explain }, execution, windows);
+    const found = await viewOf(analysed, places ?? undefined);
+    const view = { ...found, sections: [...found.sections, ...(await exportedRecords(database))] };
+    if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const hasStages = explain !== null && explain.data.stages.length > 0;
     const whatIf = hasStages ? await exportedWhatIf(session, view, explain, places) : null;
     const drawer = await script('ui-exported');
@@ -121,12 +123,13 @@ export async function exportedPage(
 
 /** Links to places of one execution; where they are is added to `windows`. */
 async function placesIn(
+  session: Session,
   database: SessionDatabase,
-  explain: ExplainResult,
+  found: Awaited<ReturnType<typeof analyzeAndExplain>>,
   execution: string,
   windows: Span[],
 ): Promise<Places> {
-  const places = await placesOf(database, explain, (place) => {
+  const places = await placesOf(session, database, found, (place) => {
     if (place.execution !== execution) return '';
     const { start, end, mark } = place;
     windows.push({ start, end });

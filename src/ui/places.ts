@@ -1,9 +1,14 @@
+import type { analyzeAndExplain } from '../advice/explain/session-explanation.js';
+import { slowestRuns } from '../facts/kernels/slowest-runs.js';
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import type { ProfileResult } from '../model/documents/profile.js';
+import type { PhaseKind } from '../model/documents/trace.js';
 import { classOfBar, gapParts, isBarOf, isCopyBar, isHostBar } from '../model/bars.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
-import { barPlace, type Places } from '../views/findings.js';
+import { barPlace, type Places, pointPlace } from '../views/findings.js';
+import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
 /** A time of an execution, ns since the session's start, and in it what is meant. */
@@ -17,15 +22,30 @@ interface Place {
   text: string;
 }
 
+type LinkTo = (place: Place) => string;
+
 /**
- * Where each finding and bar shows most: the longest of its gaps, kernels or copies in a stage of the kind; what has none of
- * them shows in the slowest of its stages.
+ * Where each finding, bar and point of a roofline shows most: the longest of its gaps, kernels, copies or operators in a stage of
+ * the kind; what has none of them shows in the slowest of its stages.
  * @param linkTo address of a place
  */
 export async function placesOf(
+  session: Session,
+  database: SessionDatabase,
+  { analysed, explain }: Pick<Awaited<ReturnType<typeof analyzeAndExplain>>, 'analysed' | 'explain'>,
+  linkTo: LinkTo,
+): Promise<Places> {
+  return new Map([
+    ...(explain ? await explained(database, explain.data, linkTo) : []),
+    ...(analysed.kind === 'profile' ? await stagePoints(database, analysed.document.data, linkTo) : []),
+    ...(analysed.kind === 'kernels' ? await casePoints(session, database, linkTo) : []),
+  ]);
+}
+
+async function explained(
   database: SessionDatabase,
   { findings, stages }: ExplainResult,
-  linkTo: (place: Place) => string,
+  linkTo: LinkTo,
 ): Promise<Places> {
   const places = new Map<string, { link: string; text: string }>();
   const add = (key: string, place: Place, text: string) => places.set(key, { link: linkTo(place), text });
@@ -76,7 +96,7 @@ async function longest(database: SessionDatabase, bar: string, stage: StageWater
      ORDER BY ${by} DESC LIMIT 1`,
     [stage.execution_id, stage.kind],
   );
-  if (!row) return null;
+  if (!row) return kind === null ? null : longestOperator(database, stage.kind, kind);
   return {
     execution: stage.execution_id,
     start: Math.min(row.stage_start_ns, row.start_ns),
@@ -106,3 +126,74 @@ async function slowestOf(database: SessionDatabase, stage: StageWaterfall): Prom
       }
     : null;
 }
+
+/**
+ * In any execution: timed launches of the embedded engine have no operators, its profiled one has, in a capture of their own
+ * next to that of the stages.
+ */
+async function longestOperator(
+  database: SessionDatabase,
+  stage: string,
+  kind: string,
+): Promise<Place | null> {
+  const [row] = await database.query<Row & { execution_id: string }>(
+    `SELECT o.execution_id, o.start_ns, o.start_ns + o.dur_ns AS end_ns, p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns
+     FROM ops o JOIN stages s ON s.execution_id = o.execution_id AND s.stage_id = o.stage_id
+       AND (s.capture_id = o.capture_id OR o.capture_id NOT IN (SELECT capture_id FROM stages))
+     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id
+     WHERE p.kind = $1 AND NOT coalesce(p.warmup, false) AND o.class = $2
+     ORDER BY coalesce(o.self_dur_ns, o.dur_ns) DESC LIMIT 1`,
+    [stage, kind],
+  );
+  return row
+    ? {
+        execution: row.execution_id,
+        start: Math.min(row.stage_start_ns, row.start_ns),
+        end: Math.max(row.stage_end_ns, row.end_ns),
+        mark: { start: row.start_ns, end: row.end_ns },
+        text: `longest ${classLabel(kind)} operator in a ${stageLabels[stage as PhaseKind] ?? stage}`,
+      }
+    : null;
+}
+
+/** Points of a profile: a class at its longest operator, a stage at its slowest with operators. */
+async function stagePoints(
+  database: SessionDatabase,
+  { stages }: ProfileResult,
+  linkTo: LinkTo,
+): Promise<Places> {
+  const places = new Map<string, { link: string; text: string }>();
+  for (const { kind, breakdown } of stages) {
+    const [slowest] = await database.query<Row & { execution_id: string }>(
+      `SELECT execution_id, start_ns, end_ns FROM stages
+       WHERE kind = $1 AND stage_id = phase_id AND NOT coalesce(warmup, false)
+         AND execution_id IN (SELECT execution_id FROM ops) ORDER BY end_ns - start_ns DESC LIMIT 1`,
+      [kind],
+    );
+    if (slowest) places.set(pointPlace(kind), leads(slowest, `slowest ${stageLabels[kind] ?? kind}`, linkTo));
+    for (const { class: name } of breakdown?.by_class ?? []) {
+      const place = await longestOperator(database, kind, name);
+      if (place) places.set(pointPlace(kind, name), { link: linkTo(place), text: place.text });
+    }
+  }
+  return places;
+}
+
+/** Points of measured kernels: the slowest run in a trace of the case (--trace). */
+async function casePoints(session: Session, database: SessionDatabase, linkTo: LinkTo): Promise<Places> {
+  const rows = await slowestRuns(session, database);
+  return new Map(rows.map((row) => [pointPlace(row.case), leads(row, `slowest run of ${row.case}`, linkTo)]));
+}
+
+const leads = (
+  {
+    execution_id: execution,
+    start_ns: start,
+    end_ns: end,
+  }: Pick<Row, 'start_ns' | 'end_ns'> & { execution_id: string },
+  text: string,
+  linkTo: LinkTo,
+): { link: string; text: string } => ({
+  link: linkTo({ execution, start, end, mark: null, text }),
+  text,
+});

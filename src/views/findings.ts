@@ -29,9 +29,19 @@ export interface Shown {
   timed?: boolean;
 }
 
-/** Where a finding, by its id, or a bar, by `barPlace`, is best seen on the pages around this one. */
+/** Where a finding, by its id, a bar, by `barPlace`, or a point of a roofline, by `pointPlace`, is best seen on the pages around this one. */
 export type Places = ReadonlyMap<string, { link: string; text: string }>;
 export const barPlace = (stage: string, bar: string): string => `bar ${stage} ${bar}`;
+/** @param of a case of `kernels`; or a stage, and null or a class of it */
+export const pointPlace = (of: string, part: string | null = null): string => `point ${of} ${part ?? ''}`;
+
+/** A point's way to its place. */
+export const linkTo = (place: { link: string } | undefined): { link?: string } =>
+  place === undefined ? {} : { link: place.link };
+
+/** A name that leads to its place, where it has one. */
+export const linked = (place: { link: string } | undefined, text: string): Text =>
+  place === undefined ? text : { link: place.link, text };
 
 /** Findings of a summary. */
 const briefFindings = 3;

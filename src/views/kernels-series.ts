@@ -3,6 +3,7 @@ import { classColors } from '../vocabulary/colours.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { HeatChart, RooflineChart } from './chart.js';
+import { linkTo, type Places, pointPlace } from './findings.js';
 import type { Text } from './text.js';
 
 /** Cases that compute something and were measured: look-ups have no place on a logarithmic axis. */
@@ -26,7 +27,7 @@ const roofShare = ({ roof_share: share }: KernelResult): Text[] =>
   share.value === null ? [] : [[{ n: share.value, unit: 'ratio' }, ' of roof']];
 
 /** A point per case in the color of its class. */
-export function rooflineChart(data: KernelsResult): RooflineChart {
+export function rooflineChart(data: KernelsResult, places?: Places): RooflineChart {
   const { bytes_per_s: bandwidth, compute } = data.roofs;
   return {
     form: 'roofline',
@@ -37,6 +38,7 @@ export function rooflineChart(data: KernelsResult): RooflineChart {
     ridge: null,
     points: placed(data).map((one) => ({
       name: caseLabel(one, true),
+      ...linkTo(places?.get(pointPlace(one.case))),
       group: classLabels[one.class],
       color: classColors[one.class],
       symbol: 'circle',

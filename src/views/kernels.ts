@@ -3,13 +3,14 @@ import type { KernelResult, KernelsResult } from '../model/documents/kernels.js'
 import type { Figure } from '../model/figure.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Text, View } from './block.js';
+import { linked, type Places, pointPlace } from './findings.js';
 import { caseSections, labelOf } from './kernels-cases.js';
 import { mapChart, rooflineChart, cellsOf, placed } from './kernels-series.js';
 import { stepSections } from './kernels-steps.js';
 import { formatSetting, plural } from '../vocabulary/format.js';
 
 /** Operations of LLMs, or of one model: the time of each, and how close it comes to its roof. */
-export function kernelsView(document: Document<KernelsResult>): View {
+export function kernelsView(document: Document<KernelsResult>, places?: Places): View {
   const { data, issues } = document;
   const { session } = data;
   return {
@@ -30,7 +31,7 @@ export function kernelsView(document: Document<KernelsResult>): View {
     ],
     sections: [
       ...stepSections(data),
-      ...(placed(data).length > 0 ? [rooflineSection(data)] : []),
+      ...(placed(data).length > 0 ? [rooflineSection(data, places)] : []),
       ...(data.maps.length > 0 ? [sweepSection(data)] : []),
       ...caseSections(data),
       definitions,
@@ -101,7 +102,7 @@ function extremes({ cases }: KernelsResult): { name: string; text: Text }[] {
   ];
 }
 
-const rooflineSection = (data: KernelsResult): Section => ({
+const rooflineSection = (data: KernelsResult, places: Places | undefined): Section => ({
   id: 'roofline',
   title: 'Roofline',
   level: 3,
@@ -109,7 +110,7 @@ const rooflineSection = (data: KernelsResult): Section => ({
     {
       t: 'chart',
       label: 'Achieved FLOP/s of each operation against its arithmetic intensity, below the roofs',
-      chart: rooflineChart(data),
+      chart: rooflineChart(data, places),
       behind: {
         t: 'table',
         title: 'Operations on the roofline',
@@ -122,7 +123,7 @@ const rooflineSection = (data: KernelsResult): Section => ({
         ],
         rows: placed(data).map((one) => ({
           cells: [
-            labelOf(data)(one),
+            linked(places?.get(pointPlace(one.case)), labelOf(data)(one)),
             { n: one.intensity!, unit: '' },
             { n: one.flops_per_s!, unit: 'FLOP/s' },
             { figure: one.roof_share, utilization: true },

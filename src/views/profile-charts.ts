@@ -4,6 +4,7 @@ import { classColors } from '../vocabulary/colours.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { LinesChart, Panel, RooflineChart } from './chart.js';
+import { linkTo, type Places, pointPlace } from './findings.js';
 import { bandwidthRoofs, repeatLabels, type RooflinePoint, rooflinePoints } from './profile-series.js';
 
 const pointName = ({ stage, class: name }: RooflinePoint): string =>
@@ -13,7 +14,11 @@ const pointName = ({ stage, class: name }: RooflinePoint): string =>
  * Stages and their classes below this machine's measured roofs. Stage: diamond; class of prefill: triangle, of decode:
  * circle.
  */
-export const rooflineChart = (data: ProfileResult, roofline: MachineRoofline): RooflineChart => ({
+export const rooflineChart = (
+  data: ProfileResult,
+  roofline: MachineRoofline,
+  places?: Places,
+): RooflineChart => ({
   form: 'roofline',
   slopes: bandwidthRoofs(roofline).map(({ level, bytes_per_s, working_set_bytes: set }) => ({
     name: level,
@@ -24,6 +29,7 @@ export const rooflineChart = (data: ProfileResult, roofline: MachineRoofline): R
   ridge: roofline.ridge_flop_per_byte,
   points: rooflinePoints(data).map((point) => ({
     name: pointName(point),
+    ...linkTo(places?.get(pointPlace(point.stage, point.class))),
     group: point.class === null ? null : classLabels[point.class],
     color: point.class === null ? 'ink' : classColors[point.class],
     symbol: point.class === null ? 'diamond' : point.stage === 'prefill' ? 'triangle' : 'circle',

@@ -5,6 +5,7 @@ import { pointLabels } from '../vocabulary/memory-points.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
 import type { Block, Section, Text } from './block.js';
+import { linked, type Places, pointPlace } from './findings.js';
 import { memoryChart, repeatsChart, rooflineChart, stepsChart } from './profile-charts.js';
 import { bandwidthRoofs, repeatLabels, rooflinePoints } from './profile-series.js';
 import { cpuTables } from './roofline.js';
@@ -25,7 +26,7 @@ const figureTable = (title: string, rows: readonly [name: string, figure: Figure
     rows,
   );
 
-export function rooflineSection(data: ProfileResult): Section {
+export function rooflineSection(data: ProfileResult, places?: Places): Section {
   const { roofline } = data;
   const section = (blocks: Block[]): Section => ({ id: 'roofline', title: 'Roofline', level: 3, blocks });
   if (!roofline)
@@ -49,7 +50,7 @@ export function rooflineSection(data: ProfileResult): Section {
     {
       t: 'chart',
       label: `Roofline, log-log: ${roofs.map(({ level }) => level).join(', ')}`,
-      chart: rooflineChart(data, roofline),
+      chart: rooflineChart(data, roofline, places),
       behind: tableOf(
         'Measured points',
         [
@@ -57,7 +58,11 @@ export function rooflineSection(data: ProfileResult): Section {
           {
             id: 'class',
             head: 'class',
-            of: (point) => (point.class === null ? 'whole stage' : classLabels[point.class]),
+            of: (point) =>
+              linked(
+                places?.get(pointPlace(point.stage, point.class)),
+                point.class === null ? 'whole stage' : classLabels[point.class],
+              ),
           },
           {
             id: 'flop_per_byte',

@@ -10,6 +10,7 @@ import { bareProfile, hostileProfile, testProfile } from './test-profile.js';
 import { textWidth } from '../render/terminal/text.js';
 import { identityWords } from '../vocabulary/workload.js';
 import type { Block, Table } from './block.js';
+import { pointPlace } from './findings.js';
 import { profileView } from './profile.js';
 
 const made = testProfile();
@@ -35,6 +36,21 @@ test('stages: time, throughput, roofline, MFU and MBU are those of the document'
   const [stages] = tables('stages');
   for (const column of ['duration_ms', 'tokens_per_s', 'roofline_ms', 'mfu', 'mbu'] as const)
     expect(numbers(stages!, column)).toEqual(made.data.stages.map((stage) => stage[column].value));
+});
+
+test('points of the roofline and their rows lead to their places, where there are any', () => {
+  const places = new Map([[pointPlace('prefill'), { link: '/timeline?start=1', text: 'slowest prefill' }]]);
+  const own = profileView(made, places);
+  const chart = own.sections
+    .find(({ id }) => id === 'roofline')!
+    .blocks.find((block) => block.t === 'chart')!;
+  if (chart.t !== 'chart' || chart.chart.form !== 'roofline') throw new Error('no roofline');
+  const links = chart.chart.points.flatMap(({ name, link }) => (link === undefined ? [] : [[name, link]]));
+  expect(links).toEqual([['prefill', '/timeline?start=1']]);
+  const cells = tables('roofline', own)[0]!.rows.map(({ cells: [, cell] }) => cell);
+  expect(cells.filter((cell) => typeof cell === 'object')).toEqual([
+    { link: '/timeline?start=1', text: 'whole stage' },
+  ]);
 });
 
 test('operators: classes, gaps and remainder are all of the profiled stage', () => {

@@ -7,6 +7,7 @@ import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import { identityWords } from '../vocabulary/workload.js';
+import type { Places } from './findings.js';
 import type { Block, Section, Text, Value, View } from './block.js';
 import {
   latencySection,
@@ -43,7 +44,7 @@ function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
 }
 
 /** A run of the embedded engine: stages against this machine's roofs, operators, memory, the host. */
-export function profileView(whole: Document<ProfileResult>): View {
+export function profileView(whole: Document<ProfileResult>, places?: Places): View {
   const document = forPage(whole);
   const { data, issues } = document;
   const identity = identityWords(data.workload);
@@ -63,7 +64,7 @@ export function profileView(whole: Document<ProfileResult>): View {
       stageSection(data),
       operatorSection(data),
       ...layerSection(data),
-      rooflineSection(data),
+      rooflineSection(data, places),
       timelineSection(data),
       memorySection(data),
       latencySection(data),

@@ -1,5 +1,6 @@
 import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
+import type { Places } from './findings.js';
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views = {
@@ -20,10 +21,13 @@ const views = {
   sweep: async () => (await import('./sweep.js')).sweepView,
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
-} satisfies { [K in keyof DocumentOf]?: () => Promise<(document: DocumentOf[K]) => View> };
+} satisfies { [K in keyof DocumentOf]?: () => Promise<(document: DocumentOf[K], places?: Places) => View> };
 
-/** How a document looks. */
-export async function viewOf({ kind, document, session }: Shown<keyof typeof views>): Promise<View> {
-  const view = (await views[kind]()) as (document: unknown) => View;
-  return { ...view(document), ...(session && { session }) };
+/** How a document looks. @param places of points of its rooflines */
+export async function viewOf(
+  { kind, document, session }: Shown<keyof typeof views>,
+  places?: Places,
+): Promise<View> {
+  const view = (await views[kind]()) as (document: unknown, places?: Places) => View;
+  return { ...view(document, places), ...(session && { session }) };
 }

@@ -8,6 +8,10 @@ type Behind = NonNullable<KernelResult['behind']>[number];
 const rangePrefix = 'case:';
 const mostRows = 12;
 
+/** Stages of capture $1 that are runs of a case; $2: the case that all of them are of, or null. */
+export const runsSql = `SELECT stage_id, coalesce($2, substr(raw_name, ${rangePrefix.length + 1})) AS "case" FROM stages
+         WHERE capture_id = $1 AND ($2 IS NOT NULL OR starts_with(raw_name, '${rangePrefix}'))`;
+
 /**
  * Kernels, and operators with time of their own, of one run of each traced case: totals over its ranges (or calls of
  * the model) divided by their number.
@@ -19,8 +23,7 @@ export async function behindCases(
   const found = new Map<string, Behind[]>();
   for (const { capture_id, case: only } of traces) {
     const rows = await database.query<Behind & { case: string }>(
-      `WITH runs AS (SELECT stage_id, coalesce($2, substr(raw_name, ${rangePrefix.length + 1})) AS "case" FROM stages
-         WHERE capture_id = $1 AND ($2 IS NOT NULL OR starts_with(raw_name, '${rangePrefix}'))),
+      `WITH runs AS (${runsSql}),
        counted AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
        parts AS (
          SELECT "case", 'kernel' AS what, k.short_name AS name, k.class, count(*) AS count, sum(k.dur_ns)::DOUBLE AS ns

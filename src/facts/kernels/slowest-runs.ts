@@ -1,0 +1,28 @@
+import { kernelPlanSchema } from '../../model/documents/kernels.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { planOf } from '../artifact.js';
+import { runsSql } from './behind.js';
+
+interface TracedRun extends Record<string, string | number | null> {
+  case: string;
+  execution_id: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** The slowest run of each traced case of a `kernels` session. */
+export async function slowestRuns(session: Session, database: SessionDatabase): Promise<TracedRun[]> {
+  const { traces } = kernelPlanSchema.parse(await planOf(session, 'kernels'));
+  const found: TracedRun[] = [];
+  for (const { capture_id, case: only } of traces)
+    found.push(
+      ...(await database.query<TracedRun>(
+        `WITH runs AS (${runsSql})
+         SELECT "case", execution_id, start_ns, end_ns FROM stages JOIN runs USING (stage_id) WHERE capture_id = $1
+         QUALIFY row_number() OVER (PARTITION BY "case" ORDER BY end_ns - start_ns DESC) = 1`,
+        [capture_id, only],
+      )),
+    );
+  return found;
+}
