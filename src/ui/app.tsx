@@ -35,7 +35,8 @@ import { inScope, kernels, operators } from './named-events.js';
 import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';
 import type { Asked } from './named-page.js';
-import { failurePage, Navigation, sqlPage, timelinePage } from './pages.js';
+import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
+import { patience } from './patience.js';
 import { collectiveSection, noRanks } from './ranks-page.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
@@ -66,6 +67,15 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   app.use(requestGuard(host, ({ status, message }) => new Response(`${message}\n`, { status })));
   app.use(tokenGuard(token));
   app.onError((error, context) => failed(context, error, log));
+  app.use(
+    '/s/:id/*',
+    patience(app, async (context, seconds) => {
+      const one = await opened.get(context.req.param('id')!);
+      const files = Object.values(one.session.manifest.tables).flat();
+      const rows = files.reduce((sum, file) => sum + file.rows, 0);
+      return page(context, waitingPage({ session: named(one), doing: one.doing, rows, seconds }));
+    }),
+  );
   app.notFound((context) => context.text('There is no such page.\n', 404));
 
   app.get('/assets/:name', async (context) => {
@@ -259,8 +269,14 @@ async function scripts() {
 async function overview(one: OpenSession, asked: string | undefined): Promise<string> {
   const { session, executions } = one;
   const { analysed, explain, places } = await once(one, 'overview', async () => {
-    const found = await analyzeAndExplain(session);
-    return { ...found, ...(executions.length > 0 ? { places: await linksOf(one, found) } : {}) };
+    one.doing = 'summing up times';
+    try {
+      const found = await analyzeAndExplain(session, () => (one.doing = 'looking for causes'));
+      one.doing = 'finding places in the timeline';
+      return { ...found, ...(executions.length > 0 ? { places: await linksOf(one, found) } : {}) };
+    } finally {
+      one.doing = null;
+    }
   });
   const path = sessionPath(one.key);
   const hasTimeline = executions.length > 0;

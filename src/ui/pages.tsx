@@ -3,6 +3,7 @@ import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
 import { inlineJson } from '../render/html/inline.js';
 import { style } from '../render/html/style.js';
+import { plural } from '../vocabulary/format.js';
 import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
@@ -61,6 +62,8 @@ interface ShellProps {
   /** What the script starts with. */
   data?: Record<string, string>;
   wide?: boolean;
+  /** Asks for itself again in a second. */
+  again?: boolean;
 }
 
 /** A page with its navigation. */
@@ -70,6 +73,7 @@ export const Shell: FC<PropsWithChildren<ShellProps>> = ({
   script,
   data = {},
   wide = false,
+  again = false,
   children,
 }) => (
   <html lang="en">
@@ -78,6 +82,7 @@ export const Shell: FC<PropsWithChildren<ShellProps>> = ({
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
       <link rel="icon" href="data:," />
+      {again && <meta http-equiv="refresh" content="1" />}
       <title>{safeText(title)} · inferscope</title>
       <style>{raw(style)}</style>
       {script && <script src={`/assets/${script}`} defer></script>}
@@ -173,6 +178,28 @@ interface TableDescribed {
   doc: string;
   columns: readonly { name: string; type: string; doc: string }[];
 }
+
+interface Waiting {
+  session: SessionNamed;
+  /** What is being done; null where the page does one thing. */
+  doing: string | null;
+  rows: number;
+  seconds: number;
+}
+
+/** Until a page is there that takes long. */
+export const waitingPage = ({ session, doing, rows, seconds }: Waiting): string =>
+  html(
+    <Shell title={session.title} navigation={{ session, current: '' }} again>
+      <section>
+        <h1>{safeText(session.title)}</h1>
+        <p role="status">
+          {doing ?? 'reading'} · {seconds} s · {plural(rows, 'row')}
+        </p>
+        <p>The page appears when it is complete; it is computed once.</p>
+      </section>
+    </Shell>,
+  );
 
 /** What failed, why, and what to do. */
 export const failurePage = (parts: { what: string; why: string; fix: string }): string =>

@@ -14,6 +14,8 @@ export interface OpenSession {
   timelines: Map<string, Promise<HeldTimeline>>;
   /** What pages asked for before, by name: a session never changes. */
   answers: Map<string, Promise<unknown>>;
+  /** What its overview is doing; null while nothing is computed. */
+  doing: string | null;
 }
 
 interface HeldTimeline {
@@ -70,6 +72,7 @@ async function openedOf(key: string, session: Session): Promise<OpenSession> {
       executions: await executionsOf(database),
       timelines: new Map(),
       answers: new Map(),
+      doing: null,
     };
   } finally {
     await database.close();

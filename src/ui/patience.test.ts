@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Hono } from 'hono';
+import { expect, test } from 'vitest';
+import { patience } from './patience.js';
+
+const open = { accept: 'text/html,*/*' };
+
+/** A page that takes as long as its name says, and how often it was computed. */
+function slowPages() {
+  const app = new Hono();
+  const computed: string[] = [];
+  app.use(
+    '/s/:id/*',
+    patience(app, (context, seconds) => Promise.resolve(context.text(`waiting for ${seconds} s`))),
+  );
+  app.get('/s/:ms', async (context) => {
+    const ms = context.req.param('ms');
+    computed.push(ms);
+    await sleep(Number(ms));
+    return context.text(`page ${ms}`, 200, { 'content-security-policy': 'its own' });
+  });
+  const get = async (path: string, headers: Record<string, string>) => {
+    const response = await app.request(path, { headers });
+    return [await response.text(), response.headers.get('content-security-policy')];
+  };
+  return { get, computed };
+}
+
+test('a page that takes long is announced, computed once, and given to all who wait', async () => {
+  const { get, computed } = slowPages();
+  expect(await get('/s/1600', open)).toEqual(['waiting for 1 s', null]);
+  expect(await Promise.all([get('/s/1600', open), get('/s/1600', open)])).toEqual([
+    ['page 1600', 'its own'],
+    ['page 1600', 'its own'],
+  ]);
+  expect(computed).toEqual(['1600']);
+});
+
+test('a quick page comes at once, and a script waits for a slow one', async () => {
+  const { get, computed } = slowPages();
+  expect((await get('/s/0', open))[0]).toBe('page 0');
+  expect((await get('/s/1200', { accept: '*/*' }))[0]).toBe('page 1200');
+  expect(computed).toEqual(['0', '1200']);
+});

@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
+
+/** Pages that take longer are announced. */
+const patienceMs = 1000;
+/** An answer that nobody came back for is dropped. */
+const keptMs = 60_000;
+
+interface Work {
+  since: number;
+  answer: Promise<Response>;
+}
+
+/**
+ * Shows another page while one is computed that takes long; it asks again until the answer is there. Only for what a browser
+ * opens: a script that asks waits.
+ * @param waiting the page to show
+ */
+export function patience(
+  app: Hono,
+  waiting: (context: Context, seconds: number) => Promise<Response>,
+): MiddlewareHandler {
+  const working = new Map<string, Work>();
+  const start = (url: string, given: Headers): Work => {
+    const headers = new Headers(given);
+    headers.set('accept', '*/*');
+    const answer = Promise.resolve(app.fetch(new Request(url, { headers })));
+    const drop = (): unknown => setTimeout(() => working.delete(url), keptMs).unref();
+    answer.then(drop, drop);
+    return { since: performance.now(), answer };
+  };
+  return async (context, next) => {
+    const { url, path, raw } = context.req;
+    if (!context.req.header('accept')?.includes('text/html') || path.includes('/api/')) return next();
+    const work = working.get(url) ?? start(url, raw.headers);
+    working.set(url, work);
+    const answer = await Promise.race([work.answer, sleep(patienceMs, null)]);
+    if (answer === null) return waiting(context, Math.round((performance.now() - work.since) / 1e3));
+    working.delete(url);
+    // Several tabs may wait for one page.
+    return answer.clone();
+  };
+}
