@@ -9,8 +9,10 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
+import { missingRanks, type RankFiles } from '../model/ranks.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/said.js';
+import { keepCalls, type PartCalls } from '../record/ranks/calls.js';
 import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
@@ -35,8 +37,8 @@ export interface ImportOptions {
   keepRaw: boolean;
   /** Ids used by earlier captures of the same session. */
   taken?: readonly string[];
-  /** Fill `collectives` from the file of one rank of several. */
-  collectives?: boolean;
+  /** The captures are of one rank of a job, or of the ranks of one of its hosts. */
+  part?: boolean;
   /** Continue after a bad file (`run`); otherwise the first bad file fails the import. */
   tolerant?: boolean;
   signal?: AbortSignal;
@@ -57,6 +59,8 @@ export interface ImportedCaptures {
   /** From the first file that states them. */
   rank: number | null;
   worldSize: number | null;
+  /** Of a part of a job. */
+  calls: PartCalls | null;
   failures: { path: string; error: InferscopeError }[];
 }
 
@@ -97,6 +101,7 @@ export async function importCaptures(
     sizes: null,
     rank: null,
     worldSize: null,
+    calls: null,
     failures: [],
   };
   const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
@@ -157,7 +162,7 @@ export async function importCaptures(
       host,
       zero,
       ...(options.stageNames ? { stageNames: options.stageNames } : {}),
-      ...(options.collectives ? { collectives: true } : {}),
+      ...(options.part ? { collectives: true } : {}),
       redact,
       ...(options.signal ? { signal: options.signal } : {}),
       progress: (share) => options.onProgress?.(basename(one.file.path), share),
@@ -193,7 +198,34 @@ export async function importCaptures(
       imported.sizes ??= outcome.sizes;
     }
   }
+  // Of captures that are added later, and of those whose library recorded its own calls, nothing is made.
+  if (options.taken === undefined && session.rows('collectives') === 0)
+    await keepRanks(session, imported, options);
   return imported;
+}
+
+/** Collectives of captures that are a part of a job, or that have several ranks: those are a job of their own. */
+async function keepRanks(
+  session: SessionFiles,
+  imported: ImportedCaptures,
+  { part = false }: ImportOptions,
+): Promise<void> {
+  const found = await keepCalls(session.workbench, imported.captures, { part });
+  if (part) imported.calls = found?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
+  if (part || found === null) return;
+  const { ranks } = found;
+  const worldSize = Math.max(imported.worldSize ?? 0, ranks.at(-1)! + 1);
+  const kept: RankFiles = {
+    world_size: worldSize,
+    files: [],
+    clocks: [],
+    missing: missingRanks(worldSize, (rank) => ranks.includes(rank)),
+  };
+  await session.addArtifact(Buffer.from(JSON.stringify(kept, null, 2)), {
+    kind: 'ranks',
+    captureId: null,
+    name: 'ranks.json',
+  });
 }
 
 /** Arrays nested thousands deep, or a length or number that JavaScript rejects. */

@@ -16,7 +16,7 @@ import { formatPercent } from '../vocabulary/format.js';
 export async function keepRun(
   { files: session, zero, originNs, redact, append }: Recording,
   capture: RunCapture,
-  { progress, unread, collectives }: { progress: Progress; unread: AbortSignal; collectives: boolean },
+  { progress, unread, part }: { progress: Progress; unread: AbortSignal; part: boolean },
 ): Promise<ImportedCaptures> {
   const executions = capture.executions.map((one) => executionRow(one, originNs));
   for (const { execution_id, files } of capture.executions) {
@@ -41,7 +41,7 @@ export async function keepRun(
       stageNames: await configuredStageNames(),
       redact,
       keepRaw: true,
-      collectives,
+      part,
       tolerant: true,
       signal: unread,
       onProgress: (file, share) => progress.update(`reading ${file}`, formatPercent(share)),

@@ -15,6 +15,7 @@ import { redactCommand } from '../model/redaction.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
+import type { ImportedCaptures } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './interrupt.js';
 import { keepRun } from './run-keep.js';
@@ -93,7 +94,7 @@ export async function runCommand(
   const kept = await interruptibleRun((interrupts) =>
     recordAndKeep(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
   );
-  const id = job === null ? kept.id : await jobSession(job, kept.id, options);
+  const id = job === null ? kept.id : await jobSession(job, kept, options);
   if (id !== null) {
     if (!options.quiet) startProgress(false).done('session saved', id);
     await keepContext(id, given);
@@ -102,8 +103,8 @@ export async function runCommand(
 }
 
 /** @returns the session of all ranks if this was the last one, else null */
-async function jobSession(job: Job, part: string, options: RunCommandOptions): Promise<string | null> {
-  if (!(await arrive(job, part))) return null;
+async function jobSession(job: Job, { id, calls }: Kept, options: RunCommandOptions): Promise<string | null> {
+  if (!(await arrive(job, id, calls!))) return null;
   const progress = startProgress(options.quiet === true);
   progress.update('joining', `${job.worldSize} ranks`);
   try {
@@ -124,6 +125,8 @@ interface Kept {
   capture: RunCapture;
   /** A signal arrived while the program ran or its captures were read. */
   interrupted: boolean;
+  /** Of a rank of a job. */
+  calls: ImportedCaptures['calls'];
 }
 
 /** Kernels for ncu from a session with their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
@@ -177,14 +180,14 @@ async function recordAndKeep(
       },
     });
     interrupts.enter('reading');
-    const recorded = await runRecorded(recording, capture, options, {
+    const { calls, ...recorded } = await runRecorded(recording, capture, options, {
       unread: interrupts.unread,
-      collectives: job !== null,
+      part: job !== null,
     });
     const title = redactCommand(command, [...recording.secrets])
       .join(' ')
       .slice(0, 120);
-    return { ...recorded, title, found: { capture, interrupted: interrupts.signal.aborted } };
+    return { ...recorded, title, found: { capture, calls, interrupted: interrupts.signal.aborted } };
   });
 }
 
@@ -217,16 +220,17 @@ async function runRecorded(
   recording: Recording,
   capture: RunCapture,
   options: RunCommandOptions,
-  { unread, collectives }: { unread: AbortSignal; collectives: boolean },
-): Promise<Omit<Recorded, 'title'>> {
+  { unread, part }: { unread: AbortSignal; part: boolean },
+): Promise<Omit<Recorded, 'title'> & Pick<Kept, 'calls'>> {
   const progress = startProgress(options.quiet === true);
-  const imported = await keepRun(recording, capture, { progress, unread, collectives });
+  const imported = await keepRun(recording, capture, { progress, unread, part });
   progress.end();
   const hardware = { ...capture.facts.hardware, ...imported.hardware };
   const failed = capture.executions.some(({ failure }) => failure !== null);
   for (const { code, text } of imported.issues)
     if (code === nestedSession && !options.quiet) talk(`— ${text}`);
   return {
+    calls: imported.calls,
     status: capture.stopped || unread.aborted ? 'interrupted' : failed ? 'failed' : 'complete',
     workload: workloadOf(imported, null),
     hardware,

@@ -14,7 +14,7 @@ export interface ImportContext {
   stageNames?: readonly StageNameRule[];
   /** Removes secrets from texts that come from the program: names of ranges, kernels, commands. */
   redact?: (text: string) => string;
-  /** The file is of one rank of several: fill `collectives` from the calls that its communication kernels name. */
+  /** The file is of one rank of several: read the calls of its collectives. Files with several ranks show that themselves. */
   collectives?: boolean;
   /** Called periodically with the share done, 0 to 1. */
   progress?: (share: number) => void;

@@ -32,3 +32,11 @@ export function collectiveTraffic(
       return null;
   }
 }
+
+/**
+ * SQL of a workbench's table that importers fill with the calls that their captures record, before each has its rank and its kernel's
+ * time. `on_host`: times are of the call, the kernels must be found.
+ */
+export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
+  capture_id VARCHAR, pid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,
+  ranks INTEGER, operation VARCHAR, sequence BIGINT, bytes BIGINT, received_bytes BIGINT)`;

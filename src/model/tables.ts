@@ -196,7 +196,7 @@ export const tables = {
     },
   },
   collectives: {
-    doc: 'Collectives and point-to-point operations that a communication library recorded, or that the timelines of several ranks show (import --ranks), one row per operation and rank.',
+    doc: 'Collectives and point-to-point operations that a communication library recorded, or that the timelines of several ranks show (import --ranks, or several processes of one execution), one row per operation and rank.',
     columns: {
       ...runKeys,
       rank: int('rank in the communicator; of timelines the rank in the process group, as in every table'),

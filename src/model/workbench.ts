@@ -148,6 +148,8 @@ export interface Workbench {
     rows: number,
     constants: Record<string, string | number | null>,
   ): Promise<HeldWriter>;
+  /** SQL of the rows that were kept of these captures, after `written`; null where there are none. */
+  keptRows(table: TableName, captureIds: readonly string[]): string | null;
   /**
    * Helps to encode what is held, and settles when every table that was closed is on disk. @throws what went wrong with one
    */

@@ -211,6 +211,12 @@ export function createWorkbench(
         close: () => file.close(fileColumns(table, {}, same)),
       };
     },
+    keptRows(table, captureIds) {
+      const paths = kept
+        .filter((file) => file.table === table && file.rows > 0 && captureIds.includes(file.capture_id))
+        .map(({ path }) => quote(join(folder, path)));
+      return paths.length === 0 ? null : `read_parquet([${paths.join(', ')}])`;
+    },
     async written() {
       await held.help();
       await Promise.all(writing.splice(0));

@@ -79,6 +79,10 @@ const ms = (value: number | null): Text =>
 
 const lateWords = { compute: 'it computes longer', host: 'its host is late' } as const;
 
+const unaligned = (clock: JobRank['clock']): Text => ({
+  missing: clock === null ? 'one clock, that of the host' : 'not aligned',
+});
+
 const rankColumns: readonly ColumnOf<JobRank>[] = [
   { id: 'rank', head: 'rank', ...number, of: ({ rank }) => ({ count: rank }) },
   { id: 'step_ms', head: 'time', ...number, of: (one) => ms(one.step_ms) },
@@ -101,7 +105,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     ...number,
     drop: 1,
     of: ({ clock }) =>
-      clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : { missing: 'not aligned' },
+      clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : unaligned(clock),
   },
   {
     id: 'clock_bound',
@@ -109,7 +113,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     ...number,
     drop: 1,
     of: ({ clock }) =>
-      clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : { missing: 'not aligned' },
+      clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : unaligned(clock),
   },
 ];
 

@@ -1,9 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { InferscopeError } from '../../model/errors.js';
-import { writeCalls } from '../../record/ranks/calls.js';
 import { notePart, partHome } from '../../record/ranks/part.js';
 import { recordSession } from '../../record/record-session.js';
-import { openSession } from '../../session/open.js';
 import { importCaptures } from '../import-captures.js';
 import { configuredStageNames } from '../stage-names.js';
 
@@ -23,9 +21,10 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
     const stageNames = await configuredStageNames();
     const plan = { label: 'rank', kind: 'import', doing: 'save the rank', home };
     const { id, ...found } = await recordSession(plan, async ({ files, redact }) => {
-      const options = { stageNames, keepRaw, redact, collectives: true, ...(signal && { signal }) };
+      const options = { stageNames, keepRaw, redact, part: true, ...(signal && { signal }) };
       const imported = await importCaptures(files, [{ path: file }], options);
-      const { captures, executions, hardware, software, issues, rank, worldSize, zeroRealtimeNs } = imported;
+      const { captures, executions, hardware, software, issues, rank, worldSize, zeroRealtimeNs, calls } =
+        imported;
       return {
         title: 'rank',
         status: 'complete',
@@ -35,10 +34,16 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
         executions,
         captures,
         issues,
-        found: { software, rank, world_size: worldSize, zero_ns: zeroRealtimeNs?.toString() ?? null },
+        found: {
+          software,
+          rank,
+          world_size: worldSize,
+          zero_ns: zeroRealtimeNs?.toString() ?? null,
+          ...calls!,
+        },
       };
     });
-    notePart(folder, { id, ...found, ...(await writeCalls(await openSession(id, home), folder)) });
+    notePart(folder, { id, ...found });
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code === 'E_INTERRUPTED') throw error;
     const { what, why } = error.parts;

@@ -271,6 +271,7 @@ async function merged(
     sizes: null,
     rank: null,
     worldSize,
+    calls: null,
     failures: [],
   };
 }

@@ -10,7 +10,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { launchedRank } from '../../model/launched-rank.js';
 import { recordVariable } from '../../model/outer-run.js';
 import { missingRanks, rankRanges } from '../../model/ranks.js';
-import { writeCalls } from '../../record/ranks/calls.js';
+import type { PartCalls } from '../../record/ranks/calls.js';
 import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
@@ -123,7 +123,7 @@ export function ranksIn(folder: string): { recorded: number[]; unfinished: numbe
  * Makes the session that this rank recorded a part of the job.
  * @returns whether it was the last one, which joins them: of two that end together one
  */
-export async function arrive(job: Job, id: string): Promise<boolean> {
+export async function arrive(job: Job, id: string, calls: PartCalls): Promise<boolean> {
   const session = await openSession(id, partHome(job.recording));
   const [clock] = session.manifest.clock_pairs;
   notePart(job.recording, {
@@ -133,7 +133,7 @@ export async function arrive(job: Job, id: string): Promise<boolean> {
     world_size: job.worldSize,
     software: session.manifest.software,
     host: hostname(),
-    ...(await writeCalls(session, job.recording)),
+    ...calls,
   });
   // A change of the shared folder: on NFS, what is listed after it is up to date.
   renameSync(job.recording, rankFolder(job.folder, job.rank));

@@ -4,6 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
 import { openSession } from '../../session/open.js';
 import { testFolder } from '../../session/test-folder.js';
+import { runImport } from '../import-run.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
 
@@ -61,3 +62,54 @@ test.each(['json.gz', 'sqlite'])(
   },
   60_000,
 );
+
+const columns =
+  'rank, communicator, ranks, operation, sequence, bytes, received_bytes, dur_ns, exposed_ns, device';
+
+async function callsOf(id: string) {
+  const session = await openSession(id);
+  const database = await session.connect();
+  const calls = await database.query(`SELECT ${columns} FROM collectives ORDER BY ALL`);
+  await database.close();
+  return { session, calls };
+}
+
+test('traces of the processes of one execution have the calls of import --ranks, and its table of ranks', async () => {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  const files = [0, 1].map((rank) => join(captures, `rank${rank}.json.gz`));
+  const options = { tag: [], raw: false, quiet: true };
+  const { signal } = new AbortController();
+  const joined = await callsOf(await importRanks(files, options, signal, importPart));
+  const { session, calls } = await callsOf(await runImport(files, options, signal));
+  expect(calls.length).toBeGreaterThan(100);
+  expect(calls).toEqual(joined.calls);
+  const { job } = (await analyzeCollectives(session)).data;
+  expect(job).toMatchObject({ world_size: 2, missing: [], ranks: [{ rank: 0 }, { rank: 1 }] });
+  const alone = await callsOf(await runImport(files.slice(0, 1), options, signal));
+  expect(alone.calls).toEqual([]);
+  expect((await analyzeCollectives(alone.session)).data.job).toBeNull();
+});
+
+test('processes below one run, in one report of nsys, are the ranks of a job', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
+  const options = { tag: [], raw: false, quiet: true };
+  const file = 'test/fixtures/below-2h100/torchrun.sqlite';
+  const { session, calls } = await callsOf(await runImport([file], options, new AbortController().signal));
+  const large = calls.filter(({ bytes }) => bytes === 8 * 1024 * 2048 * 2);
+  // 8 layers, 12 steps.
+  expect(large.map(({ rank, operation, ranks }) => [rank, operation, ranks])).toEqual(
+    [0, 1].flatMap((rank) => Array.from({ length: 96 }, () => [rank, 'AllReduce', 2])),
+  );
+  const { job, groups } = (await analyzeCollectives(session)).data;
+  // Rank 1 computes each layer four times as often.
+  expect(job).toMatchObject({
+    world_size: 2,
+    step_kind: 'prefill',
+    ranks: [{ late_by: null }, { late_by: 'compute' }],
+  });
+  const [, slow] = job!.ranks;
+  expect(slow!.last / slow!.operations).toBeGreaterThan(0.9);
+  const group = groups.find(({ bytes }) => bytes === 8 * 1024 * 2048 * 2)!;
+  expect(group.sums!.wire_ns + group.sums!.skew_ns).toBe(group.sums!.time_ns);
+});

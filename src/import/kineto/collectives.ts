@@ -1,3 +1,4 @@
+import { recordedCallsSql } from '../../model/collectives.js';
 import { rankRanges } from '../../model/ranks.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
@@ -19,12 +20,14 @@ const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN
   WHEN dtype IN ('Half', 'BFloat16', 'Short') THEN 2 WHEN dtype IN ('Byte', 'Char', 'Bool') OR dtype LIKE 'Float8%' THEN 1 END`;
 
 /**
- * Rows of `collectives` from the kernels that name their call. A communicator is its group's name and ranks, the same on
+ * Recorded calls, of the kernels that name theirs. A communicator is its group's name and ranks, the same on
  * all of them. Calls are numbered by torch's own sequence number where every call of the group has another one, else in the
  * order of their starts.
  */
-export async function keepCollectives(workbench: Workbench, context: ImportContext): Promise<void> {
-  const { execution_id, capture_id, host } = context;
+export async function keepCollectives(
+  workbench: Workbench,
+  { capture_id }: Pick<ImportContext, 'capture_id'>,
+): Promise<void> {
   const cases = operations.map(
     ([pattern, operation]) => `WHEN regexp_matches(name, '${pattern}') THEN '${operation}'`,
   );
@@ -41,10 +44,9 @@ export async function keepCollectives(workbench: Workbench, context: ImportConte
   const groupRanks = named.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${named.join(' ')} END, '')`;
   const text = (column: string) => `(SELECT text FROM trace_names WHERE code = c."${column}")`;
   const whole = (column: string) => `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
-  await workbench.keep(
-    'collectives',
-    capture_id,
-    `WITH named AS (
+  await workbench.run(recordedCallsSql);
+  await workbench.run(
+    `INSERT INTO recorded_calls BY NAME WITH named AS (
        SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${whole('device')} AS device,
          ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, ${groupRanks} AS group_ranks,
          ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
@@ -58,10 +60,9 @@ export async function keepCollectives(workbench: Workbench, context: ImportConte
        SELECT *, count(DISTINCT sequence) OVER w = count(*) OVER w AS own_numbers,
          row_number() OVER (PARTITION BY communicator, operation ORDER BY start_ns) - 1 AS nth
        FROM calls WINDOW w AS (PARTITION BY communicator, operation))
-     SELECT start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation,
+     SELECT '${capture_id}' AS capture_id, false AS on_host, start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation,
        CASE WHEN own_numbers THEN sequence ELSE nth END AS sequence,
-       element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, element * received AS received_bytes, 'kernel_gpu' AS timed_by
-     FROM numbered ORDER BY start_ns`,
-    { execution_id, host },
+       element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, element * received AS received_bytes
+     FROM numbered`,
   );
 }

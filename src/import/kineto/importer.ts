@@ -78,7 +78,7 @@ async function loadKineto(
       progress: (share) => context.progress?.(0.6 + 0.4 * share),
     });
     issues.push(...attributed.issues);
-    if (context.collectives) await keepCollectives(workbench, context);
+    await keepCollectives(workbench, context);
   } finally {
     await dropTraceTables(workbench);
     await workbench.run('DROP TABLE IF EXISTS kineto_memory');

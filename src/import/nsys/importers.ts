@@ -102,6 +102,7 @@ async function finish(
     issues: lost,
     held,
     kernels,
+    severalRanks,
   } = inTables && (events === 0 || events > heldEvents)
     ? { ...(await createTrace(workbench, tables, offset_ns)), held: null }
     : await holdTrace(workbench, tables, offset_ns, context.signal);
@@ -118,7 +119,7 @@ async function finish(
     held,
   );
   await dropTraceTables(workbench);
-  if (context.collectives) await keepCollectiveCalls(read, workbench, context, offset_ns);
+  if (context.collectives || severalRanks) await keepCollectiveCalls(read, workbench, context, offset_ns);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
     const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });

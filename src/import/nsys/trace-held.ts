@@ -7,7 +7,7 @@ import { UnreadableRows } from './damage.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
-import { impossibleTimes, type KernelRows, latest, named, rankOf, unnamed } from './trace.js';
+import { impossibleTimes, type KernelRows, latest, named, oneRank, rankOf, unnamed } from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 import type { HeldEvents } from '../attribution/held/held-events.js';
@@ -22,7 +22,7 @@ export async function holdTrace(
   tables: NsysTables,
   offset_ns: number,
   signal?: AbortSignal,
-): Promise<{ issues: Issue[]; held: HeldTrace; kernels: KernelRows }> {
+): Promise<{ issues: Issue[]; held: HeldTrace; kernels: KernelRows; severalRanks: boolean }> {
   const losses: Losses = { unsound: 0, unnamed: 0, oversized: 0 };
   const reading = Promise.all([
     readTables(tables, offset_ns, losses),
@@ -54,6 +54,7 @@ export async function holdTrace(
       read: parts.trace_kernels.kinds.reduce((sum, { rows, unsound }) => sum + rows + unsound, 0),
       kept: held.kernels.rows,
     },
+    severalRanks: rank !== oneRank,
   };
 }
 

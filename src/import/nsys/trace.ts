@@ -28,7 +28,7 @@ export async function createTrace(
   workbench: Workbench,
   tables: NsysTables,
   offset_ns: number,
-): Promise<{ issues: Issue[]; kernels: KernelRows }> {
+): Promise<{ issues: Issue[]; kernels: KernelRows; severalRanks: boolean }> {
   for (const kind of eventKinds) if (tables.shapes[kind]) await tables.combine(kind, null);
   const { kernel, graph } = tables.rows;
   let read = 0;
@@ -66,8 +66,11 @@ export async function createTrace(
   await dropShapes(workbench);
   await tables.drop();
   const [kept] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM trace_kernels');
-  return { issues, kernels: { read, kept: kept!.n } };
+  return { issues, kernels: { read, kept: kept!.n }, severalRanks: rank !== oneRank };
 }
+
+/** What `rankOf` gives for one process on GPUs. */
+export const oneRank = '0';
 
 /**
  * SQL for the rank of a row's process: 0 with one process on GPUs; with several by the order of their first devices, as
@@ -75,12 +78,12 @@ export async function createTrace(
  */
 export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
-  if (parts.length === 0) return '0';
+  if (parts.length === 0) return oneRank;
   const union = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
   const processes = await workbench.query<{ pid: number }>(
     `SELECT CAST(pid AS BIGINT) AS pid FROM (${union}) WHERE pid IS NOT NULL GROUP BY ALL ORDER BY min(device), pid`,
   );
-  if (processes.length < 2) return '0';
+  if (processes.length < 2) return oneRank;
   return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
 }
 

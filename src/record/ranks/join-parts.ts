@@ -37,7 +37,6 @@ export async function joinParts(
   for (const { folder, part, rank } of ranked)
     parts.push({
       session: await openSession(part.id, partHome(folder)),
-      folder,
       calls: part,
       zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
       rank,

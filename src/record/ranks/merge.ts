@@ -9,14 +9,12 @@ import type { Workbench } from '../../model/workbench.js';
 import { quote } from '../../session/database.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
-import { callsPath, type PartCalls } from './calls.js';
+import { type PartCalls, wholeBytesSql } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
 /** The session of one rank, or of the processes of one file. */
 export interface RankPart {
   session: Session;
-  /** Its folder, with the collectives in a file. */
-  folder: string;
   calls: PartCalls;
   /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
   zeroNs: bigint | null;
@@ -145,13 +143,13 @@ async function makeCalls(
 ): Promise<ReadonlySet<RankPart>> {
   const ranks = parts.reduce((sum, { calls }) => sum + calls.processes, 0);
   const paired = parts.filter(({ calls }) => calls.calls > 0 && (calls.known_by !== 'name' || ranks <= 2));
-  const paths = paired.map(({ folder }) => quote(callsPath(folder)));
-  const rows = paired.map((part, at) => `(${paths[at]}, ${part.rank}, ${shiftOf(part)})`);
+  const files = paired.flatMap((part) => callFiles(part).map(({ path }) => ({ part, path: quote(path) })));
+  const rows = files.map(({ part, path }) => `(${path}, ${part.rank}, ${shiftOf(part)})`);
   await workbench.run(
     paired.length === 0
       ? 'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'
       : `CREATE VIEW rank_calls AS SELECT p.rank + c.rank AS rank, communicator, operation, sequence, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
-         FROM read_parquet([${paths.join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path)`,
+         FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path)`,
   );
   await workbench.run(
     'CREATE TABLE rank_groups AS SELECT communicator, count(DISTINCT rank) AS n FROM rank_calls WHERE ranks IS NULL GROUP BY ALL',
@@ -159,17 +157,35 @@ async function makeCalls(
   return new Set(paired);
 }
 
+/** The lowest rank that each capture's rows have. */
+async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<ReadonlyMap<string, number>> {
+  const files = Object.entries(session.manifest.tables)
+    .filter(([name]) => name in tables)
+    .flatMap(([, found]) => found.map(({ path }) => quote(join(session.folder, path))));
+  const rows = await workbench.query<{ capture_id: string; first: number }>(
+    `SELECT capture_id, min(rank) AS first FROM read_parquet([${files.join(', ')}], union_by_name = true) WHERE rank IS NOT NULL GROUP BY capture_id`,
+  );
+  return new Map(rows.map(({ capture_id, first }) => [capture_id, first]));
+}
+
+/** Where a part's collectives lie, by capture. */
+const callFiles = ({ session: { folder, manifest } }: RankPart) =>
+  (manifest.tables['collectives'] ?? []).map(({ path, capture_id }) => ({
+    capture: capture_id,
+    path: join(folder, path),
+  }));
+
 async function moveTables(
   workbench: Workbench,
   part: RankPart,
   { moved, constants }: { moved: number; constants: Constants },
 ): Promise<void> {
+  const first = part.calls.processes === 1 ? null : await firstRanks(workbench, part);
   for (const [table, found] of Object.entries(part.session.manifest.tables)) {
     if (table === 'collectives' || !(table in tables)) continue;
     for (const { path, capture_id } of found.filter(({ rows }) => rows > 0)) {
       // Profilers number the processes that they see; of one process the launcher knows better.
-      const first = part.calls.first_ranks[capture_id] ?? 0;
-      const rank = part.calls.processes === 1 ? `${part.rank}` : `rank + ${part.rank - first}`;
+      const rank = first === null ? `${part.rank}` : `rank + ${part.rank - (first.get(capture_id) ?? 0)}`;
       await workbench.keep(
         table as TableName,
         captureOf(part, capture_id),
@@ -180,28 +196,20 @@ async function moveTables(
   }
 }
 
-/**
- * NCCL's call of an all-to-all has the size for one peer, torch's that for all. Decimal numbers, as DuckDB reads literals, take four
- * times as long as the table's writing.
- */
+/** Decimal numbers, as DuckDB reads literals, take four times as long as the table's writing. */
 async function keepCalls(
   workbench: Workbench,
   part: RankPart,
   { clock: { a_ns: a, b }, shift, constants }: { clock: RankClock; shift: number; constants: Constants },
 ): Promise<void> {
-  const bytes =
-    part.calls.known_by === 'call'
-      ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END"
-      : 'bytes';
-  for (const capture of part.calls.captures)
+  for (const { capture, path } of callFiles(part))
     await workbench.keep(
       'collectives',
       captureOf(part, capture),
-      `SELECT * REPLACE (${bytes} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns), 'kernel_gpu' AS timed_by
+      `SELECT * REPLACE (${wholeBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
        FROM (
          SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
-         FROM read_parquet(${quote(callsPath(part.folder))}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)
-       WHERE capture_id = ${quote(capture)}`,
+         FROM read_parquet(${quote(path)}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`,
       constants,
     );
 }

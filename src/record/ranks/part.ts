@@ -16,8 +16,6 @@ const recordedSchema = z.object({
   known_by: z.enum(knownBySources),
   calls: z.number(),
   processes: z.number(),
-  captures: z.array(z.string()),
-  first_ranks: z.record(z.string(), z.number()),
 });
 
 const partSchema = z.union([
