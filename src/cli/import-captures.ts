@@ -59,7 +59,7 @@ export interface ImportedCaptures {
   /** From the first file that states them. */
   rank: number | null;
   worldSize: number | null;
-  /** Of a part of a job. */
+  /** Collectives, where the captures are a part of a job. */
   calls: PartCalls | null;
   failures: { path: string; error: InferscopeError }[];
 }
@@ -198,7 +198,7 @@ export async function importCaptures(
       imported.sizes ??= outcome.sizes;
     }
   }
-  // Of captures that are added later, and of those whose library recorded its own calls, nothing is made.
+  // Captures that are added later are not compared with earlier ones; a library that recorded its own calls knows better.
   if (options.taken === undefined && session.rows('collectives') === 0)
     await keepRanks(session, imported, options);
   return imported;

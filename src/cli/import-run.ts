@@ -37,8 +37,9 @@ export interface RanksOptions extends ImportRunOptions {
   jobs?: number;
   /** Where files are imported; default: on this machine. */
   on?: 'local' | 'slurm';
-  /** Further options of sbatch, with spaces between. */
+  /** Further options of sbatch for all jobs, and for the one that merges, as typed in a shell. */
   sbatch?: string;
+  sbatchMerge?: string;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { shellWords } from '../model/shell.js';
 import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
@@ -19,6 +20,7 @@ interface ImportCommandOptions extends ContextOptions {
   jobs?: number;
   on: 'local' | 'slurm';
   sbatch?: string;
+  sbatchMerge?: string;
 }
 
 export function define(command: Command): void {
@@ -48,6 +50,7 @@ export function define(command: Command): void {
         .default('local'),
     )
     .option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'")
+    .option('--sbatch-merge <options>', 'further ones, of the job that merges all ranks, e.g. --mem=16G')
     .option('--session <selector>', 'add the files to this session instead of creating one')
     .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
     .option(
@@ -85,18 +88,19 @@ export function define(command: Command): void {
         });
       }
       if (options.ranks) return importOfRanks(files, options);
-      const { resume, jobs, on, sbatch } = options;
+      const { resume, jobs, on, sbatch, sbatchMerge } = options;
       const [only] = [
         ...(resume ? ['--resume'] : []),
         ...(jobs === undefined ? [] : [`--jobs ${jobs}`]),
         ...(on === 'local' ? [] : [`--on ${on}`]),
         ...(sbatch === undefined ? [] : ['--sbatch']),
+        ...(sbatchMerge === undefined ? [] : ['--sbatch-merge']),
       ];
       if (only !== undefined)
         throw new InferscopeError('E_USAGE', {
           what: `${only.split(' ')[0]} needs --ranks`,
           why: 'It is about the import of one file per rank.',
-          fix: `inferscope import ${files.join(' ')} --ranks ${only === '--sbatch' ? '--on slurm --sbatch OPTIONS' : only}`,
+          fix: `inferscope import ${files.join(' ')} --ranks ${only.startsWith('--sbatch') ? `--on slurm ${only} OPTIONS` : only}`,
         });
       const { importApart, wholeCaptures } = await import('./import-apart.js');
       const paths = wholeCaptures(files.map((file) => resolve(file)));
@@ -120,12 +124,23 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
       why: `--session ${options.session} adds files to a saved session.`,
       fix: 'Leave out --session.',
     });
-  if (options.sbatch !== undefined && options.on !== 'slurm')
-    throw new InferscopeError('E_USAGE', {
-      what: '--sbatch needs --on slurm',
-      why: 'It has options of the jobs that are submitted to Slurm.',
-      fix: 'Add --on slurm, or leave out --sbatch.',
-    });
+  for (const [name, value] of [
+    ['--sbatch', options.sbatch],
+    ['--sbatch-merge', options.sbatchMerge],
+  ] as const) {
+    if (value !== undefined && options.on !== 'slurm')
+      throw new InferscopeError('E_USAGE', {
+        what: `${name} needs --on slurm`,
+        why: 'It has options of the jobs that are submitted to Slurm.',
+        fix: `Add --on slurm, or leave out ${name}.`,
+      });
+    if (value !== undefined && shellWords(value) === null)
+      throw new InferscopeError('E_USAGE', {
+        what: `a quote in ${name} does not end`,
+        why: `It is taken as a shell takes words, and has: ${value}`,
+        fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
+      });
+  }
   const { model: _, roofline: _roofs, session: _session, ...stated } = options;
   const given = await readContext(stated);
   const { importRanks } = await import('./ranks/import-ranks.js');

@@ -99,7 +99,10 @@ export async function runCommand(
     if (!options.quiet) startProgress(false).done('session saved', id);
     await keepContext(id, given);
   }
-  await conclude(kept, { id, place: id === null ? job!.folder : `Session ${id}` }, options);
+  // A launcher ends all ranks when one of them fails: what failed here besides the program must not end the others.
+  const exitCode =
+    job !== null && typed.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
+  await conclude(kept, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
 }
 
 /** @returns the session of all ranks if this was the last one, else null */
@@ -125,7 +128,7 @@ interface Kept {
   capture: RunCapture;
   /** A signal arrived while the program ran or its captures were read. */
   interrupted: boolean;
-  /** Of a rank of a job. */
+  /** Collectives, where it is a rank of a job. */
   calls: ImportedCaptures['calls'];
 }
 

@@ -74,7 +74,7 @@ export function define(command: Command): void {
     .addOption(
       new Option('--exit-code <from>', "child: exit with the program's own exit code")
         .choices(['own', 'child'])
-        .default('own', '4 when the program failed'),
+        .default('own', '4 when the program failed; of a rank of a job: child'),
     )
     .option('--json', "print one document; the program's stdout goes to stderr")
     .option('--quiet', 'no progress on stderr');

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { Issue } from '../model/document.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { UserData } from '../model/manifest.js';
+import { shellWord } from '../model/shell.js';
 import type { SessionFolder } from '../session/folders.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
@@ -69,7 +70,10 @@ function defineList(command: Command): void {
       ),
     )
     .action(async (options: JsonOption & { tag?: string; kind?: string; limit?: number }) => {
-      const { listSessions } = await import('../session/list.js');
+      const [{ listSessions }, { waitingJobs }] = await Promise.all([
+        import('../session/list.js'),
+        import('../record/ranks/job-folder.js'),
+      ]);
       const home = homeFolders();
       const { tag, kind, limit } = options;
       const found = listSessions(home)
@@ -80,7 +84,7 @@ function defineList(command: Command): void {
         );
       const sessions = limit === undefined ? found : found.slice(-limit);
       if (options.json) {
-        await printJson('session-list', { home: home.root, sessions }, [], '1.1');
+        await printJson('session-list', { home: home.root, sessions, jobs: waitingJobs(home) }, [], '1.2');
         return;
       }
       const [{ sessionListBlocks }, { terminalBlocks }] = await Promise.all([
@@ -92,6 +96,10 @@ function defineList(command: Command): void {
       if (unread.length > 0)
         talk(
           `${unread.length} without headline (not analyzed on this machine): inferscope explain ${unread.at(-1)!.id}`,
+        );
+      for (const { folder, recorded, unfinished } of waitingJobs(home))
+        talk(
+          `a job waits for ranks: ${recorded.length} recorded, ${unfinished.length} not ended; to join those recorded: inferscope session join ${shellWord(folder)}`,
         );
     });
 }

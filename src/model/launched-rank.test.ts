@@ -6,7 +6,12 @@ const slurm = { SLURM_JOB_ID: '7', SLURM_PROCID: '3', SLURM_LOCALID: '1', SLURM_
 const step = { SLURM_STEP_ID: '0', SLURM_STEP_NUM_TASKS: '4' };
 
 test('each launcher names the rank, the size and the start', () => {
-  expect(launchedRank({ ...slurm, ...step })).toEqual({ rank: 3, worldSize: 4, localRank: 1, job: '7-0' });
+  expect(launchedRank({ ...slurm, ...step })).toMatchObject({
+    rank: 3,
+    worldSize: 4,
+    localRank: 1,
+    job: '7-0',
+  });
   const torchrun = {
     RANK: '9',
     LOCAL_RANK: '1',
@@ -15,7 +20,7 @@ test('each launcher names the rank, the size and the start', () => {
     MASTER_PORT: '29500',
     TORCHELASTIC_RUN_ID: 'none',
   };
-  expect(launchedRank(torchrun)).toEqual({
+  expect(launchedRank(torchrun)).toMatchObject({
     rank: 9,
     worldSize: 16,
     localRank: 1,
@@ -28,7 +33,7 @@ test('each launcher names the rank, the size and the start', () => {
       OMPI_COMM_WORLD_LOCAL_RANK: '0',
       PMIX_NAMESPACE: '1955069953',
     }),
-  ).toEqual({ rank: 0, worldSize: 2, localRank: 0, job: '1955069953' });
+  ).toEqual({ rank: 0, worldSize: 2, localRank: 0, job: '1955069953', typed: ['mpirun', '-n', '2'] });
   expect(launchedRank({ PMI_RANK: '1', PMI_SIZE: '2' })).toMatchObject({ rank: 1, job: null });
 });
 

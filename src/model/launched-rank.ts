@@ -7,9 +7,12 @@ export interface LaunchedRank {
   localRank: number | null;
   /** The same for all ranks of one start, different for another start; null where the launcher has no such name. */
   job: string | null;
+  /** How its start is typed, where it is not seen; null where the variables can be of anything. */
+  typed: string[] | null;
 }
 
 interface Launcher {
+  typed?: (worldSize: number) => string[];
   rank: string;
   size: string;
   local: string;
@@ -32,6 +35,7 @@ const launchers: readonly Launcher[] = [
     size: 'OMPI_COMM_WORLD_SIZE',
     local: 'OMPI_COMM_WORLD_LOCAL_RANK',
     job: ['PMIX_NAMESPACE'],
+    typed: (size) => ['mpirun', '-n', `${size}`],
   },
   {
     rank: 'SLURM_PROCID',
@@ -39,9 +43,16 @@ const launchers: readonly Launcher[] = [
     local: 'SLURM_LOCALID',
     job: ['SLURM_JOB_ID', 'SLURM_STEP_ID'],
     needs: 'SLURM_STEP_ID',
+    typed: (size) => ['srun', `--ntasks=${size}`],
   },
   // MPICH, Intel MPI.
-  { rank: 'PMI_RANK', size: 'PMI_SIZE', local: 'MPI_LOCALRANKID', job: ['PMI_JOBID'] },
+  {
+    rank: 'PMI_RANK',
+    size: 'PMI_SIZE',
+    local: 'MPI_LOCALRANKID',
+    job: ['PMI_JOBID'],
+    typed: (size) => ['mpiexec', '-n', `${size}`],
+  },
 ];
 
 /** What torchrun, mpirun, srun or mpiexec tell a process through its environment; null for a process of its own. */
@@ -50,14 +61,16 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
     const value = env[name];
     return value !== undefined && /^\d{1,7}$/.test(value) ? Number(value) : null;
   };
-  for (const { rank: name, size, local, job, needs } of launchers) {
+  for (const { rank: name, size, local, job, needs, typed } of launchers) {
     const rank = numberOf(name);
     if (rank === null || (needs !== undefined && env[needs] === undefined)) continue;
+    const worldSize = numberOf(size);
     return {
       rank,
-      worldSize: numberOf(size),
+      worldSize,
       localRank: numberOf(local),
       job: env[job[0]!] === undefined ? null : job.flatMap((one) => env[one] ?? []).join('-'),
+      typed: typed === undefined || worldSize === null ? null : typed(worldSize),
     };
   }
   return null;

@@ -50,7 +50,7 @@ export interface Recorded {
   captures?: Capture[];
   issues?: Issue[];
   /** When another machine recorded it: nothing of this machine, its clock and its time is a fact of the session. */
-  elsewhere?: { startedAt: Date };
+  elsewhere?: { startedAt: Date; command?: readonly string[] };
 }
 
 export interface SavedSession {
@@ -100,7 +100,7 @@ async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
           started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
           ended_at: new Date().toISOString(),
           clock_pairs: elsewhere ? [] : [first, clockPair()],
-          command: privacy.command,
+          command: [...(elsewhere?.command ?? privacy.command)],
           workload: recorded.workload ?? null,
           hardware: { ...here?.hardware, ...recorded.hardware },
           software: { ...here?.software, ...recorded.software },

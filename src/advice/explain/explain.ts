@@ -9,6 +9,7 @@ import type { ScopeOptions } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { keepHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
+import { belowLauncher } from '../below-launcher.js';
 import { nextSteps } from './next-steps.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { type InferredStepsFound, sentences } from './sentences.js';
@@ -47,7 +48,7 @@ export async function explainSession(
       next_steps: nextSteps(stages, found.findings, {
         framework: (await programOf(context)).framework,
         withoutGpu: context.operators !== null,
-      }),
+      }).map(({ command, why }) => ({ command: belowLauncher(command, manifest), why })),
     };
     return document('explain', explainVersion, result, session.issues);
   } finally {

@@ -12,6 +12,7 @@ import { workloadModel } from '../../facts/model-work.js';
 import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { windowClocks } from '../../facts/trace/windows.js';
+import { belowLauncher } from '../below-launcher.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
 import { type Found, ranked } from './ranking.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
@@ -95,7 +96,12 @@ export async function firedRules(
     const drafts = result.outcome === 'fired' ? result.findings : [];
     const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
     const kept = drafts.filter((draft) => !isNoise(draft));
-    found.push(...kept.map((draft) => ({ rule, draft })));
+    found.push(
+      ...kept.map((draft) => ({
+        rule,
+        draft: { ...draft, check: belowLauncher(draft.check, context.manifest) },
+      })),
+    );
     const { id, title } = rule;
     const own = [
       ...drafts.filter(isNoise).map(({ stage }) => ({ title, stage, reason: withheldReasons.machine_busy })),

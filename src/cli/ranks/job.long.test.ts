@@ -72,9 +72,10 @@ test('the ranks of a job become one session, made by the last one', async () => 
   expect(readdirSync(jobs())).toEqual([]);
 });
 
-test('of a rank that failed the exit code is kept, and its own run says so', async () => {
+test('a rank exits as its program does; its exit code is kept, and its own run says so', async () => {
   const [first, second] = await Promise.all([rank(0), rank(1, [], 'process.exit(3)')]);
-  expect([first.code, second.code]).toEqual([0, 4]);
+  expect([first.code, second.code]).toEqual([0, 3]);
+  expect(second.stderr).toContain('E_WORKLOAD_FAILED');
   const session = await joined('@last');
   expect(session.status).toBe('failed');
   expect(session.executions[0]!.exit_code).toBe(3);
@@ -86,6 +87,10 @@ test('without its last rank a job waits for session join, which names what is mi
   expect(sessions()).toEqual([]);
   const fix = /inferscope session join (\S+)\)/.exec(alone.stderr)?.[1];
   expect(fix).toBe(join(jobs(), '29511-localhost'));
+  const list = await cli(['session', 'list']);
+  expect(list.stderr).toContain(
+    `1 recorded, 0 not ended; to join those recorded: inferscope session join ${fix}`,
+  );
   // A rank that was killed leaves what it had not ended.
   mkdirSync(join(fix!, 'rank-1.recording'));
   const done = await cli(['session', 'join', fix!, '--name', 'rest', '--no-analyze']);

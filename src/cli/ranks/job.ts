@@ -11,6 +11,7 @@ import { launchedRank } from '../../model/launched-rank.js';
 import { recordVariable } from '../../model/outer-run.js';
 import { missingRanks, rankRanges } from '../../model/ranks.js';
 import type { PartCalls } from '../../record/ranks/calls.js';
+import { jobsFolder, rankFolder, ranksIn } from '../../record/ranks/job-folder.js';
 import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
@@ -31,9 +32,6 @@ const meetMs = 100;
 /** After so long a rank says for which ones it waits. */
 const sayMs = 10_000;
 
-/** Where a rank is once it is recorded. */
-export const rankFolder = (folder: string, rank: number): string => join(folder, `rank-${rank}`);
-
 /**
  * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
  * @param name of the job, where the launcher names none
@@ -51,7 +49,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
       why: 'The ranks of a job record into one folder, and this launcher gives them no name in common.',
       fix: 'Give one that no other start has, e.g. --job train-1, or --no-ranks for a session per rank.',
     });
-  const folder = join(ensureWritable().root, 'jobs', key.replaceAll(/[^\w.-]+/g, '-'));
+  const folder = join(jobsFolder(ensureWritable()), key.replaceAll(/[^\w.-]+/g, '-'));
   const recording = `${rankFolder(folder, rank)}.recording`;
   // What an earlier start of this name left.
   rmSync(rankFolder(folder, rank), { recursive: true, force: true });
@@ -106,17 +104,6 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-/** Ranks with a folder in the job's: those that are recorded, and those that are not done or were killed. */
-export function ranksIn(folder: string): { recorded: number[]; unfinished: number[] } {
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  const numbers = (pattern: RegExp) =>
-    names
-      .flatMap((name) => pattern.exec(name)?.[1] ?? [])
-      .map(Number)
-      .toSorted((a, b) => a - b);
-  return { recorded: numbers(/^rank-(\d+)$/), unfinished: numbers(/^rank-(\d+)\.recording$/) };
 }
 
 /**

@@ -8,7 +8,7 @@ import { readPart } from '../../record/ranks/part.js';
 import { type SavedSession, recordSession } from '../../record/record-session.js';
 import { plural } from '../../vocabulary/format.js';
 import { attachGpuRoofline } from '../attach-roofline.js';
-import { rankFolder, ranksIn } from './job.js';
+import { rankFolder, ranksIn } from '../../record/ranks/job-folder.js';
 
 /**
  * Joins the ranks of a job into one session and removes what is joined; ranks that are missing are named in it.
@@ -67,13 +67,13 @@ export async function joinJob(
     await recording.keepJson('ranks', kept);
     const manifests = joined.parts.map(({ session }) => session.manifest);
     const [first] = manifests;
-    const { title, hardware, software, workload } = first!;
+    const { title, command, hardware, software, workload } = first!;
     const states = new Set(manifests.map(({ status }) => status));
     if (joined.missing.length > 0) states.add('interrupted');
     return {
       title: `${title} · ${plural(joined.worldSize ?? ranked.length, 'rank')}`,
       status: (['failed', 'interrupted'] as const).find((one) => states.has(one)) ?? 'complete',
-      elsewhere: { startedAt: new Date(Number((joined.zeroNs ?? 0n) / 1_000_000n)) },
+      elsewhere: { startedAt: new Date(Number((joined.zeroNs ?? 0n) / 1_000_000n)), command },
       workload,
       hardware,
       software,

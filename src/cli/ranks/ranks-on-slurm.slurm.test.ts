@@ -57,7 +57,14 @@ const filesOf = ({ folder: own }: Session) =>
 
 test('tables equal those of local processes; a file that cannot be read is named and does not end the rest', async () => {
   writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
-  const there = await openSession(await run({ on: 'slurm', name: 'there', sbatch: '--time=5' }));
+  const there = await openSession(
+    await run({
+      on: 'slurm',
+      name: 'there',
+      sbatch: `--time=5 --comment='two words'`,
+      sbatchMerge: '--mem=600M',
+    }),
+  );
   const here = await openSession(await run({ name: 'here' }));
   expect(tablesOf(there)).toEqual(tablesOf(here));
   expect(Object.keys(tablesOf(there)).length).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelJobs, queuedJobs, submitJob } from '../../capture/tools/slurm.js';
 import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
-import { shellWord } from '../../model/shell.js';
+import { shellWord, shellWords } from '../../model/shell.js';
 import type { RankTask } from '../../record/ranks/journal.js';
 import { readPart } from '../../record/ranks/part.js';
 import type { PartOrder } from './import-part.js';
@@ -71,10 +71,10 @@ export async function importOnSlurm(
     folder: join(work, own),
     keepRaw: options.raw,
   }));
-  const { jobs, on: _, sbatch, ...rest } = options;
+  const { jobs, on: _, sbatch = '', sbatchMerge = '', ...rest } = options;
   const result = join(folder, 'result.json');
   const merge: MergeOrder = { patterns, options: { ...rest, resume: true, quiet: true }, result };
-  const more = (sbatch ?? '').split(/\s+/).filter(Boolean);
+  const more = shellWords(sbatch) ?? [];
   const array = Math.min(orders.length, mostTasks);
   const submitted: string[] = [];
   if (array > 0) {
@@ -88,7 +88,9 @@ export async function importOnSlurm(
     const after = submitted.map((id) => `--dependency=afterany:${id}`);
     const names = ['--job-name=inferscope-merge', `--output=${join(folder, 'merge.log')}`];
     const script = writeScript(join(folder, 'merge.sh'), [merge], 1);
-    submitted.push(await submitJob(script, [...more, ...names, ...after]));
+    submitted.push(
+      await submitJob(script, [...more, ...(shellWords(sbatchMerge) ?? []), ...names, ...after]),
+    );
     progress.done('submitted', `jobs ${submitted.join(', ')}`);
     await waitFor(submitted, { orders, signal, progress });
   } catch (error) {
@@ -149,6 +151,6 @@ function withoutResult(job: string, log: string): InferscopeError {
   return new InferscopeError('E_TOOL_FAILED', {
     what: `job ${job}, which merges the ranks, ended without a session`,
     why: said === '' ? 'It wrote nothing: it was cancelled or killed.' : `It wrote last: ${said}`,
-    fix: 'Repeat the command with --resume: ranks that are imported are kept. More memory: --sbatch --mem=8G',
+    fix: 'Repeat the command with --resume: ranks that are imported are kept. More memory: --sbatch-merge --mem=8G',
   });
 }

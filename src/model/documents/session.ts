@@ -34,8 +34,21 @@ const listedSessionSchema = z.object({
 /** `inferscope session list`, oldest first. */
 export const sessionListDocumentSchema = documentSchema(
   'session-list',
-  '1.1',
-  z.object({ home: z.string(), sessions: z.array(listedSessionSchema) }),
+  '1.2',
+  z.object({
+    home: z.string(),
+    sessions: z.array(listedSessionSchema),
+    jobs: z
+      .array(
+        z.object({
+          folder: z.string().describe('For `session join`.'),
+          recorded: z.array(z.number().int()),
+          unfinished: z.array(z.number().int()).describe('Ranks that still record or were killed.'),
+        }),
+      )
+      .optional()
+      .describe('Jobs with ranks that are not joined.'),
+  }),
 );
 
 /** `inferscope session show`. */

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { belowLauncher } from './below-launcher.js';
+
+test('a suggested run begins with the launcher of the recorded one; other commands and runs without one stay', () => {
+  const command = [
+    'torchrun',
+    '--nproc-per-node',
+    '2',
+    '--no-python',
+    'inferscope',
+    'run',
+    '--',
+    'python',
+    'a.py',
+  ];
+  const check = 'inferscope run --evaluator nsys -- <the changed command>';
+  expect(belowLauncher(check, { command })).toBe(`torchrun --nproc-per-node 2 --no-python ${check}`);
+  expect(belowLauncher('inferscope doctor', { command })).toBe('inferscope doctor');
+  expect(belowLauncher(check, { command: ['inferscope', 'run'] })).toBe(check);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { launcherWords } from './launcher-words.js';
+
+const own = ['run', '--name', 'job', '--', 'python', 'train.py'];
+const torchrun = { RANK: '1', WORLD_SIZE: '8', MASTER_ADDR: 'node1', MASTER_PORT: '29500' };
+const slurm = { SLURM_PROCID: '1', SLURM_STEP_NUM_TASKS: '4', SLURM_STEP_ID: '0', SLURM_JOB_ID: '7' };
+
+/** Processes above, the nearest first. */
+const above = (...lines: string[]) => {
+  const words = lines.map((line) => line.split(' '));
+  return () => {
+    const next = words.shift();
+    return next === undefined ? null : { words: next, parent: 1 };
+  };
+};
+
+test('what was typed before the command is in the command line of a process above', () => {
+  const line = `/usr/bin/python3.12 /usr/local/bin/torchrun --nproc-per-node 8 --no-python inferscope ${own.join(' ')}`;
+  expect(launcherWords(own, torchrun, above(line, '-bash'))).toEqual([
+    'torchrun',
+    '--nproc-per-node',
+    '8',
+    '--no-python',
+  ]);
+  const module = `python -m torch.distributed.run --no-python node dist/cli.js ${own.join(' ')}`;
+  expect(launcherWords(own, torchrun, above(module))).toEqual([
+    'python',
+    '-m',
+    'torch.distributed.run',
+    '--no-python',
+  ]);
+});
+
+test('of a launcher above a launcher the outer one was typed', () => {
+  const inner = `torchrun --nproc-per-node 8 inferscope ${own.join(' ')}`;
+  expect(launcherWords(own, torchrun, above(inner, `mpirun -n 2 ${inner}`))).toEqual(
+    'mpirun -n 2 torchrun --nproc-per-node 8'.split(' '),
+  );
+});
+
+test('srun is on another host; without a launcher there is nothing', () => {
+  expect(launcherWords(own, slurm, above('slurmstepd: [7.0]'))).toEqual(['srun', '--ntasks=4']);
+  expect(launcherWords(own, torchrun, above('/bin/kubelet'))).toEqual([]);
+  expect(launcherWords(own, {}, above(`timeout 9 inferscope ${own.join(' ')}`))).toEqual([]);
+});
