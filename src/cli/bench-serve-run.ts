@@ -23,7 +23,7 @@ import {
 import { maxThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
 import { freshSeed, usedBefore } from './bench-serve-seed.js';
 import { targetOf, type TargetOptions } from './bench-serve-target.js';
-import { startProgress, type Progress } from './progress.js';
+import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
 import { formatQuantity, plural, formatDuration } from '../vocabulary/format.js';
@@ -51,64 +51,60 @@ export async function runServing(
   url: string,
   options: ServingCommandOptions,
   signal: AbortSignal,
+  progress: Progress,
 ): Promise<{ document: Document<ServingResult>; interrupted: boolean }> {
   const home = ensureWritable();
-  const progress = startProgress(options.quiet === true);
-  try {
-    const loads = await loadSequence(options, options.slo !== null);
-    const tokenizer = options.tokenizer === undefined ? undefined : await tokenizerAt(options.tokenizer);
-    const target = await targetOf(url, options, signal);
-    const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
-    const scraped = await scrapeServer(metricsUrl);
-    const seed = options.seed ?? freshSeed();
-    const used = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
-    progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
-    const probe = options.probe
-      ? await probeServer(target, options, seededRandom(partSeed(freshSeed(), 'probe')), tokenizer, signal)
-      : null;
-    const plan: LoadPlan = {
-      target: {
-        url: target.baseUrl,
-        api: target.api,
-        model: target.model,
-        server: scraped?.server ?? null,
-        metrics_url: scraped ? metricsUrl : null,
-      },
-      prompts: {
-        seed,
-        seed_used_before: await usedBefore(home.cache, used),
-        input_len: options.inputLen,
-        output_len: options.outputLen,
-        tokenizer: options.tokenizer === undefined ? null : 'tokenizer.json',
-      },
-      slo: options.slo,
-      probe,
-      points: [],
-    };
-    const context: Omit<PointContext, 'originNs'> = {
-      target,
+  const loads = await loadSequence(options, options.slo !== null);
+  const tokenizer = options.tokenizer === undefined ? undefined : await tokenizerAt(options.tokenizer);
+  const target = await targetOf(url, options, signal);
+  const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
+  const scraped = await scrapeServer(metricsUrl);
+  const seed = options.seed ?? freshSeed();
+  const used = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
+  progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
+  const probe = options.probe
+    ? await probeServer(target, options, seededRandom(partSeed(freshSeed(), 'probe')), tokenizer, signal)
+    : null;
+  const plan: LoadPlan = {
+    target: {
+      url: target.baseUrl,
+      api: target.api,
+      model: target.model,
+      server: scraped?.server ?? null,
+      metrics_url: scraped ? metricsUrl : null,
+    },
+    prompts: {
       seed,
-      tokenizer,
-      slo: options.slo,
-      inputLen: options.inputLen,
-      outputLen: options.outputLen,
-      threads: options.threads ?? null,
-      metricsUrl: scraped ? metricsUrl : null,
-    };
-    const { id } = await recordSession(
-      {
-        label: `serve-${target.model}`,
-        kind: 'bench',
-        name: options.name ?? null,
-        tags: options.tag,
-        doing: 'save the load test',
-      },
-      (recording) => measure(recording, plan, context, loads, { signal, progress }),
-    );
-    return { document: await analyzeServing(await openSession(id, home)), interrupted: signal.aborted };
-  } finally {
-    progress.end();
-  }
+      seed_used_before: await usedBefore(home.cache, used),
+      input_len: options.inputLen,
+      output_len: options.outputLen,
+      tokenizer: options.tokenizer === undefined ? null : 'tokenizer.json',
+    },
+    slo: options.slo,
+    probe,
+    points: [],
+  };
+  const context: Omit<PointContext, 'originNs'> = {
+    target,
+    seed,
+    tokenizer,
+    slo: options.slo,
+    inputLen: options.inputLen,
+    outputLen: options.outputLen,
+    threads: options.threads ?? null,
+    metricsUrl: scraped ? metricsUrl : null,
+  };
+  const { id } = await recordSession(
+    {
+      label: `serve-${target.model}`,
+      kind: 'bench',
+      name: options.name ?? null,
+      tags: options.tag,
+      doing: 'save the load test',
+    },
+    (recording) => measure(recording, plan, context, loads, { signal, progress }),
+  );
+  return { document: await analyzeServing(await openSession(id, home)), interrupted: signal.aborted };
 }
 
 async function tokenizerAt(path: string): Promise<PromptTokenizer> {

@@ -5,9 +5,7 @@ import { parseSlo } from './bench-slo.js';
 import type { ServingCommandOptions } from './bench-serve-run.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
-import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
-import { browserLine, print, printDocument, talk, terminalWidth, warn } from './output.js';
 
 interface Typed extends Omit<ServingCommandOptions, 'slo'> {
   slo?: string;
@@ -165,31 +163,19 @@ export function defineServe(command: Command): void {
     )
     .action(async (url: string, typed: Typed) => {
       const slo = typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
+      const { measuring } = await import('./progress.js');
       const { runServing } = await import('./bench-serve-run.js');
-      const { document, interrupted } = await interruptible((signal) =>
-        runServing(url, { ...typed, slo }, signal),
+      const { document, interrupted } = await measuring(typed, (signal, progress) =>
+        runServing(url, { ...typed, slo }, signal, progress),
       );
       if (typed.csv !== undefined) {
         const { servingCsv } = await import('../export/serving-csv.js');
         await servingCsv(document.data, typed.csv);
       }
-      const { keepReport } = await import('./session-summary.js');
-      const { path: report, explain } = await keepReport({ kind: 'serving', document });
-      if (typed.json) printDocument(document);
-      else {
-        const { viewOf } = await import('../views/registry.js');
-        const { terminalView } = await import('../render/terminal/view.js');
-        const view = await viewOf({ kind: 'serving', document });
-        print(
-          `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(typed.name ?? document.data.session.id)}`,
-        );
-      }
-      if (!typed.quiet) talk(`report: ${report}`);
-      if (interrupted) {
-        warn(`interrupted: session ${document.data.session.id} has what was measured so far`);
-        process.exitCode = exitCodeOf.E_INTERRUPTED;
-      } else if (document.data.points.every(({ requests }) => requests.ok === 0)) {
+      const { id } = document.data.session;
+      const { showMeasured } = await import('./show-measured.js');
+      await showMeasured({ id, interrupted }, { kind: 'serving', document }, typed);
+      if (!interrupted && document.data.points.every(({ requests }) => requests.ok === 0))
         process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
-      }
     });
 }

@@ -12,9 +12,8 @@ import { sessionFolders } from '../session/folders.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
 import { readManifest } from '../session/manifest-file.js';
 import { openSession, type Session } from '../session/open.js';
-import { interruptible } from './interrupt.js';
 import { talk } from './output.js';
-import { startProgress } from './progress.js';
+import { measuring } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
 import { parseJson } from '../model/parse-json.js';
@@ -134,15 +133,14 @@ async function cpu(
   const { defaultThreads } = await import('../engines/onnx/decoder.js');
   const { detectCpu } = await import('../hardware/cpu.js');
   const home = ensureWritable();
-  const progress = startProgress(typed.quiet === true);
-  const measured = await interruptible((signal) =>
+  const measured = await measuring(typed, (signal, progress) =>
     machineRoofs(progress, {
       threads: typed.threads ?? defaultThreads(detectCpu().usableCores),
       cacheDir: home.cache,
       fresh: false,
       signal,
     }),
-  ).finally(progress.end);
+  );
   return { roofs: roofsOfCpu(measured.roofline), issues: rooflineIssues(measured) };
 }
 

@@ -56,15 +56,10 @@ export function define(command: Command): void {
       );
       if (options.json) printDocument(document);
       else {
-        const { analysedText } = await import('./session-summary.js');
-        print(
-          await analysedText(
-            { kind: 'profile', document },
-            options.name ?? document.data.session.id,
-            reportPath,
-            explain,
-          ),
-        );
+        const { analysedText, reported } = await import('./session-summary.js');
+        const analysed = { kind: 'profile', document } as const;
+        const text = await analysedText(analysed, options.name ?? document.data.session.id, explain);
+        print(reported(text, reportPath));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

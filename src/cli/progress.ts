@@ -2,6 +2,7 @@ import process from 'node:process';
 import { leftWords, startCountEta } from '../capture/bench/eta.js';
 import { talkColour } from '../render/terminal/colour.js';
 import { inert } from '../render/terminal/text.js';
+import { interruptible } from './interrupt.js';
 import { terminalWidth } from './output.js';
 
 export interface Progress {
@@ -52,4 +53,13 @@ export function countProgress(
   const leftS = startCountEta();
   return ({ done, total, label }) =>
     progress.update(step, `${done}/${total} ${label}${leftWords(leftS(done, total))}`);
+}
+
+/** Measures with progress on stderr; Ctrl-C ends it with what was measured so far. */
+export async function measuring<T>(
+  { quiet }: { quiet?: boolean | undefined },
+  measure: (signal: AbortSignal, progress: Progress) => Promise<T>,
+): Promise<T> {
+  const progress = startProgress(quiet === true);
+  return interruptible((signal) => measure(signal, progress)).finally(progress.end);
 }

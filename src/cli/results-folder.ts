@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
-import { join, parse, resolve } from 'node:path';
+import { join, parse, relative, resolve } from 'node:path';
+import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
@@ -72,4 +73,13 @@ export function writeResult(path: string, text: string): void {
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the results' });
   }
+}
+
+/** Writes result files, under other names where those in the folder are of another session, and says which. */
+export function writeResults(folder: string, files: readonly { name: string; text: string }[]): string {
+  const asked = files.map(({ name }) => name);
+  const names = claimNames(folder, asked);
+  for (const [at, { text }] of files.entries()) writeResult(join(folder, names[at]!), text);
+  const others = names[0] === asked[0] ? '' : ` (${asked[0]} belongs to another session)`;
+  return `${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${others}`;
 }

@@ -12,11 +12,10 @@ import { terminalView } from '../render/terminal/view.js';
 import { ensureWritable, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { rooflineView } from '../views/roofline.js';
-import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
 import { machineRoofs } from './machine-roofs.js';
-import { countProgress, type Progress, startProgress } from './progress.js';
+import { countProgress, measuring, type Progress } from './progress.js';
 import { recordRoofline, type RooflineCommandOptions } from './roofline-session.js';
 import { writesHome } from '../record/record-session.js';
 import { formatQuantity } from '../vocabulary/format.js';
@@ -25,15 +24,12 @@ import { formatQuantity } from '../vocabulary/format.js';
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
   checkOptions(options);
   const home = ensureWritable();
-  const progress = startProgress(options.quiet === true);
-  let stopped = false;
-  const made = await interruptible(async (signal) => {
+  const { made, stopped } = await measuring(options, async (signal, progress) => {
     const done = await writesHome('measure the roofline', home, () =>
       measure(options, home, progress, signal),
     );
-    stopped = signal.aborted;
-    return done;
-  }).finally(progress.end);
+    return { made: done, stopped: signal.aborted };
+  });
   if (options.json) printDocument(made);
   else print(terminalView(rooflineView(made), { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;

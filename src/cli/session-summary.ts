@@ -1,13 +1,11 @@
-import { analyzeAndExplain, explanationOf } from '../advice/explain/session-explanation.js';
+import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { type Analysed, documentsOf } from '../facts/session-document.js';
-import { join } from 'node:path';
 import process from 'node:process';
 import { noKernelsIssue } from '../import/importer.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import { nestedSession } from '../model/outer-run.js';
-import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
 import { browserLine, print, printDocument, reportError, talk, terminalWidth } from './output.js';
@@ -37,21 +35,6 @@ export async function reportText(
   }
   const { terminalView } = await import('../render/terminal/view.js');
   return terminalView(view, { width: terminalWidth(), level: 2, explain });
-}
-
-/**
- * Writes the report of a benchmark or load test into its session's folder.
- * @returns its path and its explanation
- * @throws E_DISK_FULL, E_HOME_UNWRITABLE
- */
-export async function keepReport(
-  analysed: Extract<Analysed, { kind: 'bench' | 'serving' }>,
-): Promise<{ path: string; explain: Document<ExplainResult> | null }> {
-  const { id } = analysed.document.data.session;
-  const path = reportPath(join(homeFolders().sessions, id));
-  const explain = await explanationOf(await openSession(id), analysed);
-  await writeAnalysed(analysed, path, explain);
-  return { path, explain };
 }
 
 /** Without a summary: prints the session's id, or its contents as a document. */
@@ -86,7 +69,7 @@ export async function showSession(
   // A full disk prevents the page, not the summary.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
   if (!json) {
-    print(await analysedText(analysed, session.user.name ?? session.id, path, explain));
+    print(reported(await analysedText(analysed, session.user.name ?? session.id, explain), path));
     const { narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
     if (narrative !== null) print(`\n${narrative}`);
@@ -105,17 +88,19 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
   }
 }
 
-/** The summary in the terminal, with the command and the path that show more. */
+/** The summary in the terminal, with the command that shows more. */
 export async function analysedText(
   analysed: Analysed,
   session: string,
-  path: string,
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
   const view = await viewOf(analysed);
   const { terminalView } = await import('../render/terminal/view.js');
-  return `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session)}\n  report: ${path}`;
+  return `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session)}`;
 }
+
+/** A summary with the path of its report. */
+export const reported = (text: string, path: string): string => `${text}\n  report: ${path}`;
 
 /** Shown for a program that used no GPU, or ran without a profiler. */
 function nothingToSumUp({ id, manifest, issues }: Session): string {

@@ -1,43 +1,36 @@
-import { join, relative } from 'node:path';
 import process from 'node:process';
-import type { Document } from '../model/document.js';
+import { explanationOf } from '../advice/explain/session-explanation.js';
+import type { Analysed } from '../facts/session-document.js';
 import { exitCodeOf } from '../model/errors.js';
-import { print, printDocument, talk, warn } from './output.js';
-import { type PageParts, reportPath, writePage } from './report-file.js';
-import { claimNames, writeResult } from './results-folder.js';
-
-/** Output of `bench` and `kernels`. */
-interface Measured {
-  document: Document<unknown>;
-  /** Files for the results folder: name and content. */
-  files: readonly { name: string; text: string }[];
-  page: (parts: PageParts) => string;
-  /** For the terminal; not called with --json. */
-  text: () => Promise<string>;
-}
+import { openSession } from '../session/open.js';
+import { print, printJson, talk, warn } from './output.js';
+import { reportPath } from './report-file.js';
+import { analysedText, writeAnalysed } from './session-summary.js';
 
 /**
- * Writes report and result files, prints text or document with their paths, and sets the exit code of an interrupted measurement.
- * @param folder of the result files
+ * Last step of a verb that measured: prints the summary or a document, writes report and result files with their paths on
+ * stderr, and sets the exit code of an interrupted measurement.
+ * @param printed with --json
+ * @param results writes the verb's files and says where they are
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function showMeasured(
-  kept: { id: string; folder: string; interrupted: boolean },
-  { document, files, page, text }: Measured,
-  { folder, json, quiet }: { folder: string; json?: boolean | undefined; quiet?: boolean | undefined },
+  kept: { id: string; interrupted: boolean },
+  analysed: Exclude<Analysed, { kind: 'captures' }>,
+  { json, quiet }: { json?: boolean | undefined; quiet?: boolean | undefined },
+  { printed = analysed.document, results }: { printed?: unknown; results?: () => string } = {},
 ): Promise<void> {
-  const report = reportPath(kept.folder);
+  const session = await openSession(kept.id);
+  const explain = await explanationOf(session, analysed);
   // With --json an error is itself a document, and stdout has only one. Otherwise print the figures first, in case the
   // disk is full.
-  if (!json) print(await text());
-  await writePage(report, page);
-  const asked = files.map(({ name }) => name);
-  const names = claimNames(folder, asked);
-  for (const [at, { text: content }] of files.entries()) await writeResult(join(folder, names[at]!), content);
-  if (json) printDocument(document);
+  if (!json) print(await analysedText(analysed, session.user.name ?? session.id, explain));
+  const report = reportPath(session.folder);
+  await writeAnalysed(analysed, report, explain);
+  const written = results?.();
+  if (json) printJson(printed);
   if (!quiet) {
-    const others = names[0] === asked[0] ? '' : ` (${asked[0]} belongs to another session)`;
-    talk(`${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${others}`);
+    if (written !== undefined) talk(written);
     talk(`report: ${report}`);
   }
   if (kept.interrupted) {

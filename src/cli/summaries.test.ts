@@ -5,7 +5,7 @@ import { textWidth } from '../render/terminal/text.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
-import { analysedText } from './session-summary.js';
+import { analysedText, reported } from './session-summary.js';
 
 const home = testHome();
 
@@ -25,7 +25,7 @@ test.each(recorded)('the summary of %s fits 30 lines at 80 columns', async (path
   const { id } = await importSession(`test/fixtures/${path}`, home);
   const session = await openSession(id, home);
   const { analysed, explain } = await analyzeAndExplain(session);
-  const text = await analysedText(analysed, id, 'report.html', explain);
+  const text = reported(await analysedText(analysed, id, explain), 'report.html');
   const lines = stripVTControlCharacters(text).split('\n');
   expect(lines.length).toBeLessThanOrEqual(30);
   expect(lines.filter((line) => textWidth(line) > 80)).toEqual([]);
