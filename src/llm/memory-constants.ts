@@ -281,5 +281,5 @@ export const allocatableGib: Readonly<Record<string, number>> = {
   'AMD Instinct MI300X': 191.98,
 };
 
-/** For GPUs not above: what ECC and the driver leave at least of the memory on the sheet. */
-export const allocatableShare = 0.92;
+/** For GPUs not above: the lowest share of the memory on the sheet that one of them has (a T4; at most 0.99). */
+export const allocatableShare = 0.91;

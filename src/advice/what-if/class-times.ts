@@ -18,9 +18,9 @@ const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
 const copyLatencyMs = 2e-3;
 /** Ratio of the mean size's roofline to the mean of the steps' rooflines: above it, bars cannot be split. */
 const sameNeed = 0.05;
-/** Assumed change in the reached share of the roof when shapes or dtypes change. */
+/** By how much the reached share of the roof may change with shapes or dtypes: half the spread of `reached`. */
 const efficiencyError = 0.2;
-/** Share of the roof that a kernel with enough work reaches. */
+/** Share of the roof that a kernel with enough work reaches: 0.62 to 0.99 of the measured roofs in 13 stages (test/fixtures/diagnosis). */
 const reached = 0.7;
 
 export interface Scaling {

@@ -85,7 +85,7 @@ test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
   // 0.9 of 2 threads.
   expect(codes(point!)).toContain('low_utilization warning');
   expect(point!.expected.tpot).toMatchObject({
-    how: expect.stringContaining('each at half its roof') as string,
+    how: expect.stringContaining('high = 2 × Σ over operations') as string,
   });
   const meant = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
   expect(codes(meant)).toEqual(['out_of_memory warning']);

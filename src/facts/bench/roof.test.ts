@@ -18,12 +18,13 @@ test('MFU against the dense peak of the sheet, and the range to expect', async (
   // At least the 131 392 parameters of 2 bytes at 4.8 TB/s.
   expect(tpot.low).toBeGreaterThan((131_392 * 2e3) / 4.8e12);
   expect(tpot.low).toBeLessThan((1.2 * 131_392 * 2e3) / 4.8e12);
-  close(tpot.high, tpot.low / 0.6 + 0.25);
+  // Every operation is memory-bound here, so one by one they take as long as all at once.
+  close(tpot.high, tpot.low / 0.58 + 0.25);
   expect(tpot.how).toContain('10 launches (counted in a decode step)');
   // Nothing was counted at batch 4: 42 launches a layer, two layers.
   const other = second.expected.tpot;
   if (!('low' in other)) throw new Error('no range');
-  close(other.high, other.low / 0.6 + (84 * 25) / 1000);
+  close(other.high, other.low / 0.58 + (84 * 25) / 1000);
   expect(variant!.answers.find(({ id }) => id === 'latency')!.answer).toContain('TPOT is above the');
 });
 
@@ -33,9 +34,9 @@ test('decode steps of a CUDA graph cost a node, not a launch, each', async () =>
   const { data } = await analyzeBench(await gpuSession({ artifacts: { 'bench-plan': plan } }));
   const { tpot, ttft } = data.variants[0]!.points[0]!.expected;
   if (!('low' in tpot) || !('low' in ttft)) throw new Error('no range');
-  close(tpot.high, tpot.low / 0.6 + (10 * 1.5) / 1000);
+  close(tpot.high, tpot.low / 0.58 + (10 * 1.5) / 1000);
   expect(tpot.how).toContain('10 nodes of a CUDA graph (counted in a decode step) × 1.5 µs');
-  close(ttft.high, ttft.low / 0.6 + (10 * 25) / 1000);
+  close(ttft.high, ttft.low / 0.58 + (10 * 25) / 1000);
   const vllm = gpuWorkload({ engine: { name: 'vllm', version: null, options: {} } });
   expect(usesGraphs(vllm, {})).toBe(true);
   expect(usesGraphs(vllm, { enforce_eager: 'True' })).toBe(false);

@@ -203,7 +203,7 @@ function beyondShare({ kernels, deviceNs }: Composed): number {
   return deviceNs > 0 ? beyond / deviceNs : 0;
 }
 
-/** What an assumed share of a roof may be wrong by. */
+/** What an assumed share of a roof may be wrong by: three times what the worst of 24 stages was off (bench/predict/README.md). */
 const assumedError = 0.5;
 
 /**
