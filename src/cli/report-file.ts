@@ -57,9 +57,10 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeReport(path: string, render: () => string): Promise<void> {
+  const text = render();
   try {
-    writeWhole(path, render());
+    writeWhole(path, text);
   } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'write the report' });
+    throw asStorageFailure(error, { path, doing: 'write the report', neededBytes: Buffer.byteLength(text) });
   }
 }

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import { type ResponseHeaders, responseReader } from './http-response.js';
 import { formatSetting } from '../vocabulary/format.js';
 

@@ -1,4 +1,4 @@
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import { type Connection, type Origin, openConnection, type Receiver } from './connection.js';
 
 /** Connections to one server: as many as there are requests at once, for a pool that waits would look like a slow server. */

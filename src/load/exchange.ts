@@ -1,5 +1,5 @@
 import type { ArrivalQueue } from './arrival-queue.js';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import type { Connections } from './connections.js';
 import { failureKind } from './failure-kind.js';
 import type { PlannedRequest } from './load-shape.js';

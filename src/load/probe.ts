@@ -1,7 +1,7 @@
 import { InferscopeError } from '../model/errors.js';
 import type { Probe } from '../model/documents/serving.js';
 import { median } from '../model/statistics.js';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import type { Exchange } from './exchange.js';
 import { failureWords } from './failure-kind.js';
 import { makePrompt, type PromptTokenizer } from './prompts.js';

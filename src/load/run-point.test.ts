@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import type { PlannedRequest } from './load-shape.js';
 import { type PointPlan, runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ThreadHealth, watchThread } from './client-health.js';
 import { arrivalQueue } from './arrival-queue.js';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import { openConnections, originOf } from './connections.js';
 import { exchange, type Exchange, type ExchangeHandle, type Sender } from './exchange.js';
 import type { PlannedRequest } from './load-shape.js';

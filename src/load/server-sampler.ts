@@ -1,5 +1,4 @@
-import { smallPage } from '../model/small-page.js';
-import { monotonicNs } from './clock.js';
+import { metricsPage, sampleMetrics } from '../model/metrics-page.js';
 import { readServerMetrics, type ServerReading } from '../model/server-metrics.js';
 
 interface ServerSampler {
@@ -7,47 +6,31 @@ interface ServerSampler {
   stop(): Promise<{ t_ns: number; reading: ServerReading }[]>;
 }
 
-const scrapeTimeoutMs = 2000;
+type Scraped = { t_ns: number; server: string | null; reading: ServerReading };
 
-/** One scrape; null when there is no such page or it names nothing we know. */
-export async function scrapeServer(
-  url: string,
-): Promise<{ t_ns: number; server: string | null; reading: ServerReading } | null> {
-  const began = monotonicNs();
-  try {
-    const signal = AbortSignal.timeout(scrapeTimeoutMs);
-    const { status, text } = await smallPage(url, { signal });
-    const t_ns = Math.round((began + monotonicNs()) / 2);
-    if (status !== 200) return null;
-    const { server, reading } = readServerMetrics(text);
-    return Object.keys(reading).length === 0 ? null : { t_ns, server, reading };
-  } catch {
-    // No /metrics is the rule for hosted APIs: the caller says that it is absent.
-    return null;
-  }
+/** What a page says; null when there is none or it names nothing we know. */
+function scraped(page: Awaited<ReturnType<typeof metricsPage>>): Scraped | null {
+  const read = page === null ? null : readServerMetrics(page.text);
+  return page === null || read === null || Object.keys(read.reading).length === 0
+    ? null
+    : { t_ns: page.t_ns, ...read };
 }
 
-/** Scrapes until stop(), never two at once. */
-export function startServerSampler(url: string, periodMs = 250): ServerSampler {
+export const scrapeServer = async (url: string): Promise<Scraped | null> => scraped(await metricsPage(url));
+
+export function startServerSampler(url: string, periodMs?: number): ServerSampler {
   const readings: { t_ns: number; reading: ServerReading }[] = [];
-  let under: Promise<void> | null = null;
-  async function scrape(): Promise<void> {
-    const found = await scrapeServer(url);
-    if (found) readings.push({ t_ns: found.t_ns, reading: found.reading });
-    under = null;
-  }
-  function take(): Promise<void> {
-    under ??= scrape();
-    return under;
-  }
-  void take();
-  const timer = setInterval(() => void take(), periodMs);
-  timer.unref();
+  const sampling = sampleMetrics(
+    url,
+    (page) => {
+      const found = scraped(page);
+      if (found) readings.push({ t_ns: found.t_ns, reading: found.reading });
+    },
+    periodMs,
+  );
   return {
     async stop() {
-      clearInterval(timer);
-      if (under) await under;
-      await take();
+      await sampling.stop();
       return readings;
     },
   };

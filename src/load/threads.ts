@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { childEntry } from '../model/installation.js';
 import type { ThreadHealth } from './client-health.js';
-import { monotonicNs } from './clock.js';
+import { monotonicNs } from '../model/clock.js';
 import type { Exchange } from './exchange.js';
 import type { PointControl, PointCounts, PointOutcome } from './run-point.js';
 import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';

@@ -1,6 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import { readServerMetrics } from '../../model/server-metrics.js';
-import { smallPage } from '../../model/small-page.js';
+import { sampleMetrics } from '../../model/metrics-page.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
 import type { MemorySource } from './where.js';
@@ -55,18 +55,6 @@ export function startedWith(config: CacheConfig | null): Record<string, string> 
   );
 }
 
-/** The raw page; null where there is none. */
-export async function metricsPage(url: string): Promise<string | null> {
-  try {
-    const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(2000) });
-    return status === 200 ? text : null;
-  } catch {
-    return null;
-  }
-}
-
-const periodMs = 250;
-
 /**
  * KV cache use, from before the requests until after them. Rows of telemetry, scope server:
  * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. A page without the metric gives no row: absent
@@ -93,32 +81,21 @@ export function metricsSource(
         telemetry.push({ ...keys, pid: null, rank: 0, t_ns, scope: 'server', metric, value });
       if (capacity !== null) put(monotonicNs(), 'kv_cache_total_tokens', capacity);
       if (config !== null && config.bytes !== null) put(monotonicNs(), 'kv_cache_total_bytes', config.bytes);
-      let under: Promise<void> | null = null;
-      const take = async () => {
-        const began = monotonicNs();
-        const page = await metricsPage(url);
-        under = null;
+      const sampling = sampleMetrics(url, (page) => {
         if (page === null) {
           missed++;
           return;
         }
-        const t_ns = Math.round((began + monotonicNs()) / 2);
-        const { reading } = readServerMetrics(page);
+        const { reading } = readServerMetrics(page.text);
         const used = reading['kv_cache_usage_ratio'];
-        if (used !== undefined && capacity !== null) put(t_ns, 'kv_cache_used_tokens', used * capacity);
+        if (used !== undefined && capacity !== null) put(page.t_ns, 'kv_cache_used_tokens', used * capacity);
         if (reading['preemptions_total'] !== undefined)
-          put(t_ns, 'preemptions_total', reading['preemptions_total']);
-        keep(page);
-      };
-      const tick = () => void (under ??= take());
-      tick();
-      const timer = setInterval(tick, periodMs);
-      timer.unref();
+          put(page.t_ns, 'preemptions_total', reading['preemptions_total']);
+        keep(page.text);
+      });
       return {
         async stop() {
-          clearInterval(timer);
-          if (under) await under;
-          await take();
+          await sampling.stop();
           const text = `${url} did not respond to ${missed} requests.`;
           const issues: Issue[] =
             missed === 0 ? [] : [{ code: 'metrics_missed', severity: 'warning', text, count: missed }];

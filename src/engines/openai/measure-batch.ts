@@ -1,7 +1,7 @@
 import type { BenchPoint } from '../../model/bench.js';
 import { median } from '../../model/statistics.js';
 import { type ClientVerdict, clientVerdict } from '../../load/client-verdict.js';
-import { monotonicNs } from '../../load/clock.js';
+import { monotonicNs } from '../../model/clock.js';
 import type { Exchange } from '../../load/exchange.js';
 import { failureWords } from '../../load/failure-kind.js';
 import { makePrompt, type PromptTokenizer } from '../../load/prompts.js';

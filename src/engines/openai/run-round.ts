@@ -1,6 +1,6 @@
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
 import type { LaunchControl } from '../../model/engine.js';
-import { monotonicNs } from '../../load/clock.js';
+import { monotonicNs } from '../../model/clock.js';
 import type { PromptTokenizer } from '../../load/prompts.js';
 import { partSeed, seededRandom } from '../../load/random.js';
 import { startServerSampler } from '../../load/server-sampler.js';

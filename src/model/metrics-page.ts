@@ -1,0 +1,46 @@
+import { monotonicNs } from './clock.js';
+import { smallPage } from './small-page.js';
+
+/** The page of a server's Prometheus endpoint. */
+interface MetricsPage {
+  /** CLOCK_MONOTONIC in the middle of the request. */
+  t_ns: number;
+  text: string;
+}
+
+const timeoutMs = 2000;
+
+/** The page as it is now; null where there is none: that is the rule for hosted APIs, and the caller says so. */
+export async function metricsPage(url: string): Promise<MetricsPage | null> {
+  const began = monotonicNs();
+  try {
+    const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(timeoutMs) });
+    return status === 200 ? { t_ns: Math.round((began + monotonicNs()) / 2), text } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Takes pages from now until stop(), which takes a last one; never two at once. */
+export function sampleMetrics(
+  url: string,
+  take: (page: MetricsPage | null) => void,
+  periodMs = 250,
+): { stop(): Promise<void> } {
+  let under: Promise<void> | null = null;
+  const once = async () => {
+    take(await metricsPage(url));
+    under = null;
+  };
+  const tick = () => (under ??= once());
+  void tick();
+  const timer = setInterval(() => void tick(), periodMs);
+  timer.unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      if (under) await under;
+      await once();
+    },
+  };
+}
