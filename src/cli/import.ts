@@ -52,7 +52,7 @@ export function define(command: Command): void {
     .option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'")
     .option('--sbatch-merge <options>', 'further ones, of the job that merges all ranks, e.g. --mem=16G')
     .option('--session <selector>', 'add the files to this session instead of creating one')
-    .option('--model <name>', 'model that ran: preset, config.json, or a folder that has one')
+    .option('--model <name>', 'model that ran: a preset, config.json, or its folder')
     .option(
       '--roofline <file>',
       'roofline of the captured GPU: output of inferscope roofline --json on its machine (default: roofline of this machine, if it has the same GPU)',

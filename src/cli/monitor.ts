@@ -34,9 +34,12 @@ export function define(command: Command): void {
     )
     .option('--require-gpu', 'exit with code 3 if no GPU can be read')
     .addOption(
-      new Option('--exit-code <from>', "child: exit with the program's own exit code (--while)")
+      new Option(
+        '--exit-code <from>',
+        "exit code of a failed program (--while): own (4) or the program's (child)",
+      )
         .choices(['own', 'child'])
-        .default('own', '4 when the program failed'),
+        .default('own'),
     )
     .option('--json', "print one inferscope/monitor document at the end; the program's stdout goes to stderr")
     .option('--quiet', 'show only the summary at the end')

@@ -135,7 +135,7 @@ async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
   return new InferscopeError('E_ENGINE_MISSING', {
     what: 'this machine has no GPU to measure',
     why: reason.text,
-    fix: 'inferscope roofline   measures the CPU; inferscope doctor   shows what this machine has.',
+    fix: 'inferscope roofline measures the CPU; inferscope doctor shows what this machine has.',
   });
 }
 

@@ -72,9 +72,9 @@ export function define(command: Command): void {
     .option('--torch-flops', "torch: record the profiler's FLOP counts")
     .option('--timeout <duration>', 'timeout per execution, e.g. 90s, 10m', duration('--timeout', '10m'))
     .addOption(
-      new Option('--exit-code <from>', "child: exit with the program's own exit code")
+      new Option('--exit-code <from>', "exit code of a failed program: own (4) or the program's (child)")
         .choices(['own', 'child'])
-        .default('own', '4 when the program failed; of a rank of a job: child'),
+        .default('own', 'own; of a rank of a job: child'),
     )
     .option('--json', "print one document; the program's stdout goes to stderr")
     .option('--quiet', 'no progress on stderr');

@@ -10,7 +10,7 @@ export function defineSet(command: Command): void {
   const set = command
     .command('set')
     .description('state what ran where nothing recorded it; every analysis uses it from then on')
-    .argument('<session>', 'id or its unique beginning, name, @last, @last~1');
+    .argument('<session>', 'id prefix, name, @last or @last~1');
   defineContext(set)
     .option('--clear', 'forget what was stated before')
     .option('--json', 'print one inferscope/session-user document')

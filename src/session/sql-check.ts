@@ -37,7 +37,7 @@ export async function checkStatement(connection: DuckDBConnection, sql: string):
     if (tree.error_type === 'not implemented') {
       throw refused(
         'only SELECT statements are allowed',
-        'Sessions are kept as they were measured; sql reads them.',
+        'Sessions are saved as measured; sql only reads them.',
       );
     }
     throw queryFailed(tree.error_message ?? 'it does not parse');

@@ -10,7 +10,7 @@ import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';
-import { formatRange, nbsp } from '../vocabulary/format.js';
+import { formatWithRange, nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
@@ -157,7 +157,7 @@ function unexplained(data: ExplainResult): { share: number; stage: StageWaterfal
 }
 
 function nothingSignificant({ session, stages }: ExplainResult, left: ReturnType<typeof unexplained>): Text {
-  if (session.status !== 'complete') return 'The run did not complete: no rule found a cause.';
+  if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
   return left === null
     ? 'Nothing significant to change.'
@@ -266,17 +266,16 @@ function expectedText(
   stage: Finding['stage'],
 ): Part[] {
   const ms = (n: number): Part => ({ n, unit: 'ms' });
+  const less = formatWithRange(expected, low, high, 'ms');
   // A pause between two stages is gone, not shorter.
   if (stage === null && after === 0)
-    return ['expected ', ms(expected), ` less each time (interval ${formatRange(low, high, 'ms')})`];
+    return [`expected ${less.value} less each time`, less.range === null ? '' : ` (interval ${less.range})`];
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
   return [
     'expected ',
     ms(after),
     of === null ? '' : ` per ${of}`,
-    ' (',
-    ms(expected),
-    ` less, interval ${formatRange(low, high, 'ms')}`,
+    ` (${less.value} less${less.range === null ? '' : `, interval ${less.range}`}`,
     per === 'token' ? '; the step itself does not get shorter)' : ')',
   ];
 }
@@ -284,17 +283,14 @@ function expectedText(
 /** The same with its interval, and what is left of a stage. */
 function gainText(gain: NonNullable<Finding['gain']>): Part[] {
   const ms = (n: number): Part => ({ n, unit: 'ms' });
-  const interval = `(${formatRange(gain.low_ms, gain.high_ms, 'ms')})`;
+  const { value, range } = formatWithRange(gain.expected_ms, gain.low_ms, gain.high_ms, 'ms');
+  const less = `${value} less`;
+  const interval = range === null ? '' : ` (${range})`;
   return gain.per === 'token'
-    ? [
-        ...gainHead(gain),
-        ', ',
-        ms(gain.expected_ms),
-        ` less per token ${interval}; the step itself does not get shorter`,
-      ]
+    ? [...gainHead(gain), `, ${less} per token${interval}; the step itself does not get shorter`]
     : gain.after_ms === 0
-      ? [ms(gain.expected_ms), ` less ${interval}`]
-      : [ms(gain.expected_ms), ` less ${interval}, `, ms(gain.after_ms), ' afterwards'];
+      ? [`${less}${interval}`]
+      : [`${less}${interval}, `, ms(gain.after_ms), ' afterwards'];
 }
 
 /** The rows that were seen, and the query that yields them. */

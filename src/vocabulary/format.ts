@@ -198,6 +198,19 @@ export function formatRange(low: number, high: number, unit: string): string {
   return `${from === to ? to : `${from} to ${to}`} ${rung.unit}`;
 }
 
+/** A value in the unit of its range, and the range; null where the range is the value itself. */
+export function formatWithRange(
+  value: number,
+  low: number,
+  high: number,
+  unit: string,
+): { value: string; range: string | null } {
+  const rung = rungOf(Math.max(Math.abs(low), Math.abs(high)), unitNames[unit] ?? unit);
+  const text = `${formatNumber(value / rung.factor, digitsOf(rung, 3))} ${rung.unit}`;
+  const range = formatRange(low, high, unit);
+  return { value: text, range: range.includes(' to ') ? range : null };
+}
+
 /** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
   const text = formatQuantity(value, unit, digits);

@@ -43,6 +43,6 @@ function ownFailure(ended: Ended): InferscopeError {
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `${ended.command[0]} ${how}`,
     why: last === '' ? 'It printed nothing.' : `Last output: ${last.slice(0, 300)}`,
-    fix: `Full output: ${ended.log}`,
+    fix: last === '' ? 'Run it by itself to see why.' : `Full output: ${ended.log}`,
   });
 }
