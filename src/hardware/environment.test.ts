@@ -18,7 +18,7 @@ test('facts of this machine: every null has an issue, versions are those of pack
   for (const issue of issues) expect(issue.text.length).toBeGreaterThan(10);
 });
 
-test('nothing that identifies: no host name, user, home or environment value', () => {
+test('the environment has no host name, user, home or environment value', () => {
   const environment = describeEnvironment();
   const facts = Object.values({ ...environment.hardware, ...environment.software });
   // Whole values only: a host named "linux" is no leak of its name when the system is Linux.

@@ -182,7 +182,7 @@ describe('names that do not decide', () => {
     expect(gpuSheet('AMD Instinct MI250X / MI250', '1002:740c')).toBeNull();
   });
 
-  test('it never decides against a name: part of a GPU in a virtual machine has the id of the whole', () => {
+  test('a PCI id never overrules a name: a virtual GPU has the id of the whole GPU', () => {
     expect(gpuSheet('NVIDIA H200', '10de:2330')).toMatchObject({ bandwidthGbps: 4800 });
     expect(gpuSheet('GRID H100XM-10C', '10de:2330')).toBeNull();
   });

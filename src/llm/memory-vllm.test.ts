@@ -134,7 +134,7 @@ describe.each(runs)('$log on an H200, by its log', (run) => {
   });
 });
 
-it('weights of Qwen2.5 7B as 0.22 printed them elsewhere: 14.29 GiB', () => {
+it('weights of Qwen2.5 7B equal those that vLLM 0.22 printed: 14.29 GiB', () => {
   const log = readFileSync(join('test', 'fixtures', 'vllm-logs', 'v0.22.0-qwen2.5-7b.log'), 'utf8');
   const printed = Number(/Model loading took ([\d.]+) GiB/.exec(log)![1]);
   const a = readArchitecture({ ...findPreset('qwen2.5-7b')!.config, max_position_embeddings: 32_768 });

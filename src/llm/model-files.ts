@@ -3,7 +3,7 @@ import type { FileWeights } from './safetensors.js';
 /** Sizes of a model's weights from the headers of its files. */
 export interface HeaderWeights extends FileWeights {
   format: 'safetensors' | 'gguf';
-  /** Which files, in words. */
+  /** Describes the files for a message. */
   source: string;
 }
 
@@ -12,10 +12,10 @@ export interface NamedModel {
   config: Record<string, unknown>;
 }
 
-/** A model with its files looked at, too. */
+/** A model, and what its files state. */
 export interface SizedModel extends NamedModel {
   /** Exact sizes from the files' headers; null when there are none. */
   weights: HeaderWeights | null;
-  /** Why there are none though there should be. */
+  /** Why they could not be read. */
   withoutWeights: string | null;
 }

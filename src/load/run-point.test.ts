@@ -82,7 +82,7 @@ test.each([
   expect(exchanges[0]!.error).toContain(text);
 });
 
-test('what arrived before a failure stays known', async () => {
+test('a failed request keeps what arrived before the failure', async () => {
   const kept = async (fault: string, timeout_ms = 5000) => {
     const target = { ...testTarget(server, { fault }), timeout_ms };
     const [seen] = (await run(target, { requests: planned(1, 8) })).exchanges;

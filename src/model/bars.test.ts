@@ -22,7 +22,7 @@ test('a bar belongs to one family, and to a class where it is one of kernels', (
   expect(barParts('nothing.of_ours')).toEqual({ head: null, tail: 'of_ours' });
 });
 
-test('documents hold bars of these heads only', () => {
+test('a bar id starts with one of the known kinds of bar', () => {
   const ids = ['roofline', 'inefficiency.gemm', 'exposed_copy.htod_pageable', 'host', 'host.loop'];
   expect(ids.filter((id) => !barIdSchema.safeParse(id).success)).toEqual([]);
   const others = ['', 'gemm', 'hosts', 'hosts.loop', 'host.', 'my.host.loop'];

@@ -1,4 +1,5 @@
 import type { MemoryProfile } from '../model/documents/memory-profile.js';
+import { formatSetting } from '../vocabulary/format.js';
 import type { Section, Text } from './block.js';
 
 /** "vllm 0.32.0"; of a server that ran already also how it was asked. */
@@ -42,7 +43,7 @@ export const runSection = (profile: MemoryProfile): Section => ({
 const known = (value: unknown): Text => {
   if (value === null || value === undefined) return { missing: 'not known' };
   if (typeof value !== 'number') return String(value);
-  return Number.isInteger(value) ? { count: value } : { n: value, unit: '' };
+  return Number.isInteger(value) ? { count: value } : formatSetting(value);
 };
 
 function modelRows({ model_info: model, missing }: MemoryProfile): Text[][] {

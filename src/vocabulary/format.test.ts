@@ -145,7 +145,7 @@ it('a value has the unit of its range, and no range that is the value', () => {
   expect(formatWithRange(0.001_08, 0.001_08, 0.001_08, 'ms')).toEqual({ value: '1.08 µs', range: null });
 });
 
-it('counts that are means keep a decimal where they are few', () => {
+it('a mean count below 100 keeps one decimal', () => {
   expect([22, 2.98, 8.31, 131.4, 3720].map(formatCount).map(plain)).toEqual([
     '22',
     '3',

@@ -52,7 +52,7 @@ async function bottoms(html: string, selectors: readonly string[]): Promise<numb
   return found;
 }
 
-it('of a report: the headline, the whole waterfall, and the first finding with its gain', async () => {
+it('a report shows the headline, the whole waterfall, and the first finding with its gain', async () => {
   const { analysed, explain } = await analyzeAndExplain(sessions[0]!);
   const html = pageOfView(await viewOf(analysed), { clientScript, explain });
   const [headline, charts, gains] = await bottoms(html, [
@@ -63,7 +63,7 @@ it('of a report: the headline, the whole waterfall, and the first finding with i
   for (const [first] of [headline!, charts!, gains!]) expect(first).toBeLessThanOrEqual(viewport.height);
 });
 
-it('of a comparison: both waterfalls and their difference', async () => {
+it('a comparison shows both waterfalls and their difference', async () => {
   const html = pageOfView(compareView(await compareSessions(sessions)), { clientScript });
   const [charts] = await bottoms(html, ['[data-chart=waterfall]']);
   expect(charts!.slice(0, 3).filter((bottom) => bottom <= viewport.height)).toHaveLength(3);

@@ -218,7 +218,7 @@ describe('pages that outlive what they show', () => {
     expect(complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
   });
 
-  it('a timeline says that its session was deleted, and stays as it was', async () => {
+  it('an open timeline reports that its session was deleted and stays drawn', async () => {
     const id = idOf(at, 'cpu_bound_host-fault');
     const page = await open(`/s/${id}/timeline`);
     await timelineReady(page);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 const kept = 'test/golden/core.txt';
 const script = 'test/golden/documents.mjs';
 
-test('tables and bars of four recorded sessions are what they were', () => {
+test('tables and bars of four recorded sessions equal the golden file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-golden-'));
   const file = join(folder, 'core.txt');
   const { status, stderr } = spawnSync(process.execPath, [script, 'core', file], { encoding: 'utf8' });

@@ -234,7 +234,7 @@ test.each<[string, Case, 'not_fired' | 'not_applicable', string]>([
   expect(found.outcome === 'fired' ? '' : found.why).toContain(why);
 });
 
-test('the switch is the one of the engine that ran, as far as it goes', async () => {
+test('the change names the option of the engine that ran', async () => {
   const change = async (of: Case) => {
     const found = await outcome(of);
     if (found.outcome !== 'fired') throw new Error(found.why);

@@ -35,7 +35,7 @@ test('there is no page of a removed rule', () => {
   expect(found.filter((path) => !generated.has(path))).toEqual([]);
 });
 
-test('nothing on a page is undefined, and every cell of a rule has words', () => {
+test('no reference page prints undefined, and every field of a rule has text', () => {
   for (const { text } of pages) expect(text).not.toMatch(/undefined|\[object|:\*\* \./);
 });
 

@@ -86,7 +86,7 @@ function readArgs({ url, weights, dtype, device, threads, engineArgs }: EngineRe
   if (url === null) {
     throw new InferscopeError('E_USAGE', {
       what: 'engine openai needs a server',
-      why: 'It measures one that runs already, over HTTP.',
+      why: 'It measures a running server over HTTP.',
       fix: 'Type for example: --engine openai --url http://127.0.0.1:8000/v1',
     });
   }

@@ -18,10 +18,10 @@ export function needVersion(python: string, version: string, minor: number, what
   });
 }
 
-/** How to fix a missing vLLM, and what does without. */
+/** How to install vLLM, or measure without it. */
 export function withOtherWays(error: unknown): unknown {
   if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') return error;
   const { what, why, fix } = error.parts;
-  const server = 'or measure a vLLM server that runs already: --engine openai --url http://HOST:8000/v1';
+  const server = 'or measure a running vLLM server: --engine openai --url http://HOST:8000/v1';
   return new InferscopeError(error.code, { what, why, fix: `${fix}\n${server}` }, { cause: error });
 }

@@ -62,7 +62,7 @@ test('rows until the ridge: there arithmetic and traffic take equally long', () 
   expect(ridgeRows({ n: 128, k: 512 }, roof)).toBe(Infinity);
 });
 
-test('a decode product: rows that add 5 % of traffic, at most to the ridge', () => {
+test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ridge point', () => {
   const one = gemm(1, 4096, 4096, 10_000);
   // 0.05 × (2 × 4096 + 4096²) / 8192 = 102.45
   expect(flatRows(one)).toBe(103);

@@ -288,7 +288,7 @@ test('operators: own host time, device time, allocator calls, verdict and call p
   expect(operators).toMatchObject({ verdict: 'scheduling' });
 });
 
-test('shares of operators are of all names, those that are not shown as well', async () => {
+test('shares of operators are of all operators, including those not shown', async () => {
   const session = await sessionOf({
     stages: [stage(1, 'decode', 0, 1000)],
     ops: Array.from({ length: 80 }, (_, index): Row<'ops'> => ({

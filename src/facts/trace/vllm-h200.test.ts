@@ -30,7 +30,7 @@ test('stages are the batches that the program made', async () => {
   ]);
 });
 
-test('each turn lasts as long as the program itself printed, less what it does around the engine', async () => {
+test('each iteration takes the time that the program printed, less its own work around the engine', async () => {
   const turns = await query<{ ms: number }>(
     `SELECT (max(end_ns) - min(start_ns)) / 1e6 AS ms FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY iteration ORDER BY iteration`,
   );

@@ -43,7 +43,7 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
     grid: several
       ? panels.map((_, index) => ({
           left: 68,
-          right: isNarrow(at) ? 12 : 88,
+          right: isNarrow(at) ? 12 : 104,
           top: index * panelHeight + panelTop,
           height: panelHeight - panelTop - panelBottom,
         }))
@@ -186,7 +186,7 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place):
         show: true,
         color: at.theme.muted,
         offset: [0, endLabelShifts(panel)[panel.series.indexOf(series)] ?? 0],
-        formatter: () => name.slice(0, 12),
+        formatter: () => (name.length > 15 ? `${name.slice(0, 14)}…` : name),
       },
     }),
     data: points.map(([place, y, more]) => ({

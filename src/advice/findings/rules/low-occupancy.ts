@@ -56,7 +56,7 @@ const changes: Record<Limiter, { text: string; example: string | null }> = {
 };
 
 /** Users cannot choose grid and block of a library kernel, only another kernel or more work per launch. */
-function ofLibrary(name: string, limiter: Limiter): { text: string; example: string | null } | null {
+function changeInLibrary(name: string, limiter: Limiter): { text: string; example: string | null } | null {
   if (/nvjet|cutlass|cublas|xmma|gemm|gemv|^Cijk/i.test(name))
     return limiter === 'grid'
       ? {
@@ -215,7 +215,7 @@ async function finding(
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.whole_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
-    change: { kind: 'code', ...(ofLibrary(worst.name, limiter) ?? changes[limiter]) },
+    change: { kind: 'code', ...(changeInLibrary(worst.name, limiter) ?? changes[limiter]) },
     gain: gainOf(
       saving.whole_ms,
       saving.expected_ms,
