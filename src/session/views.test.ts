@@ -40,3 +40,34 @@ test('columns of one value are known from the statistics: the rows are those of 
     await close();
   }
 });
+
+test.each([
+  ['named after their capture', ['c', 'd'], ['c', 'd'], '1/2'],
+  ['named after each other', ['d', 'c'], ['c', 'd'], '2/2'],
+  ['with another schema', ['c', 'd'], ['c', 'd'], '1/2', 'NULL::VARCHAR AS api, '],
+] as const)(
+  'a filter on the capture gives its rows from files %s',
+  async (_, names, captures, read, more = '') => {
+    const own = testFolder();
+    const { connection, close } = await openDatabase();
+    try {
+      const files = names.map((name) => join(own, `${name}.parquet`));
+      for (const [at, file] of files.entries()) {
+        const columns = at === 1 ? more : '';
+        const rows = rowsOf(captures[at]!, 10 * at).replace('SELECT ', `SELECT ${columns}`);
+        await connection.run(`COPY (${rows}) TO ${quote(file)} (FORMAT parquet)`);
+      }
+      await createViews(connection, [{ id: 's', files: { api_calls: files } }], { withSessionId: false });
+      const where = "FROM api_calls WHERE capture_id = 'd'";
+      const found = await connection.runAndReadAll(
+        `SELECT capture_id, count(*), min(start_ns), any_value(api) ${where} GROUP BY ALL`,
+      );
+      expect(found.getRowsJson()).toEqual([['d', '5', '10', null]]);
+      const plan = await connection.runAndReadAll(`EXPLAIN SELECT max(start_ns) ${where}`);
+      const pruned = JSON.stringify(plan.getRowsJson()).includes('Scanning Files: 1/2');
+      expect(pruned).toBe(read === '1/2');
+    } finally {
+      await close();
+    }
+  },
+);
