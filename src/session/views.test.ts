@@ -42,8 +42,8 @@ test('columns of one value are known from the statistics: the rows are those of 
 });
 
 test.each([
-  ['named after their capture', ['c', 'd'], ['c', 'd'], '1/2'],
-  ['named after each other', ['d', 'c'], ['c', 'd'], '2/2'],
+  ['named after their capture', ['c', 'd'], ['c', 'd'], '1/2', ''],
+  ['named after each other', ['d', 'c'], ['c', 'd'], '2/2', ''],
   ['with another schema', ['c', 'd'], ['c', 'd'], '1/2', 'NULL::VARCHAR AS api, '],
 ] as const)(
   'a filter on the capture gives its rows from files %s',

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 
 /** Pages that take longer are announced. */
-const patienceMs = 1000;
+const patienceMs = 2000;
 /** An answer that nobody came back for is dropped. */
 const keptMs = 60_000;
 

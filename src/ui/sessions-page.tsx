@@ -107,9 +107,9 @@ const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, tren
       </td>
       <td data-head="Model" class="fits">
         {workload?.model && (
-          <>
+          <span>
             {safeText(workload.model.name ?? '')} <span class="spread">{dtypeOf(workload)}</span>
-          </>
+          </span>
         )}
       </td>
       <td data-head="GPU" class="fits">
