@@ -253,13 +253,16 @@ describe('a timeline', () => {
       measured_ms: { value: 0.1 },
       ranks: [{ rank: 1 }, { rank: 0, measured_ms: 0.102 }],
     });
-    expect(data.stages[0]!.bars.find(({ id }) => id === 'exposed_comm')!.ms).toBeCloseTo(0.01, 9);
+    const bar = (of: typeof data, name: string) => of.stages[0]!.bars.find(({ id }) => id === name)?.ms;
+    expect(bar(data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
     expect(data.preface).toEqual([
       'Showing rank 1: other ranks wait for it in collectives, one of them 38.0 µs of a decode step.',
     ]);
     expect(data.sentences[0]).toMatch(/^A decode step takes 0\.100 ms/);
     const asked = await explainSession(session, { rank: 0 });
     expect(asked.data.stages[0]).toMatchObject({ measured_ms: { value: 0.102 } });
+    expect(bar(asked.data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
+    expect(bar(asked.data, 'exposed_comm.skew')).toBeCloseTo(0.038, 9);
     expect(asked.data.sentences[0]).toMatch(/^A decode step takes 0\.102 ms/);
   });
 

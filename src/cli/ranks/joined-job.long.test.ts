@@ -38,4 +38,19 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
   expect(ranks.map(({ clock }) => clock!.collectives)).toEqual([0, expect.any(Number)]);
   expect(ranks[1]!.clock!.bound_ns).toBeLessThan(1_000_000);
   expect(ranks.find(({ late_by: by }) => by !== null)?.rank).toBe(1);
+  // The bars are of nsys, which recorded no calls here: rank 0 waits in its kernels for those of rank 1, which computes three products more.
+  const prefill = (await explainSession(session, { rank: 0 })).data.stages.find(
+    ({ kind }) => kind === 'prefill',
+  );
+  const bar = (id: string) => prefill!.bars.find((one) => one.id === id)?.ms ?? 0;
+  const database = await session.connect();
+  const kernels = (rank: number) =>
+    `(SELECT *, row_number() OVER (ORDER BY start_ns) AS nth FROM kernels WHERE execution_id = 'nsys' AND rank = ${rank} AND name LIKE '%AllReduce%')`;
+  const [shortest] = await database.query<{ ms: number }>(
+    `SELECT sum(least(a.dur_ns, b.dur_ns)) / 1e6 / ${prefill!.instances} AS ms FROM ${kernels(0)} a JOIN ${kernels(1)} b USING (nth)
+     JOIN stages p ON p.capture_id = a.capture_id AND p.kind = 'prefill' AND NOT coalesce(p.warmup, false) AND a.start_ns BETWEEN p.start_ns AND coalesce(p.device_end_ns, p.end_ns)`,
+  );
+  await database.close();
+  expect(bar('exposed_comm.wire')).toBeCloseTo(shortest!.ms, 2);
+  expect(bar('exposed_comm.skew')).toBeGreaterThan(2 * bar('exposed_comm.wire'));
 });

@@ -1,7 +1,12 @@
 import { stepKinds } from '../../model/documents/trace-phase.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { callLossesSql } from '../collectives/job.js';
-import { collectiveSource } from '../trace/collectives.js';
+import {
+  collectiveSource,
+  collectivesSql,
+  type RankCollectives,
+  waitingOfRanks,
+} from '../trace/collectives.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Part } from './split.js';
 
@@ -11,27 +16,56 @@ interface WaitShares {
   imbalance: number;
 }
 
-/** For each kind of step of the focus's rank; empty where the calls of its job are not recorded (import --ranks). */
+/**
+ * For each kind of step of the focus's rank, of the bars' own execution: by the calls that it recorded, else by kernels of one name. Empty
+ * where it has one rank, and where kernels cannot be paired.
+ */
 export async function waitShares(
-  { database, source }: TraceScope,
+  scope: TraceScope,
   kinds: ReadonlySet<string>,
 ): Promise<Map<string, WaitShares>> {
   const found = new Map<string, WaitShares>();
-  const { attribution, executions, focus } = source;
+  const { attribution, executions, focus } = scope.source;
   const captures = (
     executions.find(({ execution_id }) => execution_id === attribution.execution_id)?.captures ?? []
   ).map(({ capture_id }) => capture_id);
-  const { recorded } = await collectiveSource(database, [attribution.capture_id]);
-  if (!recorded || captures.length < 2 || focus.rank === null) return found;
+  const source = await collectiveSource(scope.database, captures);
+  if (source.ranks < 2 || focus.rank === null) return found;
   for (const kind of kinds) {
     if (!waiting.has(kind)) continue;
-    const [row] = await database.query<{ skew: number | null; imbalance: number | null }>(
-      `SELECT sum(skew_ns) / sum(exposed_ns) AS skew, sum(imbalance_ns) / sum(exposed_ns) AS imbalance
-       FROM (${callLossesSql(captures, kind as PhaseKind)}) WHERE rank = ${focus.rank} AND exposed_ns > 0`,
-    );
-    if (row && row.skew !== null) found.set(kind, { skew: row.skew, imbalance: row.imbalance ?? 0 });
+    const shares = source.recorded
+      ? await byCalls(scope, captures, kind as PhaseKind)
+      : await byNames(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });
+    if (shares) found.set(kind, shares);
   }
   return found;
+}
+
+async function byCalls(
+  { database, source: { focus } }: TraceScope,
+  captures: readonly string[],
+  kind: PhaseKind,
+): Promise<WaitShares | null> {
+  const [row] = await database.query<{ skew: number | null; imbalance: number | null }>(
+    `SELECT sum(skew_ns) / sum(exposed_ns) AS skew, sum(imbalance_ns) / sum(exposed_ns) AS imbalance
+     FROM (${callLossesSql(captures, kind)}) WHERE rank = ${focus.rank} AND exposed_ns > 0`,
+  );
+  return row && row.skew !== null ? { skew: row.skew, imbalance: row.imbalance ?? 0 } : null;
+}
+
+async function byNames(
+  { database, source: { focus } }: TraceScope,
+  captures: readonly string[],
+  { kind, ranks }: { kind: PhaseKind; ranks: number },
+): Promise<WaitShares | null> {
+  const rows = await database.query<RankCollectives>(
+    collectivesSql(captures, kind, { instances: 1, ranks, recorded: false }),
+  );
+  const own = waitingOfRanks(rows).find(
+    ({ rank, device }) => rank === focus.rank && (focus.device === null || device === focus.device),
+  );
+  if (!own || own.unpaired_ms > 0 || own.exposed_ms === 0) return null;
+  return { skew: own.exposed_waiting_ms / own.exposed_ms, imbalance: 0 };
 }
 
 const waiting: ReadonlySet<string> = new Set(stepKinds);
