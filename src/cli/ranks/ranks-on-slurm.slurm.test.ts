@@ -62,7 +62,7 @@ test('tables equal those of local processes; a file that cannot be read is named
       on: 'slurm',
       name: 'there',
       sbatch: `--time=5 --comment='two words'`,
-      sbatchMerge: '--mem=600M',
+      sbatchMerge: '--time=6',
     }),
   );
   const here = await openSession(await run({ name: 'here' }));

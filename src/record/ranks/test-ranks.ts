@@ -83,6 +83,19 @@ function mulberry32(seed: number): () => number {
  * experts of all ranks (all-to-all, next to a shared expert), the experts, and the tokens back.
  */
 export function playRanks(planted: Planted): RankEvents[] {
+  const whole: RankEvents[] = [];
+  for (const step of playSteps(planted))
+    step.forEach((own, at) => {
+      const to = (whole[at] ??= { ...own, kernels: [], launches: [], steps: [] });
+      to.kernels.push(...own.kernels);
+      to.launches.push(...own.launches);
+      to.steps.push(...own.steps);
+    });
+  return whole;
+}
+
+/** The same step by step: a run of many ranks does not fit in memory. */
+export function* playSteps(planted: Planted): Generator<RankEvents[]> {
   const { seed, ranks, steps = 8, layers = 4, offsetNs = 5_000_000, driftPpm = 20 } = planted;
   const size = planted.tensorRanks ?? Math.max(2, ranks / 2);
   const random = mulberry32(seed);
@@ -177,8 +190,9 @@ export function playRanks(planted: Planted): RankEvents[] {
       free[rank]! += 3000;
       events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
     });
+    yield events.map((own) => inOwnClock(own));
+    for (const own of events) Object.assign(own, { kernels: [], launches: [], steps: [] });
   }
-  return events.map((own) => inOwnClock(own));
 }
 
 function inOwnClock({ rank, clock, kernels, launches, steps }: RankEvents): RankEvents {
@@ -198,14 +212,17 @@ function inOwnClock({ rank, clock, kernels, launches, steps }: RankEvents): Rank
 
 const us = (ns: number): number => ns / 1000;
 
-/** A trace as torch.profiler writes it. */
-function kinetoTrace({ rank, kernels, launches, steps }: RankEvents, ranks: number): string {
+/** Events as torch.profiler writes them; `before` are in the trace already. */
+export function kinetoRows(
+  { rank, kernels, launches, steps }: RankEvents,
+  before: { kernels: number; steps: number } = { kernels: 0, steps: 0 },
+): object[] {
   const pid = 1000 + rank;
   const device = rank % 8;
   const rows: object[] = steps.map(({ start, end }, step) => ({
     ph: 'X',
     cat: 'user_annotation',
-    name: `decode_step_${step}`,
+    name: `decode_step_${before.steps + step}`,
     pid,
     tid: pid,
     ts: us(start),
@@ -213,7 +230,7 @@ function kinetoTrace({ rank, kernels, launches, steps }: RankEvents, ranks: numb
     args: {},
   }));
   kernels.forEach(({ name, start, dur, stream, call }, at) => {
-    const correlation = at + 1;
+    const correlation = before.kernels + at + 1;
     rows.push({
       ph: 'X',
       cat: 'cuda_runtime',
@@ -253,23 +270,28 @@ function kinetoTrace({ rank, kernels, launches, steps }: RankEvents, ranks: numb
       },
     });
   });
-  return JSON.stringify({
-    schemaVersion: 1,
-    deviceProperties: [
-      {
-        id: 0,
-        name: 'NVIDIA H100 80GB HBM3',
-        totalGlobalMem: 85_017_493_504,
-        numSms: 132,
-        computeMajor: 9,
-        computeMinor: 0,
-      },
-    ],
-    distributedInfo: { backend: 'nccl', rank, world_size: ranks, pg_count: 3, nccl_version: '2.27.5' },
-    baseTimeNanoseconds: Number(epochNs),
-    traceEvents: rows,
-  });
+  return rows;
 }
+
+/** What a trace has besides its events. */
+export const kinetoHead = (rank: number, ranks: number): object => ({
+  schemaVersion: 1,
+  deviceProperties: [
+    {
+      id: 0,
+      name: 'NVIDIA H100 80GB HBM3',
+      totalGlobalMem: 85_017_493_504,
+      numSms: 132,
+      computeMajor: 9,
+      computeMinor: 0,
+    },
+  ],
+  distributedInfo: { backend: 'nccl', rank, world_size: ranks, pg_count: 3, nccl_version: '2.27.5' },
+  baseTimeNanoseconds: Number(epochNs),
+});
+
+export const kinetoFile = (folder: string, rank: number): string =>
+  join(folder, `trace_rank${String(rank).padStart(4, '0')}.json.gz`);
 
 /** Writes rank<r>.json.gz of each rank that is not missing. @returns what was played */
 export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[] {
@@ -277,12 +299,10 @@ export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[]
   const events = playRanks(planted);
   for (const own of events) {
     if (planted.missing?.includes(own.rank)) continue;
-    const whole = gzipSync(kinetoTrace(own, planted.ranks), { level: 1 });
+    const trace = { ...kinetoHead(own.rank, planted.ranks), traceEvents: kinetoRows(own) };
+    const whole = gzipSync(JSON.stringify(trace), { level: 1 });
     const cut = planted.truncated?.includes(own.rank) ? Math.round(0.6 * whole.length) : whole.length;
-    writeFileSync(
-      join(folder, `trace_rank${String(own.rank).padStart(4, '0')}.json.gz`),
-      whole.subarray(0, cut),
-    );
+    writeFileSync(kinetoFile(folder, own.rank), whole.subarray(0, cut));
   }
   return events;
 }
