@@ -548,6 +548,8 @@ def main() -> None:
             line["host"] = True
         if kinds[0].true_of_twin:
             line["true_of_twin"] = kinds[0].true_of_twin
+        if getattr(kinds[0], "eager", False):
+            line["repaired_too"] = ["launch_bound"]  # the twin replays a CUDA graph
         issues = [kind.issue for kind in kinds if kind.issue]
         if issues:
             line["issues"] = issues

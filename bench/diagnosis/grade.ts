@@ -11,6 +11,8 @@ export interface PlantedFault {
   stage?: 'prefill' | 'decode';
   /** Rules of further faults that the first one hides. */
   also?: string[];
+  /** Rules of what the repair changes besides, where they fire: their gains add up. */
+  repaired_too?: string[];
   /** Rules that hold in the repaired twin too, each with the reason why the claim is true there. */
   true_of_twin?: Record<string, string>;
   /** Why the gain is not graded; absent where it is. */
@@ -27,7 +29,6 @@ export interface GeneratedProgram {
     | 'earlier'
     | 'validation'
     | 'stock-development'
-    | 'stock-earlier'
     | 'stock-validation'
     | 'engine-validation';
   stage: 'prefill' | 'decode';
@@ -36,6 +37,7 @@ export interface GeneratedProgram {
   causes: string[][];
   host?: boolean;
   /** As in faults.json. */
+  repaired_too?: string[];
   true_of_twin?: Record<string, string>;
   /** Threads in which others met the fault. */
   issues?: string[];
@@ -62,6 +64,7 @@ const trueOfStock = {
 const trueOfEngine = {
   small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
   host_bound: 'vLLM schedules every step in Python',
+  launch_bound: 'prompts of mixed lengths run between pieces of graphs',
   gpu_idle_between_requests: 'generate() adds the requests of every call in Python',
 };
 
@@ -81,6 +84,7 @@ export const plantedIn = ({
   planted,
   causes,
   host,
+  repaired_too,
   true_of_twin,
 }: GeneratedProgram): PlantedFault => ({
   id,
@@ -90,6 +94,7 @@ export const plantedIn = ({
   also: causes.slice(1).flat(),
   true_of_twin: { ...trueOf(half, stage), ...true_of_twin },
   ...(host ? { host } : {}),
+  ...(repaired_too ? { repaired_too } : {}),
 });
 
 /** A file that capture.py's mode `time` wrote. */
@@ -181,7 +186,18 @@ export function grade(
     const gain = findings[place]?.gain;
     return gain?.per === 'token' ? gain.expected_ms * (timing?.per.fault ?? 1) : gain?.expected_ms;
   });
-  const expected = gains.every((one) => one !== undefined) ? gains.reduce((sum, one) => sum + one, 0) : null;
+  const more = findings
+    .filter(
+      (one) =>
+        fault.repaired_too?.includes(one.rule) &&
+        one !== named &&
+        one.stage === named?.stage &&
+        one.hidden_by === null,
+    )
+    .map(({ gain }) => gain?.expected_ms ?? 0);
+  const expected = gains.every((one) => one !== undefined)
+    ? [...gains, ...more].reduce((sum, one) => sum + one, 0)
+    : null;
   const graded = fault.no_gain === undefined && gain !== null && expected !== null;
   return {
     id: fault.id,

@@ -13,9 +13,9 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from case import Case, Planted
 
-SEEDS = {"stock-development": 1, "stock-earlier": 2, "stock-validation": 3}
-"""What was validation before is `earlier`: its programs may be looked at, and are scored on still."""
-PREFIXES = {"stock-development": "sd", "stock-earlier": "sv", "stock-validation": "sw"}
+SEEDS = {"stock-development": 1, "stock-validation": 3}
+"""2 was the first validation; it was looked at."""
+PREFIXES = {"stock-development": "sd", "stock-validation": "sw"}
 LIMIT_S = 150
 FAMILIES = ["llama", "mistral", "qwen3", "phi3", "gpt_neox", "olmo2"]
 Work = Callable[[], Any]
@@ -380,17 +380,16 @@ KINDS = [
 ]
 
 
-def kinds(half: str) -> List[Kind]:
-    """Those around torch.compile are younger than the earlier half."""
+def kinds() -> List[Kind]:
     import compiled
 
-    return KINDS if half == "stock-earlier" else KINDS + compiled.KINDS
+    return KINDS + compiled.KINDS
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
     """One of each kind. -> entries as those of generated.py"""
     made = []
-    for index, kind in enumerate(kinds(half)):
+    for index, kind in enumerate(kinds()):
         dice = random.Random(SEEDS[half] * 1000 + index)
         chosen = {name: dice.choice(values) for name, values in {"vocab": [32000, 50304, 128256], **kind.sizes}.items()}
         chosen["family"] = dice.choice(kind.families or FAMILIES)
@@ -400,7 +399,7 @@ def programs(half: str) -> List[Dict[str, Any]]:
 
 
 def by_id() -> Dict[str, Kind]:
-    return {kind.id: kind for kind in kinds("stock-validation")}
+    return {kind.id: kind for kind in kinds()}
 
 
 def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:

@@ -38,7 +38,7 @@ const level = "kind <> 'sampling'";
  * Tables shared by several rules, each created once: sums over names and calls, few rows each.
  * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
  * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
- * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
+ * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_wait_costs (kind, held_ns), finding_long_hosts (kind, stage_id,
  * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the enclosing operator that had not launched yet,
  * null outside operators or if none were recorded).
  */
@@ -76,6 +76,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   );
   const calls = await callNames(scope);
   await makeWaits(scope, whole, calls);
+  await makeWaitCosts(scope);
   await makeLongHosts(scope, whole, calls);
 }
 
@@ -135,6 +136,55 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
   await database.query(
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
      AND EXISTS (SELECT 1 FROM finding_waits o WHERE o.bytes IS NOT NULL AND o.correlation = w.correlation AND o.start_ns = w.start_ns)`,
+  );
+  await ofTheirCopies(database);
+}
+
+/** Time from a copy to the call that waits for it, in which no kernel is launched. */
+const rightAfterNs = 20_000;
+
+/** A blocking copy to the device is a copy and a wait for it; one to the host waits for the value. */
+async function ofTheirCopies(database: TraceScope['database']): Promise<void> {
+  await database.query(
+    `UPDATE finding_waits SET cause = 'copy', direction = 'HtoD' WHERE cause = 'synchronize' AND (start_ns, tid) IN (
+       SELECT (w.start_ns, w.tid) FROM finding_waits w ASOF JOIN (SELECT tid, kind, api_start_ns, api_dur_ns FROM own_copies WHERE api_start_ns IS NOT NULL) c
+         ON c.tid = w.tid AND c.api_start_ns < w.start_ns
+       WHERE c.kind = 'HtoD' AND w.start_ns - (c.api_start_ns + c.api_dur_ns) < ${rightAfterNs})`,
+  );
+  await database.query(
+    `UPDATE finding_waits SET cause = 'read' WHERE cause = 'copy' AND (direction = 'DtoH'
+       OR (start_ns, tid) IN (SELECT (api_start_ns, tid) FROM own_copies WHERE kind = 'DtoH' AND api_start_ns IS NOT NULL))`,
+  );
+}
+
+/** Waits of a step between which it launches: what each costs shows in the launches around it. */
+const severalWaits = 2;
+/** Share of a kernel's launches before waits from which it computes what is waited for. */
+const onlyBeforeWaits = 0.75;
+
+/**
+ * Host time that reading a value takes besides the waiting: the pause between the launches around the wait minus what usually lies
+ * between two launches of such a step, and the launch before it where its kernel is launched only before waits: it computes the value.
+ * Pauses count up to the length of a long host gap, which has a cause of its own.
+ */
+async function makeWaitCosts({ database }: TraceScope): Promise<void> {
+  await database.query(
+    `CREATE TEMP TABLE finding_wait_costs AS
+     WITH several AS (SELECT kind FROM finding_waits WHERE cause IN ('synchronize', 'read') GROUP BY kind HAVING count(*) >= ${severalWaits} * count(DISTINCT window_id)),
+     waits AS (SELECT kind, window_id, tid, start_ns, dur_ns FROM finding_waits JOIN several USING (kind) WHERE cause IN ('synchronize', 'read')),
+     steps AS (SELECT DISTINCT kind, window_id FROM waits),
+     calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name
+       FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
+     pauses AS (SELECT *, end_ns AS from_ns, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
+       FROM calls WINDOW thread AS (PARTITION BY window_id, tid ORDER BY start_ns)),
+     held AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w
+       ASOF JOIN pauses p ON p.window_id = w.window_id AND p.tid = w.tid AND w.start_ns >= p.from_ns WHERE w.start_ns < p.until_ns GROUP BY ALL),
+     around AS (SELECT p.*, until_ns - from_ns AS pause_ns, waited_ns FROM pauses p LEFT JOIN held USING (window_id, tid, from_ns)),
+     usual AS (SELECT kind, median(pause_ns) AS usual_ns FROM around WHERE waited_ns IS NULL AND pause_ns IS NOT NULL GROUP BY kind),
+     values AS (SELECT kind, name FROM around GROUP BY kind, name HAVING count(waited_ns) >= ${onlyBeforeWaits} * count(*))
+     SELECT kind, sum(least(${longHostNs}, greatest(0, pause_ns - waited_ns - usual_ns))
+              + CASE WHEN v.name IS NULL THEN 0 ELSE end_ns - start_ns + least(${longHostNs}, coalesce(before_ns, 0)) END)::DOUBLE AS held_ns
+     FROM around JOIN usual USING (kind) LEFT JOIN values v USING (kind, name) WHERE waited_ns IS NOT NULL GROUP BY kind`,
   );
 }
 

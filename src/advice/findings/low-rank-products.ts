@@ -4,8 +4,9 @@ import type { SequenceKernel } from './step-sequence.js';
 const minProducts = 2;
 
 const isProduct = ({ class: own, name }: SequenceKernel): boolean => own === 'gemm' && !isReduction(name);
-/** The second kernel of a product with a split inner dimension. */
-const isReduction = (name: string): boolean => /split_?k_?reduce|reduce_?split|splitkreduce/i.test(name);
+/** The second kernel of a product with a split inner dimension: of cuBLASLt, of CUTLASS, of the xmma kernels. */
+const isReduction = (name: string): boolean =>
+  /split_?k_?reduce|reduce_?split|splitkreduce|execute_split_k_kernel/i.test(name);
 const isCast = ({ role }: SequenceKernel): boolean => role === 'cast' || role === 'layout';
 const isScaling = (kernel: SequenceKernel): boolean =>
   kernel.class === 'elementwise' && /mul/i.test(kernel.name) && !/add/i.test(kernel.name);

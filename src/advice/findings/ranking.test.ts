@@ -9,6 +9,8 @@ const decode: StageTime = {
   instances: 100,
   time_ms: 10,
   low_ms: 10,
+  launching_ms: 3,
+  launches: 100,
   bars: new Map([
     ['inefficiency.gemm', 3],
     ['nonessential.copy', 1],
@@ -23,6 +25,8 @@ const prefill: StageTime = {
   instances: 1,
   time_ms: 50,
   low_ms: 50,
+  launching_ms: 0,
+  launches: 0,
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
@@ -175,4 +179,17 @@ test('severity and order follow the lower end of the interval of the stage', () 
     severity: 'medium',
     at_stake_share: 0.8,
   });
+});
+
+test('kernels are removed until the host launches as slowly as the device computes', () => {
+  const graphs: StageTime = { ...decode, time_ms: 10, launching_ms: 8, launches: 100, bars: new Map() };
+  const gain = { expected_ms: 6, low_ms: 4, high_ms: 6, after_ms: 4, assumption: 'Gone.', what_if: null };
+  const of = (more: Partial<FoundDraft>) =>
+    ranked([found('casts', 6, [], { gain, ...more })], [graphs])[0]!.gain!;
+  expect(of({}).expected_ms).toBeCloseTo(2);
+  expect(of({}).after_ms).toBeCloseTo(8);
+  expect(of({}).assumption).toMatch(/The host needs 8.00 ms for the launches that remain/);
+  // Half of the launches go with the kernels: 4 ms of the host remain.
+  expect(of({ launches: 50 }).expected_ms).toBeCloseTo(6);
+  expect(of({ removes: 'idle' }).expected_ms).toBeCloseTo(6);
 });

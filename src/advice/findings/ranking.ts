@@ -1,6 +1,7 @@
 import { type Finding, severities } from '../../model/documents/explain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
+import { formatMs } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 
 export interface Found {
@@ -68,7 +69,7 @@ function stepsFirst(all: readonly Finding[]): Finding[] {
 const order = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const { run_ms: statedMs, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
+  const { run_ms: statedMs, share, removes = 'busy', covers = [], launches, noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;
@@ -94,7 +95,14 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       bars,
       at_stake_ms,
       at_stake_share,
-      gain: draft.gain && clamped({ per: 'stage', ...draft.gain }, at_stake_ms ?? Infinity, ceiling, stage),
+      gain:
+        draft.gain &&
+        clamped(
+          untilHost({ per: 'stage', ...draft.gain }, removes, launches ?? 0, stage),
+          at_stake_ms ?? Infinity,
+          ceiling,
+          stage,
+        ),
       hidden_by: null,
       references: rule.references,
     },
@@ -115,6 +123,25 @@ function runShare(ms: number, stages: readonly StageTime[]): number | null {
 function severityOf(share: number | null): Finding['severity'] {
   if (share === null) return 'info';
   return share >= highShare ? 'high' : share >= mediumShare ? 'medium' : 'low';
+}
+
+/** Kernels can only be removed until the host launches as slowly as the device computes. */
+function untilHost(
+  gain: NonNullable<Finding['gain']>,
+  removes: Ranked['removes'],
+  launches: number,
+  stage: StageTime | undefined,
+): NonNullable<Finding['gain']> {
+  if (removes !== 'busy' || gain.per === 'token' || gain.what_if !== null || !stage) return gain;
+  const host_ms = stage.launching_ms * Math.max(0, 1 - launches / Math.max(1, stage.launches));
+  const most = Math.max(0, stage.time_ms - host_ms);
+  if (gain.expected_ms <= most) return gain;
+  return {
+    ...gain,
+    expected_ms: most,
+    low_ms: Math.min(gain.low_ms, most),
+    assumption: `${gain.assumption} The host needs ${formatMs(host_ms)} for the launches that remain, which limits the gain.`,
+  };
 }
 
 function clamped(

@@ -64,6 +64,8 @@ export type FoundDraft = Omit<
    * only if the host keeps ahead of the device.
    */
   removes?: 'idle' | 'busy';
+  /** Launches of a mean instance that go with the kernels of a finding that is busy. */
+  launches?: number;
   /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
   /** Rules with smaller findings in the same stage that this change also removes; their time is counted here. */

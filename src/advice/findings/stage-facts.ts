@@ -3,9 +3,9 @@ import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { withoutProfiler } from '../../facts/without-profiler.js';
-import { longestGlueNs, makeFindingTables } from './finding-tables.js';
+import { longestGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
-import { withHeadlineTime } from './stage-times.js';
+import { withHeadlineTime } from './headline-windows.js';
 
 /** Host waits on the launching threads, per instance; every wait has one cause. */
 interface Waits {
@@ -34,6 +34,8 @@ export interface StageFacts {
   /** API calls that launched them: all nodes of a CUDA graph share one. */
   launches: number;
   graph_launches: number;
+  /** What the host needs from the first launch to the last: without waits, launches that block, and profiler overhead. */
+  launching_ms: number;
   /** Part of host_ms in host gaps longer than a dispatch, and their number. */
   long_host_ms: number;
   long_hosts: number;
@@ -51,11 +53,14 @@ export interface StageFacts {
   prepared_ms: number;
   /** The part of inside_ms that ended with a code load. */
   inside_compile_ms: number;
-  /** Synchronize calls, blocking copies and allocator calls on launching threads. */
+  /**
+   * Waits on launching threads: for the device, for a value that is copied to the host, for copies to the device, for the allocator.
+   * Those for the device hold the time that reading the value takes the host, too.
+   */
   waits: Record<WaitCause, Waits>;
 }
 
-export const waitCauses = ['synchronize', 'copy', 'allocator'] as const;
+export const waitCauses = ['synchronize', 'read', 'copy', 'allocator'] as const;
 export type WaitCause = (typeof waitCauses)[number];
 
 const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
@@ -78,14 +83,23 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
   await makeFindingTables(scope);
   const windows = await meanWindows(database);
   const rows = withHeadlineTime(waterfalls, windows)
-    .map((row, i) => withoutAdded(row, windows[i]!.wall_ms - row.wall_ms))
+    .map((row, i) => {
+      const { wall_ms } = windows[i]!;
+      const clean = withoutAdded(row, wall_ms - row.wall_ms);
+      return {
+        ...clean,
+        held_ms: row.held_ms * (hostIdle(clean) / (hostIdle(row) || 1)),
+        launching_ms: Math.max(0, row.launching_ms - Math.max(0, wall_ms - row.wall_ms)),
+      };
+    })
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const judged = rows.filter(({ kind }) => steps.has(kind));
   return (judged.length > 0 ? judged : rows).map((row) => ({
     ...row,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
     waits: {
-      synchronize: { ms: row.synchronize_wait_ms, calls: row.synchronize_calls },
+      synchronize: { ms: row.synchronize_wait_ms + row.held_ms, calls: row.synchronize_calls },
+      read: { ms: row.read_wait_ms, calls: row.read_calls },
       copy: { ms: row.copy_wait_ms, calls: row.copy_calls },
       allocator: { ms: row.allocator_wait_ms, calls: row.allocator_calls },
     },
@@ -93,7 +107,7 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
 }
 
 type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
-  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
+  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & { held_ms: number };
 
 /** Idle parts caused by the host, and their part in long gaps. */
 type HostParts = Pick<
@@ -109,6 +123,9 @@ type HostParts = Pick<
   | 'prepared_ms'
   | 'inside_compile_ms'
 >;
+
+const hostIdle = (parts: HostParts): number =>
+  parts.host_ms + parts.launch_overhead_ms + parts.launch_latency_ms + parts.synchronization_ms;
 
 /** Removes profiler overhead from the same bars as the waterfall. */
 function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
@@ -167,7 +184,14 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
                 sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile
               FROM finding_long_hosts GROUP BY kind),
      wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
-              FROM finding_waits GROUP BY kind)
+              FROM finding_waits GROUP BY kind),
+     cost AS (SELECT kind, held_ns AS held FROM finding_wait_costs),
+     launching AS (SELECT step_id AS stage_id, tid, min(api_start_ns) AS first_ns, max(api_start_ns + api_dur_ns) AS last_ns,
+         coalesce(sum(greatest(0, api_dur_ns - ${longHostNs})) FILTER (graph_node IS NULL), 0) AS blocked_ns
+       FROM own_kernels JOIN phase_of USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id, tid),
+     between_launches AS (SELECT l.stage_id, l.tid, sum(f.dur_ns) AS waited_ns FROM launching l JOIN finding_waits f ON f.window_id = l.stage_id AND f.tid = l.tid
+       WHERE f.start_ns BETWEEN first_ns AND last_ns GROUP BY ALL),
+     host AS (SELECT stage_id, max(last_ns - first_ns - blocked_ns - coalesce(waited_ns, 0)) AS launching_ns FROM launching LEFT JOIN between_launches USING (stage_id, tid) GROUP BY stage_id)
      SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
        coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
        coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
@@ -177,10 +201,11 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
        ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
        ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
+       ${perInstance('held')} / 1e6 AS held_ms, coalesce(avg(host.launching_ns), 0) / 1e6 AS launching_ms,
        ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
      FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)
      LEFT JOIN named ON named.kind = w.kind LEFT JOIN graph ON graph.kind = w.kind
-     LEFT JOIN long ON long.kind = w.kind LEFT JOIN wait ON wait.kind = w.kind
+     LEFT JOIN long ON long.kind = w.kind LEFT JOIN wait ON wait.kind = w.kind LEFT JOIN cost ON cost.kind = w.kind LEFT JOIN host ON host.stage_id = w.stage_id
      WHERE w.kind <> 'sampling' GROUP BY w.kind`,
   );
 }

@@ -1,6 +1,7 @@
-import type { StageWaterfall, WaterfallKind } from '../../model/documents/explain.js';
+import type { WaterfallKind } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { FindingContext } from './rule.js';
+import { stageFacts, type StageFacts } from './stage-facts.js';
 
 /** Headline time, bars and instance count of a kind of stage; gains are clamped to them. */
 export interface StageTime {
@@ -10,28 +11,22 @@ export interface StageTime {
   time_ms: number;
   /** Lower end of its 95 % interval; the time itself where it has none. */
   low_ms: number;
+  /** What the host needs to launch it, which no shorter kernel changes; 0 where it is not known. */
+  launching_ms: number;
+  launches: number;
   /** Bars by id; empty without a waterfall. */
   bars: ReadonlyMap<string, number>;
 }
 
-/** Mean window of a kind of stage, ms: the base of shares if the kind has no waterfall. */
-interface Window {
-  kind: WaterfallKind;
-  wall_ms: number;
-}
-
-/** The windows with the headline time of their stage instead of their own. */
-export const withHeadlineTime = <W extends Window>(
-  waterfalls: readonly StageWaterfall[],
-  windows: readonly W[],
-): W[] =>
-  windows.map((window) => {
-    const own = waterfalls.find(({ kind, name }) => kind === window.kind && name === null);
-    return { ...window, wall_ms: (own && headlineTime(own).value) ?? window.wall_ms };
-  });
+const hostOf = (facts: readonly StageFacts[], kind: WaterfallKind) => {
+  const own = facts.find((one) => one.kind === kind);
+  return { launching_ms: own?.launching_ms ?? 0, launches: own?.launches ?? 0 };
+};
 
 /** For every stage with a waterfall, else for every kind of window of the timeline. */
-export async function stageTimes({ waterfalls, scope, operators }: FindingContext): Promise<StageTime[]> {
+export async function stageTimes(context: FindingContext): Promise<StageTime[]> {
+  const { waterfalls, scope, operators } = context;
+  const facts = await stageFacts(context);
   const found = waterfalls.flatMap((waterfall): StageTime[] => {
     const { kind, instances, bars } = waterfall;
     const time = headlineTime(waterfall);
@@ -46,6 +41,7 @@ export async function stageTimes({ waterfalls, scope, operators }: FindingContex
             instances,
             time_ms,
             low_ms: Math.min(time_ms, Math.max(0, low_ms)),
+            ...hostOf(facts, kind),
             bars: new Map(bars.map(({ id, ms }) => [id, ms])),
           },
         ];
@@ -56,5 +52,5 @@ export async function stageTimes({ waterfalls, scope, operators }: FindingContex
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS time_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,
   );
-  return rows.map((row) => ({ ...row, low_ms: row.time_ms, bars: new Map() }));
+  return rows.map((row) => ({ ...row, low_ms: row.time_ms, ...hostOf(facts, row.kind), bars: new Map() }));
 }

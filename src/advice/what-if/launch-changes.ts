@@ -9,7 +9,7 @@ import {
   staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
-import { withHostParts } from '../findings/stage-facts.js';
+import { waitCauses, withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 
@@ -32,7 +32,7 @@ function causesOf(state: StageState): IdleCauses | null {
   // A benchmark measures idle time without causes: all of it is assumed to be launching.
   const idle = idleMsOf(state);
   const floor = Math.min(idle, (kernels * nodeGapNs) / 1e6);
-  const none = { synchronize: 0, copy: 0, allocator: 0 };
+  const none = { synchronize: 0, read: 0, copy: 0, allocator: 0 };
   return {
     floor,
     launch: idle - floor,
@@ -70,7 +70,7 @@ export function withCudaGraph(state: StageState): Effect {
   const between = causes.floor + causes.launch;
   const nodeNs = state.nodeNs ?? nodeGapNs;
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
-  const waits = causes.wait.synchronize + causes.wait.copy + causes.wait.allocator;
+  const waits = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
   const stretches = causes.host + causes.compile + causes.firstUse;
   const hostLeft = Math.max(0, stretches - stretchesOfDispatch(state.facts?.inside_ms ?? 0, causes));
   const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
@@ -111,12 +111,12 @@ export function withCudaGraph(state: StageState): Effect {
 export function withoutSync(state: StageState): Effect {
   const causes = causesOf(state);
   if (!causes) return unchanged(state, 'without a timeline host waits are not known');
-  const gone = causes.wait.synchronize + causes.wait.copy;
+  const gone = causes.wait.synchronize + causes.wait.read;
   if (gone <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'the host does not wait for the device inside the stage');
   const total = idleMsOf(state);
-  const { synchronize, copy } = state.facts!.waits;
-  const reads = Math.max(1, copy.calls, synchronize.calls);
+  const { synchronize, read } = state.facts!.waits;
+  const reads = Math.max(1, read.calls, synchronize.calls);
   const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
   const left = (id: string): number =>
     state.idleBars.has(id) ? 1 - gone / total : isRead(id) ? 1 / reads : 1;
@@ -127,7 +127,6 @@ export function withoutSync(state: StageState): Effect {
       ...[...state.idleBars].map((id): [string, string] => [id, 'idle time after a host wait is removed']),
       ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read per stage']),
     ]),
-    // The host also saves the calls themselves, which are not part of the waits.
     lessMs: gone / 2,
     moreMs: gone / 2,
     assumptions: [
@@ -144,15 +143,10 @@ const linkShare = 0.85;
  * copies back cannot be copied earlier.
  */
 export function withPinnedCopies(state: StageState): Effect {
-  const exposedOf = (direction: 'htod' | 'dtoh') =>
-    [...state.bars].filter(([id, ms]) => isCopyBar(id, direction) && ms > 0);
-  const copies = exposedOf('htod');
-  const msOf = (some: typeof copies) => some.reduce((sum, [, ms]) => sum + ms, 0);
-  const exposed = msOf(copies);
-  const back = msOf(exposedOf('dtoh'));
+  const copies = [...state.bars].filter(([id, ms]) => isCopyBar(id, 'htod') && ms > 0);
+  const exposed = copies.reduce((sum, [, ms]) => sum + ms, 0);
   const causes = causesOf(state);
-  // The part of copy waits that belongs to copies to the device, by their share of the exposed time.
-  const waits = (causes?.wait.copy ?? 0) * (back > 0 ? exposed / (exposed + back) : 1);
+  const waits = causes?.wait.copy ?? 0;
   if (exposed + waits <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'no copy to the device is exposed in the stage');
   const busy = sumOf(state.bars) - exposed - waits;

@@ -60,6 +60,7 @@ function tour(): StageState {
     kernels: 923,
     launches: 923,
     graph_launches: 0,
+    launching_ms: 0,
     long_host_ms: 0,
     long_hosts: 0,
     compile_ms: 0,
@@ -68,7 +69,7 @@ function tour(): StageState {
     inside_ms: 0,
     prepared_ms: 0,
     inside_compile_ms: 0,
-    waits: { synchronize: none, copy: none, allocator: none },
+    waits: { synchronize: none, read: none, copy: none, allocator: none },
   };
   const state: StageState = {
     waterfall: {

@@ -77,12 +77,13 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   kernels: 100,
   launches: 100,
   graph_launches: 0,
+  launching_ms: 0,
   long_host_ms: 0,
   long_hosts: 0,
   compile_ms: 0,
   compiles: 0,
   first_use_ms: 0,
-  waits: { synchronize: none, copy: none, allocator: none },
+  waits: { synchronize: none, read: none, copy: none, allocator: none },
   ...change,
 });
 

@@ -1,7 +1,7 @@
 import { stepKinds } from '../../../model/record.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import type { FindingContext } from '../rule.js';
-import { withHeadlineTime } from '../stage-times.js';
+import { withHeadlineTime } from '../headline-windows.js';
 
 /** A kind of stage of a program without a GPU, from its framework's operators; times in ms per mean instance. */
 export interface OperatorStage {

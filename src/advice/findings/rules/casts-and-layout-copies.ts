@@ -112,6 +112,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
     cause: text.cause,
     change: { kind: 'code', ...text.change },
     gain: gainOf(wall, time, 'The conversions are removed, and no other kernel gets slower.'),
+    launches: n,
     confidence: 'medium',
     bars: classBars(context, kind, ['copy', 'quantization', ...(found.dequantized ? ['elementwise'] : [])]),
     evidence: [evidence],

@@ -59,8 +59,7 @@ async function judge(context: FindingContext, stage: StageFacts): Promise<FoundD
        FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'HtoD' ORDER BY ns DESC`,
   );
   const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
-  const waited = await waitOf(context, stage);
-  const stake = exposed + waited;
+  const stake = exposed + idleCauses(stage).wait.copy;
   if (stake < minShare * stage.wall_ms) {
     return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
   }
@@ -141,14 +140,6 @@ const changeOf = (pageable: boolean): FoundDraft['change'] => ({
     : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.',
   example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
 });
-
-/** Idle time after copies that blocked the host: their share of all such waits. */
-async function waitOf({ database }: FindingContext, stage: StageFacts): Promise<number> {
-  const [row] = await database.query<{ share: number | null }>(
-    `SELECT sum(dur_ns) FILTER (direction = 'HtoD') / nullif(sum(dur_ns), 0) AS share FROM finding_waits WHERE kind = '${stage.kind}' AND cause = 'copy'`,
-  );
-  return idleCauses(stage).wait.copy * (row?.share ?? 0);
-}
 
 async function finding(
   context: FindingContext,

@@ -11,6 +11,8 @@ import { plural, formatQuantity } from '../../../vocabulary/format.js';
 const largeBytes = 32 * 1024;
 /** Host work on the copied data starts within this time. */
 const afterNs = 200_000;
+/** Share of copies with a size of their own: logits have as many as there are batches. */
+const differing = 0.5;
 /** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
 
@@ -36,11 +38,19 @@ export const logitsToHost = stageRule(
   },
   async (context, stage) => {
     if (stage.kind !== 'decode' && stage.kind !== 'mixed') return 'judged for steps that generate tokens';
-    const [copies] = await context.database.query<{ n: number; bytes: number; ms: number }>(
-      `SELECT count(*) / ${stage.instances} AS n, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
+    const [copies] = await context.database.query<{
+      n: number;
+      bytes: number;
+      ms: number;
+      all: number;
+      sizes: number;
+    }>(
+      `SELECT count(*) / ${stage.instances} AS n, count(*) AS all, count(DISTINCT bytes) AS sizes, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
        FROM (${largeCopiesSql(stage)})`,
     );
     if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
+    if (copies.sizes > differing * copies.all)
+      return 'what is copied to the host grows from step to step: token ids or text, not logits';
     const least = await leastBytes(context, stage.kind);
     if (least !== null && copies.bytes < least)
       return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
@@ -52,7 +62,7 @@ export const logitsToHost = stageRule(
     const idle = idleCauses(stage);
     // Gaps as recorded, limited to the long host gaps without the profiler.
     const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
-    const stake = copies.ms + after + idle.wait.copy;
+    const stake = copies.ms + after + idle.wait.read;
     if (stake < minShare * stage.wall_ms) {
       return `${mib(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }

@@ -60,6 +60,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
       example:
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
+    launches: n,
     gain: gainOf(wall, time, 'These kernels are removed, and no other gets slower.'),
     confidence: 'medium',
     bars: classBars(context, kind, ['copy']),

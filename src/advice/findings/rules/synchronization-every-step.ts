@@ -15,7 +15,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     docs: {
       finds: 'The host waits for the GPU inside a step, and the GPU then waits for the host.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The idle time after those waits, plus at most the kernels that only compute the value that is read.',
+      gain: 'The idle time after those waits, what reading the value costs the host between two launches, and the copies of the value.',
       change:
         'Keep results on the GPU, read them once per step at most, and remove `.item()`, `.cpu()` and synchronize calls from the loop.',
       withheld: 'less than 5 % of the stage at stake',
@@ -34,8 +34,8 @@ export const synchronizationEveryStep: Rule = stageRule(
   async (context, stage) => {
     const causes = idleCauses(stage);
     const { wait } = causes;
-    const waits = wait.synchronize + wait.copy + (await valuesRead(context, stage));
-    const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
+    const waits = wait.synchronize + wait.read + (await valuesRead(context, stage));
+    const calls = stage.waits.synchronize.calls + stage.waits.read.calls;
     const inner = isLaunchBound(stage, causes, minShare) ? await innerWaits(context, stage) : 0;
     const launches =
       inner >= minInner && stage.launches < minLaunches * (inner + 1)
@@ -43,7 +43,7 @@ export const synchronizationEveryStep: Rule = stageRule(
         : 0;
     const stake = waits + launches;
     return stake >= minShare * stage.wall_ms
-      ? finding(context, stage, { stake, calls, launches })
+      ? finding(context, stage, { waits, calls, launches })
       : `${plural(calls, 'host wait')} idle the device for ${part(waits, stage.wall_ms)} of the time`;
   },
 );
@@ -71,9 +71,10 @@ interface Place {
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { stake, calls, launches }: { stake: number; calls: number; launches: number },
+  { waits, calls, launches }: { waits: number; calls: number; launches: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy, instances } = stage;
+  const stake = waits + launches;
   const { rows, evidence } = await context.evidence<Place & Record<string, string | number | null>>(
     waitsSql(kind, instances),
     (found) =>
@@ -96,13 +97,12 @@ async function finding(
           : changeValues,
     gain: gainOf(
       wall,
-      stake,
-      'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
-      { low_ms: stake / 2, what_if: launches > 0 ? 'no-sync,cudagraph' : 'no-sync' },
+      waits,
+      `Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).${launches > 0 ? ' What a CUDA graph then brings is not counted here.' : ''}`,
+      { low_ms: waits / 2, what_if: 'no-sync' },
     ),
     confidence: 'high',
     removes: 'idle',
-    covers: launches > 0 ? ['launch_bound'] : [],
     bars: context.waterfalls
       .find((one) => one.kind === kind)
       ?.bars.map(({ id }) => id)

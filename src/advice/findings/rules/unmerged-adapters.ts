@@ -76,6 +76,7 @@ async function finding(
       text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',
       example: 'model = model.merge_and_unload()  # PEFT',
     },
+    launches: kernels,
     gain: gainOf(wall, time, 'The kernels of the adapters are removed, and no other gets slower.', {
       high_ms: Math.min(wall, 1.15 * time),
     }),

@@ -82,6 +82,7 @@ async function finding(
             text: 'Take the largest logits first, and sort, sum and filter only those; or sample without a sort (FlashInfer).',
             example: 'values, ids = logits.topk(50)  # then softmax, top-p and multinomial over 50 values',
           },
+    launches: kernels,
     gain: gainOf(wall, time, 'Sampling from the largest logits takes a small part of the time.', {
       low_ms: Math.min(sorting, 0.7 * time),
     }),
