@@ -43,7 +43,6 @@ export function define(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope ui', 'open the list of sessions; Ctrl-C ends the server'],
         ['inferscope ui --home ~/mine --home /mnt/team', 'show the sessions of two homes in one list'],
         ['inferscope ui @last --export page.html', 'write one file of at most 5 MB to share'],
       ),

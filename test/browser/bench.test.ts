@@ -122,10 +122,11 @@ it('the tables behind the charts hold the means of the JSON document', async () 
       `${cell} in ${JSON.stringify(own)}`,
     ).toBe(true);
   }
-  const summary = await page.locator('#overview').innerText();
-  expect(summary).toContain(
-    bench.variants[0]!.answers.find(({ id }) => id === 'latency')!.answer.slice(0, 20),
-  );
+  // The answer about latency leads the page; the overview holds the others.
+  const answers = bench.variants[0]!.answers;
+  const leading = answers.find(({ id }) => id === 'latency')!.answer.slice(0, 20);
+  expect(await page.locator('body').innerText()).toContain(leading);
+  expect(await page.locator('#overview').innerText()).not.toContain(leading);
   await page.close();
 });
 
