@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { fixture } from './ui-pages.js';
-import { idOf, startUi, timelineReady, type UiServer } from './ui-server.js';
+import { idOf, startUi, timelineReady, type UiServer, visit } from './ui-server.js';
 
 let at: Place;
 let server: UiServer;
@@ -71,7 +71,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
     `/s/${id['torch']}/sql`,
     `/compare?s=${id['fault']}&s=${id['fixed']}`,
   ]) {
-    await page.goto(`${server.origin}${path}`);
+    await visit(page, `${server.origin}${path}`);
     if (path.includes('/timeline')) {
       await timelineReady(page);
       await page.keyboard.press('v');
@@ -101,7 +101,7 @@ it('Tab reaches what can be reached on every page, each in sight and marked, and
   const paths = ['/', `${fault}/timeline`, `${fault}/kernels`, `${torch}/operators`, `${torch}/gemms`];
   const more = [`/s/${idOf(at, 'job')}/ranks`, `/s/${idOf(at, 'load')}/requests`, `${torch}/sql`];
   for (const path of [...paths, ...more, `/s/${idOf(at, 'watched')}/memory`]) {
-    await page.goto(`${server.origin}${path}`);
+    await visit(page, `${server.origin}${path}`);
     if (path.includes('/timeline')) await timelineReady(page);
     await page.waitForLoadState('networkidle');
     const reached = new Set<string>();

@@ -9,7 +9,7 @@ import { hostileText } from '../../src/views/test-profile.js';
 import { changedKineto } from '../cli/capture-files.js';
 import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
-import { idOf, sqlRows, startUi, timelineReady, type UiServer } from './ui-server.js';
+import { idOf, sqlRows, startUi, timelineReady, type UiServer, visit } from './ui-server.js';
 
 /** With a mark that writes what follows from right to left. */
 const hostile = `\u202e${hostileText}`;
@@ -51,7 +51,7 @@ afterAll(async () => {
 
 async function open(path: string): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(`${server.origin}${path}`);
+  await visit(page, `${server.origin}${path}`);
   return page;
 }
 

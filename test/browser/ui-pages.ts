@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
-import { idOf as idIn, sqlRows, startUi, type UiServer } from './ui-server.js';
+import { idOf as idIn, sqlRows, startUi, type UiServer, visit } from './ui-server.js';
 
 export const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
 
@@ -46,7 +46,7 @@ export class UiPages {
 
   async open(path: string): Promise<Page> {
     const page = await this.#context.newPage();
-    await page.goto(`${this.base}${path}`);
+    await visit(page, `${this.base}${path}`);
     return page;
   }
 

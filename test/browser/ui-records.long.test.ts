@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
-import { idOf, sqlRows, startUi, type UiServer } from './ui-server.js';
+import { idOf, sqlRows, startUi, type UiServer, visit } from './ui-server.js';
 
 let at: Place;
 let server: UiServer;
@@ -46,7 +46,7 @@ afterAll(async () => {
 
 async function open(name: string, of: string): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(`${server.origin}/s/${idOf(at, name)}${of}`);
+  await visit(page, `${server.origin}/s/${idOf(at, name)}${of}`);
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   return page;
 }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { cli, environment, inferscope, type Place } from '../cli/profile-cli.js';
 
 export interface UiServer {
@@ -21,6 +22,14 @@ export async function startUi(at: Place): Promise<UiServer> {
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const url = line.toString().trim();
   return { child, url, origin: new URL(url).origin };
+}
+
+/** Opens a page, and waits for it where one that says what is being done comes first and asks again. */
+export async function visit(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await expect
+    .poll(() => page.locator('meta[http-equiv="refresh"]').count(), { timeout: 60_000, interval: 200 })
+    .toBe(0);
 }
 
 export function idOf(at: Place, name: string): string {
