@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
 import { firstHeld, holds, leadOf, subjectsOf } from './subjects.js';
 
-const content = (kind: string, artifacts: string[], ...tables: string[]) => {
+const content = (kind: string, artifacts: string[], ...tables: string[]) =>
+  contentOf(kind, ['profiled'], artifacts, ...tables);
+
+const contentOf = (kind: string, purposes: string[], artifacts: string[], ...tables: string[]) => {
   const found = {
     kind,
+    executions: purposes.map((purpose) => ({ purpose })),
     tables: Object.fromEntries(tables.map((name) => [name, [{ rows: 1 }]])),
     artifacts: artifacts.map((one) => ({ kind: one })),
   };
@@ -37,6 +41,18 @@ test.each([
     content('run', ['stdout'], 'stages', 'telemetry'),
     'steps telemetry',
     'steps',
+  ],
+  [
+    'run, ncu next to recorded steps',
+    contentOf('run', ['clean', 'counters'], ['ncu-rep'], 'stages', 'counters'),
+    'steps counters',
+    'steps',
+  ],
+  [
+    'run, ncu with marked stages',
+    contentOf('run', ['counters'], ['ncu-rep'], 'stages', 'counters'),
+    'counters',
+    'counters',
   ],
   ['run, nsys next to recorded steps', content('run', [], 'kernels', 'stages'), 'timeline', 'timeline'],
   [
@@ -72,7 +88,7 @@ test.each([
 });
 
 test('a table without rows is no subject; of several subjects the main one decides', () => {
-  const empty = { kind: 'run', tables: { kernels: [{ rows: 0 }] }, artifacts: [] };
+  const empty = { kind: 'run', executions: [], tables: { kernels: [{ rows: 0 }] }, artifacts: [] };
   expect(subjectsOf(empty)).toEqual([]);
   const session = content('bench', ['bench-plan'], 'kernels', 'counters', 'telemetry');
   expect(session.subjects).toEqual(['bench', 'timeline', 'counters', 'telemetry']);

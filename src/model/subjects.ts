@@ -23,6 +23,7 @@ export type Subject = (typeof subjects)[number];
 /** The part of a manifest that says what the session holds. It may be unchecked. */
 interface Content {
   kind: string;
+  executions: readonly { purpose: string }[];
   tables: Record<string, readonly { rows: number }[]>;
   artifacts: readonly { kind: string }[];
 }
@@ -39,11 +40,13 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   load: (content) => hasArtifact(content, 'load-plan'),
   kernels: (content) => hasArtifact(content, 'kernel-plan'),
   timeline: (content) => hasRows(content, 'kernels', 'ops'),
-  // Steps of a program that ran without a profiler; next to a timeline they are its clean times.
+  // Steps of a program that ran without a profiler; next to a timeline they are its clean times. Where ncu or BLAS logs ran as
+  // well, a clean execution recorded them.
   steps: (content) =>
     ['run', 'import'].includes(content.kind) &&
     hasRows(content, 'stages') &&
-    !hasRows(content, 'kernels', 'ops', 'counters', 'gemms'),
+    !hasRows(content, 'kernels', 'ops') &&
+    (!hasRows(content, 'counters', 'gemms') || content.executions.some((one) => one?.purpose === 'clean')),
   counters: (content) => hasRows(content, 'counters'),
   gemms: (content) => hasRows(content, 'gemms'),
   collectives: (content) => hasRows(content, 'collectives'),

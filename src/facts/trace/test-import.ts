@@ -45,9 +45,9 @@ export async function importedTogether(
       workload,
       hardware: Object.assign({}, ...read.map(({ facts }) => facts.hardware)) as SessionSummary['hardware'],
       software: Object.assign({}, ...read.map(({ facts }) => facts.software)) as SessionSummary['software'],
-      executions: read.map(({ capture: { execution_id } }) => ({
+      executions: read.map(({ facts, capture: { execution_id } }) => ({
         execution_id,
-        purpose: 'profiled',
+        purpose: facts.purpose === 'clean' || facts.purpose === 'counters' ? facts.purpose : 'profiled',
         command: [],
         exit_code: 0,
         start_ns: null,

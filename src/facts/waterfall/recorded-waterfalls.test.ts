@@ -6,9 +6,9 @@ import type { RecordLineInput } from '../../model/record.js';
 import { testHome } from '../../session/test-folder.js';
 import { analyzeCaptures } from '../captures.js';
 import { tinyWorkload } from '../test-session.js';
-import { imported } from '../trace/test-import.js';
+import { fixture, imported, importedTogether } from '../trace/test-import.js';
 
-const keys = { v: 1 as const, execution_id: 'run', rank: 0, pid: 1 };
+const keys = { v: 1 as const, execution_id: 'clean', rank: 0, pid: 1 };
 const million = 1e6;
 
 /**
@@ -58,6 +58,28 @@ test('steps of a program without a profiler are its summary and its waterfall, b
   expect(stage).toMatchObject({ kind: 'decode', source: 'record', clock: 'device', instances: 3 });
   expect(stage!.measured_ms.value).toBe(decode!.time_ms.value);
   expect(stage!.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(7 / 3, 6);
+});
+
+test('counters of ncu next to recorded steps take nothing from them', async () => {
+  const home = testHome();
+  const path = join(home.root, 'record.jsonl');
+  writeFileSync(
+    path,
+    [step(0, { first_of_shape: true }), step(1), step(2)].map((line) => `${JSON.stringify(line)}\n`).join(''),
+  );
+  const session = await importedTogether(
+    home,
+    [
+      ['inferscope-record', path],
+      ['ncu-csv', fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv')],
+    ],
+    { workload: tinyWorkload({ device: 'cuda' }) },
+  );
+  const { utilization, counters } = await analyzeCaptures(session);
+  expect(utilization!.data.stages).toHaveLength(1);
+  expect(counters!.data.kernels.length).toBeGreaterThan(0);
+  const { data } = await explainSession(session);
+  expect(data.stages[0]).toMatchObject({ kind: 'decode', source: 'record', execution_id: 'profiled' });
 });
 
 test('without device events the host times the steps; only first calls are no summary', async () => {
