@@ -1,4 +1,4 @@
-"""Programs of stock.py's form around torch.compile: transformers as users compile it, each with one of their mistakes, and the repaired twin.
+"""Programs of stock_kinds.py's form around torch.compile: transformers as users compile it, each with one of their mistakes, and the repaired twin.
 
 All that compiles does so in the warm-up, in a few layers, so that a program compiles for some 20 s. Left out: prompts of ever new lengths with
 dynamic=False. Each length compiles for seconds, and more than eight fall back to eager: a run of four prompts would take half a minute, and
@@ -8,7 +8,7 @@ twelve pairs of them ten minutes. faults/recompilation.py plants that fault in a
 from typing import Any, Callable
 
 import torch
-from stock import DECODES, PREFILLS, Kind, Stock, Work, generate, github, long, wide
+from stock_kinds import DECODES, PREFILLS, Kind, Stock, Work, generate, github, long, wide
 
 
 def _compiled(model: Any, stock: Stock, **more: Any) -> Any:
