@@ -107,3 +107,15 @@ test('the README has at most 150 lines, and a picture of at most 300 kB in its f
   const picture = /src="([^"]+)"/.exec(lines.slice(0, 20).join('\n'))?.[1];
   expect(statSync(join(root, picture!)).size).toBeLessThan(300_000);
 });
+
+test('the pages that people read have about 20,000 words', () => {
+  const written = pages.filter((page) => !/^(?:bench|docs\/reference)\//.test(page));
+  const words = written.flatMap((page) =>
+    read(page)
+      .split(/\s+/)
+      .filter((word) => /[a-z0-9]/i.test(word)),
+  );
+  expect(words.length).toBeGreaterThan(15_000);
+  // Full? Remove what repeats another page before you add one.
+  expect(words.length).toBeLessThanOrEqual(20_800);
+});
