@@ -13,6 +13,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
+import { barWords } from '../../vocabulary/bars.js';
 import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
@@ -102,7 +103,7 @@ function predictionOf(
       .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
       .slice(0, 3)
       .map(({ id, before_ms: before, after_ms: after, how }) =>
-        part(`- ${id}: ${formatMs(before)} → ${formatMs(after)}: ${how}`),
+        part(`- ${barWords(id).label}: ${formatMs(before)} → ${formatMs(after)}: ${how}`),
       ),
     assumed:
       first.assumptions.length > 0 ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)] : [],

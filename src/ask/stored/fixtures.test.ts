@@ -92,6 +92,9 @@ describe('a timeline of nsys', async () => {
       tool: 'what-if',
       input: 'inferscope explain launch_bound_decode-fault --what-if cudagraph',
     });
+    // Bars have the names of every other surface, not their ids.
+    expect(found.answer).toMatch(/- launch call: 1\.81 ms →/);
+    expect(found.answer).not.toMatch(/launch_overhead|host\.program/);
     expect(direct((await answer('Would flash attention help?')).answer)).toMatch(/^Hardly: .*no change/);
   });
 
