@@ -10,7 +10,7 @@ import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';
-import { formatWithRange, nbsp } from '../vocabulary/format.js';
+import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
@@ -240,7 +240,7 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
 
 function gainFacts(gain: NonNullable<Finding['gain']>, session: string): Fact[] {
   return [
-    { name: 'gain', text: [...gainText(gain), `: ${gain.assumption}`] },
+    { name: 'gain', text: [...gainText(gain), '. Assumption: ', gain.assumption] },
     ...(gain.what_if === null
       ? []
       : [
@@ -254,10 +254,16 @@ function gainFacts(gain: NonNullable<Finding['gain']>, session: string): Fact[] 
 }
 
 /** "−6.20 ms expected" of a stage, "0.51 ms → 0.02 ms per token expected": the two must not be read as one. */
-function gainHead({ per, expected_ms: expected, after_ms: after }: NonNullable<Finding['gain']>): Part[] {
+function gainHead({
+  per,
+  expected_ms: expected,
+  after_ms: after,
+  ...gain
+}: NonNullable<Finding['gain']>): Part[] {
+  const ms = (n: number): string => formatWithin(n, (gain.high_ms - gain.low_ms) / 2, 'ms');
   return per === 'token'
-    ? [{ n: after + expected, unit: 'ms' }, ' → ', { n: after, unit: 'ms' }, ' per token expected']
-    : [{ n: -expected, unit: 'ms' }, ' expected'];
+    ? [`${ms(after + expected)} → ${ms(after)} per token expected`]
+    : [`${ms(-expected)} expected`];
 }
 
 /** "expected 1.84 ms per decode step (4.04 ms less, interval 3.32 to 4.31 ms)", or per token where no step gets shorter. */
@@ -265,7 +271,6 @@ function expectedText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
 ): Part[] {
-  const ms = (n: number): Part => ({ n, unit: 'ms' });
   const less = formatWithRange(expected, low, high, 'ms');
   // A pause between two stages is gone, not shorter.
   if (stage === null && after === 0)
@@ -273,7 +278,7 @@ function expectedText(
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
   return [
     'expected ',
-    ms(after),
+    formatWithin(after, (high - low) / 2, 'ms'),
     of === null ? '' : ` per ${of}`,
     ` (${less.value} less${less.range === null ? '' : `, interval ${less.range}`}`,
     per === 'token' ? '; the step itself does not get shorter)' : ')',
@@ -282,15 +287,15 @@ function expectedText(
 
 /** The same with its interval, and what is left of a stage. */
 function gainText(gain: NonNullable<Finding['gain']>): Part[] {
-  const ms = (n: number): Part => ({ n, unit: 'ms' });
   const { value, range } = formatWithRange(gain.expected_ms, gain.low_ms, gain.high_ms, 'ms');
+  const after = formatWithin(gain.after_ms, (gain.high_ms - gain.low_ms) / 2, 'ms');
   const less = `${value} less`;
   const interval = range === null ? '' : ` (${range})`;
   return gain.per === 'token'
     ? [...gainHead(gain), `, ${less} per token${interval}; the step itself does not get shorter`]
     : gain.after_ms === 0
       ? [`${less}${interval}`]
-      : [`${less}${interval}, `, ms(gain.after_ms), ' afterwards'];
+      : [`${less}${interval}, ${after} afterwards`];
 }
 
 /** The rows that were seen, and the query that yields them. */

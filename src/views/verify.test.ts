@@ -102,7 +102,7 @@ describe('explain --verify as a page', () => {
 
   test('the markdown of it says the same', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
-    expect(text).toContain('| gone | 4.04 ms | 3.43 to 4.25 ms | 4.26 ms | −5.2 % | yes |');
+    expect(text).toContain('| gone | 4.0 ms | 3.4 to 4.3 ms | 4.26 ms | −5.2 % | yes |');
     expect(text).toContain('1 of 1 graded change achieved its gain.');
     // What the row of a graded change says is not said again below.
     expect(text).not.toContain('4.04 ms expected.');

@@ -2,7 +2,7 @@ import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
-import { formatRange } from '../vocabulary/format.js';
+import { formatRange, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -31,7 +31,10 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
         id: 'verify',
         title: 'Expected and achieved',
         untitled: true,
-        blocks: [...data.stages.flatMap(stageBlocks), ...changeBlocks(data)],
+        blocks: [
+          ...data.stages.flatMap((stage) => stageBlocks(stage, labelsOf(explain.data, stage))),
+          ...changeBlocks(data),
+        ],
       },
       ...onPageOnly(explanationBlocks(explain.data)),
     ],
@@ -40,7 +43,13 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
 
 const nameOf = ({ name, id }: VerifyResult['before']): string => name ?? id;
 
-function stageBlocks(stage: Stage): Block[] {
+/** Bars as the session calls them: those of a server are seen from outside. */
+const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<string, string> =>
+  new Map(
+    stages.filter((one) => one.kind === kind).flatMap(({ bars }) => bars.map(({ id, label }) => [id, label])),
+  );
+
+function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
   const { before_ms: before, after_ms: after, graded_on, graded_why, achieved_ms } = stage;
   const from = before.value ?? 0;
   const whole = Math.max(from, after.value ?? 0);
@@ -71,7 +80,7 @@ function stageBlocks(stage: Stage): Block[] {
       ],
       rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
         cells: [
-          barWords(id).label,
+          labels.get(id) ?? barWords(id).label,
           { n: was, unit: 'ms' },
           { n: is, unit: 'ms' },
           { n: is - was, unit: 'ms', signed: true },
@@ -109,7 +118,7 @@ function changeBlocks(data: VerifyResult): Block[] {
           { count: i + 1 },
           [one.title, ...drawn(one, longestMs)],
           changeOutcomes[one.outcome],
-          known(one.expected_ms, 'ms', 'no expected gain'),
+          expectedOf(one),
           intervalOf(one),
           known(one.achieved_ms, 'ms'),
           known(one.error, 'ratio'),
@@ -132,6 +141,11 @@ function changeBlocks(data: VerifyResult): Block[] {
 
 const known = (n: number | null, unit: string, why = 'the gain cannot be graded'): Text =>
   n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };
+
+const expectedOf = ({ expected_ms: ms, low_ms: low, high_ms: high }: Change): Text =>
+  ms === null || low === null || high === null
+    ? known(ms, 'ms', 'no expected gain')
+    : formatWithRange(ms, low, high, 'ms').value;
 
 const intervalOf = ({ low_ms: low, high_ms: high }: Change): Text =>
   low === null || high === null ? { missing: 'no expected interval' } : formatRange(low, high, 'ms');

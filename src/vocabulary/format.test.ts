@@ -131,17 +131,17 @@ it('a difference has its sign where it is one', () => {
 });
 
 it('a range has one unit, and one value where both ends read the same', () => {
-  expect(plain(formatRange(0.0229, 0.773, 'ms'))).toBe('0.023 to 0.773 ms');
-  expect(plain(formatRange(0, 16.7, 'ms'))).toBe('0.0 to 16.7 ms');
+  expect(plain(formatRange(0.0229, 0.773, 'ms'))).toBe('0.02 to 0.77 ms');
+  expect(plain(formatRange(0, 16.7, 'ms'))).toBe('0 to 17 ms');
   expect(plain(formatRange(0.001_08, 0.001_08, 'ms'))).toBe('1.08 µs');
 });
 
 it('a value has the unit of its range, and no range that is the value', () => {
   expect(formatWithRange(0.0573, 0.0229, 0.773, 'ms')).toEqual({
-    value: '0.0573 ms',
-    range: '0.023 to 0.773 ms',
+    value: '0.057 ms',
+    range: '0.02 to 0.77 ms',
   });
-  expect(formatWithRange(4.04, 3.32, 4.31, 'ms')).toEqual({ value: '4.04 ms', range: '3.32 to 4.31 ms' });
+  expect(formatWithRange(4.04, 3.32, 4.31, 'ms')).toEqual({ value: '4.0 ms', range: '3.3 to 4.3 ms' });
   expect(formatWithRange(0.001_08, 0.001_08, 0.001_08, 'ms')).toEqual({ value: '1.08 µs', range: null });
 });
 

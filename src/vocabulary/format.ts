@@ -189,13 +189,19 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
-/** Both ends of a range in one unit: 0.023 to 0.773 ms; one value where both read the same. */
+/** Both ends of a range in one unit, with the digits that its width supports: 3.3 to 4.3 ms; one value where both read the same. */
 export function formatRange(low: number, high: number, unit: string): string {
   const larger = Math.max(Math.abs(low), Math.abs(high));
   const rung = rungOf(larger, unitNames[unit] ?? unit);
-  const decimals = decimalsFor(larger / rung.factor, digitsOf(rung, 3));
+  const decimals = decimalsWithin(larger / rung.factor, (high - low) / 2 / rung.factor, digitsOf(rung, 3));
   const [from, to] = [low, high].map((end) => fixed(end / rung.factor, decimals));
   return `${from === to ? to : `${from} to ${to}`} ${rung.unit}`;
+}
+
+/** A value with the digits that an uncertainty of ± `half` supports: 1.8 ms where half is 0.5 ms. */
+export function formatWithin(value: number, half: number, unit: string): string {
+  const rung = rungOf(value, unitNames[unit] ?? unit);
+  return `${numberWithin(value / rung.factor, half / rung.factor, rung)} ${rung.unit}`;
 }
 
 /** A value in the unit of its range, and the range; null where the range is the value itself. */
@@ -206,7 +212,8 @@ export function formatWithRange(
   unit: string,
 ): { value: string; range: string | null } {
   const rung = rungOf(Math.max(Math.abs(low), Math.abs(high)), unitNames[unit] ?? unit);
-  const text = `${formatNumber(value / rung.factor, digitsOf(rung, 3))} ${rung.unit}`;
+  const half = (high - low) / 2 / rung.factor;
+  const text = `${numberWithin(value / rung.factor, half, rung)} ${rung.unit}`;
   const range = formatRange(low, high, unit);
   return { value: text, range: range.includes(' to ') ? range : null };
 }
@@ -298,8 +305,13 @@ function numberWithin(value: number, half: number, rung: Rung): string {
   const most = digitsOf(rung, 3);
   if (!(half > 0) || Math.abs(value) < 1e-6)
     return formatNumber(isRate(rung) ? Number(value.toPrecision(most)) : value, most);
+  return fixed(value, decimalsWithin(value, half, most));
+}
+
+function decimalsWithin(value: number, half: number, most: number): number {
+  if (!(half > 0)) return decimalsFor(value, most);
   const needed = decimalsFor(half, Number(half.toExponential(1).slice(0, 3)) < 3.55 ? 2 : 1);
-  return fixed(value, Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed)));
+  return Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed));
 }
 
 /** "4.40 ms", or "–" when there is no value. */

@@ -2,7 +2,7 @@ import { shortName } from './counted-kernels.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { count, ms, times } from './words.js';
+import { ms, times } from './words.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
@@ -18,10 +18,7 @@ export async function longStretches(context: FindingContext, { kind, instances }
   const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
     found
       .slice(0, 3)
-      .map(
-        (row) =>
-          `${placeWords(row)}: ${kind === 'outside' ? times(row.per_instance) : `${count(row.per_instance)} per step`}, ${ms(row.ms)}`,
-      )
+      .map((row) => `${placeWords(row)}: ${ms(row.ms)} on average, ${times(row.per_instance, kind)}`)
       .join('; '),
   );
   return { places: rows, evidence };

@@ -1,4 +1,5 @@
-import { formatCount } from '../../vocabulary/format.js';
+import { formatCount, formatQuantity, plural } from '../../vocabulary/format.js';
+import { instancesOf } from '../../vocabulary/stages.js';
 
 export {
   formatBytes as mib,
@@ -11,8 +12,13 @@ export {
 } from '../../vocabulary/format.js';
 export { everyInstance, instancesOf, instanceWord } from '../../vocabulary/stages.js';
 
-/** "once", "3 times", "1.3 times", "63 times", for means below one "0.3 times on average". */
-export function times(value: number): string {
+/** How often per instance of a stage: "once", "1.3 times", "63 times", below one "once in 3 decode steps". */
+export function times(value: number, kind: string): string {
+  if (value > 0 && value < 0.95) return `once in ${instancesOf(1 / value, kind)}`;
   const number = formatCount(value >= 10 ? Math.round(value) : value);
-  return number === '1' ? 'once' : `${number} times${value < 0.95 ? ' on average' : ''}`;
+  return number === '1' ? 'once' : `${number} times`;
 }
+
+/** Calls per instance and the mean time of one: "8 calls of 0.136 ms". */
+export const callsOf = ({ per_instance: calls, us }: { per_instance: number; us: number }): string =>
+  `${plural(calls, 'call')} of ${formatQuantity(us, 'us')}`;

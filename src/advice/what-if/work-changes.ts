@@ -9,7 +9,7 @@ import { gpuRoofs } from '../../facts/roofs.js';
 import { rebased, type Scaling, scaledKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
-import { formatGb, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
+import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
 
 /**
  * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200 (also used by
@@ -31,7 +31,7 @@ function streamed(
   };
 }
 
-const times = (factor: number) => `× ${formatSetting(factor)}`;
+const times = (factor: number) => `× ${formatNumber(factor)}`;
 
 /** N sequences instead of B: weights are read once per step for all; KV cache, activations and FLOPs scale per sequence. */
 export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
@@ -45,12 +45,11 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
     other: () => factor,
     ...streamed(state, needs, after),
     copies: factor,
-    how: (name, by) =>
-      `${name} ${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
+    how: (_, by) => `${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
     assumptions: [
       ...products.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
-      'memory is not checked: inferscope estimate shows whether they fit',
+      'memory is sufficient (not checked: see inferscope estimate)',
     ],
   });
 }
@@ -68,7 +67,7 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
     other: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
-    how: (name, by) => `${name} ${times(by)} at ${plural(contextLen, 'token')}`,
+    how: (_, by) => `${times(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
         ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(shape.newTokens)}, computed in one piece`
@@ -105,7 +104,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     other: () => elements,
     copies: elements,
     known: halved ? new Map([['attention', halfAttention]]) : products.known,
-    how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
+    how: (_, by) => `${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...products.how,
       `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
@@ -158,8 +157,7 @@ export function withGpu(
     after: { ...needs, peaks: other },
     other: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
-    how: (what, by) =>
-      `${what} ${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
+    how: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
       ...(chosen === null ? [] : [chosen]),
       `${name} reaches the same share of its data sheet as ${gpuName}: bandwidth ${times(1 / bandwidth)}`,

@@ -1,10 +1,9 @@
 import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { classBars, minShare } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
+import { callsOf, instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
-import { formatQuantity } from '../../../vocabulary/format.js';
 
 /** Conversions by type and shape: every cast calls `copy_` between two types. */
 const castsSql = ({ kind, instances }: OperatorStage): string =>
@@ -32,10 +31,7 @@ export async function conversions(
   const { rows, evidence } = await context.evidence<Row>(castsSql(stage), (found) =>
     found
       .slice(0, 2)
-      .map(
-        (row) =>
-          `${row.from_type} to ${row.to_type} ${row.shape}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`,
-      )
+      .map((row) => `${row.from_type} to ${row.to_type} ${row.shape}: ${callsOf(row)}`)
       .join('; '),
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);

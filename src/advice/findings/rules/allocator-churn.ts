@@ -57,7 +57,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         .slice(0, 3)
         .map(
           (row) =>
-            `${row.name}${row.operator === null ? '' : ` in ${row.operator}`}: ${times(row.per_instance)}, ${ms(row.ms)}`,
+            `${row.name}${row.operator === null ? '' : ` in ${row.operator}`}: ${times(row.per_instance, kind)}, ${ms(row.ms)}`,
         )
         .join('; '),
   );

@@ -1,3 +1,4 @@
+import { pointLabel } from '../../../vocabulary/bench.js';
 import type { IssueCode } from '../../../model/issue-codes.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
@@ -70,12 +71,13 @@ export const benchmarkFlags: Rule = {
       const own = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first] = own;
       if (!first) continue;
-      const where = first.point === null ? '' : `at ${first.point} `;
+      const where = first.point === null ? '' : `at ${pointLabel(first.point)}: `;
       const more = own.length > 1 ? `, and ${own.length - 1} more` : '';
       const points = own.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(code, points.length === own.length ? points : null),
-        () => own.map(({ point, text }) => (point === null ? text : `${point}: ${text}`)).join('; '),
+        () =>
+          own.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; '),
       );
       findings.push(
         doubt({

@@ -8,8 +8,7 @@ import { contextCopies, isContextCopy } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
-import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
-import { formatQuantity } from '../../../vocabulary/format.js';
+import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
 /** Shorter ones write the step's own tokens (for example into a cache): dominated by launch cost. */
 const minNs = 4000;
@@ -101,7 +100,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
     (rows) =>
       rows
         .slice(0, found.dequantized ? 3 : 2)
-        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
+        .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
   const text = weights >= time / 2 ? ofWeights(found, stage) : ofTensors(found, stage);

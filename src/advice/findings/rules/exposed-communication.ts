@@ -7,8 +7,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { type RankCollectives, waitingOfRanks } from '../../../facts/trace/collectives.js';
-import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
-import { formatQuantity } from '../../../vocabulary/format.js';
+import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
 /** Share that overlap or a faster all-reduce removes at least; overlap removed 0.91 in the one planted pair (test/fixtures/diagnosis). */
 const hideable = 0.5;
@@ -167,7 +166,7 @@ async function exchange(
     (found) =>
       found
         .slice(0, 2)
-        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
+        .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
   // Kernels launched outside a step are placed by time.
@@ -205,8 +204,8 @@ function waitingWords(waits: CollectiveWaits | null, instances: number): string 
     return 'This includes waiting for a slower rank; how much is not known: the ranks have different numbers of collectives, or pairs that do not overlap.';
   const here = awaited === own;
   return here
-    ? `${ms(own.exposed_waiting_ms)} of it is waiting; the other ranks wait longer, for this one.`
-    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${own.waiting_instances > 0 ? `; in ${own.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
+    ? `${ms(own.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
+    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${own.waiting_instances > 0 ? `; it is at least half in ${own.waiting_instances} of ${instances} instances` : ''}.`;
 }
 
 const fewerGpus = {

@@ -73,7 +73,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, ${times(usual.per_instance)}`}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, ${times(usual.per_instance, kind)}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
     change: ofOperators ? changeInside(first!.place) : changeOutside,

@@ -4,8 +4,7 @@ import { copyRoles } from '../kernel-roles.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { count, everyInstance, instanceWord, ms, part, plural } from '../words.js';
-import { formatQuantity } from '../../../vocabulary/format.js';
+import { callsOf, count, everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
 /** Masks, weights or buffers that do not change are rebuilt in every step. */
 export const rebuiltTensors = stageRule(
@@ -43,7 +42,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
     (found) =>
       found
         .slice(0, 3)
-        .map((row) => `${row.kernel}: ${row.per_instance} of ${formatQuantity(row.us, 'us')}`)
+        .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);

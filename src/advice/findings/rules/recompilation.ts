@@ -38,7 +38,7 @@ export const recompilation = stageRule(
         ? 'without steps, it is unknown what is compiled again'
         : 'code is compiled or loaded in the first one only';
     if (stake < minShare * stage.wall_ms) {
-      return `the device waits ${part(stake, stage.wall_ms)} of the time for code to be compiled or loaded (${times(compiles)})`;
+      return `the device waits ${part(stake, stage.wall_ms)} of the time for code to be compiled or loaded (${times(compiles, kind)})`;
     }
     return finding(context, stage, stake);
   },
@@ -87,14 +87,14 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     (rows) =>
       `launched first after a code load: ${rows
         .slice(0, 3)
-        .map((row) => `${row.kernel} (${times(row.loads)})`)
+        .map((row) => `${row.kernel} (${plural(row.loads, 'load')})`)
         .join(', ')}`,
   );
   return {
     stage: kind,
     title: `Recompilation: the device waits ${part(stake, wall)} of ${everyInstance(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialize again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles, kind)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialize again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed; if a library plans again for each size (cuDNN attention), choose another backend.',

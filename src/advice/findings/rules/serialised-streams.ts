@@ -4,8 +4,8 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, stageRule } from '../stage-rule.js';
 import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
-import { instanceWord, count, everyInstance, ms, part } from '../words.js';
-import { plural, formatQuantity } from '../../../vocabulary/format.js';
+import { callsOf, instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Share of the multiprocessors: with fewer blocks most of the GPU is idle. */
 const fewBlocks = 0.25;
@@ -98,10 +98,7 @@ async function finding(
     (rows) =>
       rows
         .slice(0, 2)
-        .map(
-          (row) =>
-            `${row.kernel} (${row.grid} blocks): ${row.per_instance} of ${formatQuantity(row.us, 'us')}`,
-        )
+        .map((row) => `${row.kernel} (${row.grid} blocks): ${callsOf(row)}`)
         .join('; '),
   );
   return {

@@ -80,13 +80,13 @@ async function finding(
     (found) =>
       found
         .slice(0, 3)
-        .map((row) => `${callOf(row)}: ${times(row.per_instance)}, ${ms(row.wait_ms)}`)
+        .map((row) => `${callOf(row)}: ${times(row.per_instance, kind)}, ${ms(row.wait_ms)}`)
         .join('; '),
   );
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronization: the host waits for the device ${times(calls)} in ${everyInstance(kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of it, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of it`}`,
+    title: `Synchronization: the host waits for the device ${times(calls, kind)} in ${everyInstance(kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of it, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of it`}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
