@@ -175,7 +175,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...said`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${max!}).`,
+      ...said`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${Math.max(mean, max!)}).`,
     });
   }
   const first = samples[0];

@@ -91,7 +91,7 @@ export function titleOf(prepared: PreparedBench, reported: ModelLine | null): st
     : String(engine.options['model'] ?? prepared.request.model);
   const count = points.length === 1 ? shapeOf(points[0]!) : `${points.length} points`;
   const swept = variants.length > 1 ? ` · ${variants.length} variants` : '';
-  return `bench ${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
+  return `${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
 }
 
 function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {

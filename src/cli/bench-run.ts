@@ -1,6 +1,7 @@
 import { onCpu, remote } from '../facts/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { leftWords } from '../capture/bench/eta.js';
+import { pointLabel } from '../vocabulary/bench.js';
 import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import type { BenchPart } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
@@ -163,14 +164,14 @@ function showEvent(
   if (event.type === 'launch') progress.update(step, 'starting');
   else if (event.type === 'phase') {
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
-    progress.update(step, `${words[event.phase]}${left}`);
+    progress.update(step, `${left}${words[event.phase]}`);
   } else if (event.type === 'iteration') {
     const kind = event.warmup ? 'warm-up' : 'repeat';
-    const at = points.length > 1 ? `${event.point} ` : '';
-    progress.update(step, `${at}${kind} ${formatMs(event.e2e_ms)}${left}`);
+    const at = points.length > 1 ? `${pointLabel(event.point)} · ` : '';
+    progress.update(step, `${left}${at}${kind} ${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
-    progress.done(`${of}${event.point}: ${words}`, event.text ?? '');
+    progress.done(`${of}${pointLabel(event.point)}: ${words}`, event.text ?? '');
   }
 }
 

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { analyzeServing } from '../facts/serving/serving.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
+import { leftWords } from '../capture/bench/eta.js';
 import { startLoadEta } from '../load/load-eta.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { probeServer } from '../load/probe.js';
@@ -26,7 +27,7 @@ import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
-import { formatQuantity, plural, formatDuration } from '../vocabulary/format.js';
+import { formatQuantity, plural } from '../vocabulary/format.js';
 import { loadLabel } from '../vocabulary/loads.js';
 
 export interface ServingCommandOptions extends TargetOptions, LoadOptions {
@@ -122,11 +123,7 @@ async function measure(
   const issues: Issue[] = [];
   const seen: SweepPoint[] = [];
   const eta = startLoadEta();
-  const left = () => {
-    const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
-    // Comes first because a narrow terminal cuts off the end of the line.
-    return seconds === null ? '' : `about ${formatDuration(seconds)} left · `;
-  };
+  const left = () => leftWords(eta.leftS(listed.slice(seen.length + 1).map(loadSize)));
   let threads = context.threads;
   for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;

@@ -35,10 +35,7 @@ export function define(command: Command): void {
       '--ranks',
       "one file per rank of a job, into one session on one clock: files, folders or patterns ('dir/**')",
     )
-    .option(
-      '--resume',
-      'with --ranks: import only files that are not done since the same command was interrupted',
-    )
+    .option('--resume', 'with --ranks: continue an interrupted import, skipping the files already imported')
     .option(
       '--jobs <n>',
       'with --ranks: files imported at the same time (default: as many as cores and free memory allow)',
@@ -50,7 +47,7 @@ export function define(command: Command): void {
         .default('local'),
     )
     .option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'")
-    .option('--sbatch-merge <options>', 'further ones, of the job that merges all ranks, e.g. --mem=16G')
+    .option('--sbatch-merge <options>', 'additional options of the job that merges all ranks, e.g. --mem=16G')
     .option('--session <selector>', 'add the files to this session instead of creating one')
     .option('--model <name>', 'model that ran: a preset, config.json, or its folder')
     .option(

@@ -87,7 +87,7 @@ async function measure(
     onProgress: ({ case: at, done: count, total }) => {
       done.add(at);
       const left = leftWords(leftS(count, total));
-      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${at}${left}`);
+      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${left}${at}`);
     },
     onRows: recording.append,
   });

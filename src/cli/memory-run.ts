@@ -205,7 +205,7 @@ function showEvent(progress: Progress, event: BenchProgress, left: string): void
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
     progress.update(words[event.phase]);
   } else if (event.type === 'iteration') {
-    progress.update(event.warmup ? 'warming up' : 'timing', `${formatMs(event.e2e_ms)}${left}`);
+    progress.update(event.warmup ? 'warming up' : 'timing', `${left}${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     progress.done(event.outcome === 'failed' ? 'failed' : 'out of memory', event.text ?? '');
   }

@@ -52,7 +52,7 @@ export function countProgress(
 ): (at: { done: number; total: number; label: string }) => void {
   const leftS = startCountEta();
   return ({ done, total, label }) =>
-    progress.update(step, `${done}/${total} ${label}${leftWords(leftS(done, total))}`);
+    progress.update(step, `${done}/${total} ${leftWords(leftS(done, total))}${label}`);
 }
 
 /** Measures with progress on stderr; Ctrl-C ends it with what was measured so far. */

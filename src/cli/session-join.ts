@@ -16,7 +16,7 @@ export function defineJoin(command: Command): void {
   const join = command
     .command('join')
     .description(
-      'make one session of the ranks that a job recorded, where a lost rank kept the last one from doing so',
+      'join the ranks of a job into one session when a lost rank prevented it from happening at the end of the job',
     )
     .argument(
       '<folder>',

@@ -9,7 +9,7 @@ import { print, printDocument } from './output.js';
 export function defineSet(command: Command): void {
   const set = command
     .command('set')
-    .description('state what ran where nothing recorded it; every analysis uses it from then on')
+    .description('set model, dtype or shape of a session that did not record them; later analyses use them')
     .argument('<session>', 'id prefix, name, @last or @last~1');
   defineContext(set)
     .option('--clear', 'forget what was stated before')

@@ -19,5 +19,9 @@ export function throttleReasonNames(bits: number): string[] {
   return throttleReasons.filter(({ bit }) => (bits & bit) !== 0).map(({ name }) => name);
 }
 
+/** A reason by its name as people read it. */
+export const throttleWords = (reason: string): string =>
+  throttleReasons.find(({ name }) => name === reason)?.words ?? reason.replaceAll('_', ' ');
+
 /** The bits that take speed away. */
 export const limitingBits = throttleReasons.reduce((all, { bit, limits }) => (limits ? all | bit : all), 0);

@@ -120,7 +120,7 @@ function exists(path: string): InferscopeError {
 }
 
 function leftOut(paths: string[]): Issue {
-  const text = `Raw reports were left out of the export this session came with: ${paths.join(', ')}.`;
+  const text = `The imported archive has no raw reports: ${paths.join(', ')}.`;
   return { code: rawLeftOut, severity: 'info', text, count: paths.length };
 }
 

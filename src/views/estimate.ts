@@ -1,3 +1,4 @@
+import { formatGb } from '../vocabulary/format.js';
 import type { Document } from '../model/document.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
@@ -43,15 +44,16 @@ function modelFacts({
   memory,
 }: EstimateResult): { name: string; text: Text }[] {
   const { total, active } = parameters;
+  const short = (n: number): Part => ({ n, unit: 'parameters', bare: true });
   return [
     {
       name: 'parameters',
       text: [
         counted(total),
         ' (',
-        large(total / 1e9),
-        ' billion)',
-        ...(active === total ? [] : [', ', large(active / 1e9), ' billion active per token']),
+        short(total),
+        ')',
+        ...(active === total ? [] : [', ', short(active), ' active per token']),
       ],
     },
     ...(files
@@ -215,7 +217,7 @@ const poolText = (
 function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
   const { needed_gpu_bytes: needed, fits } = point;
   // The cache goes on growing after the peak in prefill.
-  const grows = needed > 1.001 * point.largest_gpu_bytes;
+  const grows = formatGb(needed) !== formatGb(point.largest_gpu_bytes);
   const least =
     memory.engine === 'vllm'
       ? ' with the batch’s own cache'

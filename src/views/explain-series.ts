@@ -9,6 +9,7 @@ import type {
 } from '../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { barColor } from '../vocabulary/colours.js';
+import { pointLabel } from '../vocabulary/bench.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
 import { capital } from '../vocabulary/sentence.js';
@@ -138,7 +139,7 @@ export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): Wate
 }
 
 export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
-  `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
+  `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${pointLabel(point)}`}`;
 
 /** The same at the start of a line. */
 export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string {

@@ -49,7 +49,7 @@ test('operations: time, interval, rate, share, bound; those without a figure wit
   expect(rows(spread)[0]!.slice(1, 8)).toEqual([100, 98_000, 1000, 97_000, 97_100, 99_500, 101_000]);
   const text = linesOf({}, 80).join(' ').replaceAll(/\s+/g, ' ');
   expect(text).toContain('softmax bfloat16 1×2: out of memory: It needs at least 300.0 GiB');
-  expect(text).toMatch(/2 of 2 from a CUDA graph/);
+  expect(text).toMatch(/2 of 2 cases launched as a CUDA graph/);
   expect(text).toContain('4.30 TB/s, bfloat16 780 TFLOP/s');
 });
 

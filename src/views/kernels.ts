@@ -60,12 +60,12 @@ function protocol({ plan, cases: all }: KernelsResult): Text {
   const cases = all.filter((one) => one.runs > 0);
   const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
   const graphs = cases.filter(({ method }) => method === 'graph').length;
-  const how = plan.device === 'cpu' ? 'in copies one after another' : 'from a CUDA graph';
+  const how = plan.device === 'cpu' ? 'repeated in one call' : 'launched as a CUDA graph';
   return [
     { count: runs },
-    ' runs or more until ± ',
+    ' or more runs per case until the mean is known within ± ',
     { n: narrow, unit: 'ratio' },
-    `, ${formatSetting(seconds, 's')} at most${graphs === 0 ? '' : `, ${graphs} of ${cases.length} ${how}`}; ${check ? 'checked against float64' : 'not checked'}`,
+    `, at most ${formatSetting(seconds, 's')}${graphs === 0 ? '' : `; ${graphs} of ${plural(cases.length, 'case')} ${how}`}; ${check ? 'results checked against float64' : 'results not checked'}`,
   ];
 }
 

@@ -46,7 +46,7 @@ test('statistics by metric, and the periods that were kept', () => {
       ['power (1 s mean)', 400, 200, 240, 400, 480, 600, 40],
     ],
     [[1000, 1000]],
-    [[3000, 500, 'sw power cap', 1485, 0.25]],
+    [[3000, 500, 'power cap', 1485, 0.25]],
   ]);
   const folds = section(view, 'gpu0').flatMap((block) => (block.t === 'fold' ? [block.title] : []));
   expect(folds).toEqual(['Idle periods', 'Throttled periods: 1 longest of 300']);

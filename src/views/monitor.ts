@@ -5,6 +5,7 @@ import { labelledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-
 import type { Block, Section, Text, View } from './block.js';
 import { deviceSeries, deviceShades, hostSeries } from './monitor-series.js';
 import { samplesBlock } from './samples.js';
+import { throttleWords } from '../model/throttle-reasons.js';
 import { formatSetting, plural } from '../vocabulary/format.js';
 
 /** A recording of GPUs and host: when each GPU was idle, throttled, near its limits, and what it used. */
@@ -234,7 +235,13 @@ function longestThrottle(all: MonitorDevice['throttling']['periods']): { name: s
     {
       name: 'longest',
       text: join(
-        [fromNs(longest.dur_ns), ' from ', fromNs(longest.start_ns), `: ${longest.reasons.join(', ')}`, drop],
+        [
+          fromNs(longest.dur_ns),
+          ' from ',
+          fromNs(longest.start_ns),
+          `: ${longest.reasons.map(throttleWords).join(', ')}`,
+          drop,
+        ],
         '',
       ),
     },
@@ -280,7 +287,7 @@ function periods({ idle, throttling }: MonitorDevice): Block[] {
         cells: [
           fromNs(start_ns),
           fromNs(dur_ns),
-          reasons.join(', ').replaceAll('_', ' '),
+          reasons.map(throttleWords).join(', '),
           clock_mhz === null ? { missing: 'the clock was not sampled' } : { n: clock_mhz, unit: 'MHz' },
           clock_drop === null ? { missing: 'usual clock unknown' } : { n: clock_drop, unit: 'ratio' },
         ],

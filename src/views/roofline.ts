@@ -102,20 +102,28 @@ export const cpuTables = (cpu: MachineRoofline): Block[] => [
       ],
     })),
   },
+  {
+    t: 'table',
+    title: 'Weights read by matrix products',
+    columns: [
+      { id: 'weights', head: 'weights' },
+      { id: 'batch_size', head: 'batch', numeric: true },
+      { id: 'bytes_per_s', head: 'read', numeric: true },
+      { id: 'weights_per_s', head: 'weights/s', numeric: true },
+    ],
+    rows: cpu.weight_streams.map(({ format, batch_size, bytes_per_s, weights_per_s }) => ({
+      cells: [
+        format,
+        { count: batch_size },
+        { n: bytes_per_s, unit: 'B/s' },
+        [{ n: weights_per_s / 1e9, unit: '' }, ' billion'],
+      ],
+    })),
+  },
 ];
 
 function cpuFacts(cpu: MachineRoofline): Block {
-  const { ridge_flop_per_byte: ridge, bandwidth, last_level_cache_bytes: cache, weight_streams } = cpu;
-  const streams = weight_streams.flatMap(
-    ({ format, batch_size, bytes_per_s, weights_per_s }, index): (Text & object)[] => [
-      [
-        `${index === 0 ? '' : ' · '}${format} at batch ${batch_size} `,
-        { n: bytes_per_s, unit: 'B/s' },
-        ', ',
-        { n: weights_per_s / 1e9, unit: 'G weights/s' },
-      ],
-    ],
-  );
+  const { ridge_flop_per_byte: ridge, bandwidth, last_level_cache_bytes: cache } = cpu;
   return {
     t: 'facts',
     items: [
@@ -126,7 +134,6 @@ function cpuFacts(cpu: MachineRoofline): Block {
           ` (float32 peak over ${bandwidth.at(-1)?.level ?? 'memory'} read)`,
         ],
       },
-      ...(streams.length > 0 ? [{ name: 'weight streams', text: streams.flat() as Text }] : []),
       {
         name: 'last-level cache',
         text: cache === null ? { missing: 'its size is not known' } : { n: cache, unit: 'B' },

@@ -1,3 +1,4 @@
+import { pointLabel } from '../vocabulary/bench.js';
 import type { Document } from '../model/document.js';
 import type {
   Utilization,
@@ -82,7 +83,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
 
 function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly UtilizationStage[]): string {
   const label = phaseLabel(kind);
-  if (point !== null) return `${label} ${point}`;
+  if (point !== null) return `${label} at ${pointLabel(point)}`;
   const same = stages.filter((one) => one.kind === kind);
   return same.length > 1 && batch_size !== null ? `${label}, batch ${batch_size}` : label;
 }

@@ -48,6 +48,10 @@ export const fitLabels: Readonly<Record<BenchFit['id'], string>> = {
   batch_tpot: 'TPOT by batch size',
 };
 
+/** A point of a benchmark by its id (`b4-p128-o64`): "batch 4, 128 in + 64 out"; other points have their name. */
+export const pointLabel = (id: string): string =>
+  id.replace(/^b(\d+)-p(\d+)-o(\d+)$/, 'batch $1, $2 in + $3 out');
+
 /** "128 in + 64 out" */
 export const lengthLabel = ({
   input_len: input,

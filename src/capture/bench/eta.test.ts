@@ -43,5 +43,5 @@ test('a count of alike parts: what passed since the first began, for each that i
   expect(leftS(0, 4)).toBeNull();
   nowMs += 1_000;
   expect(leftS(1, 4)).toBe(3);
-  expect([null, 24].map(leftWords)).toEqual(['', ' · about 24 s left']);
+  expect([null, 24].map(leftWords)).toEqual(['', 'about 24 s left · ']);
 });

@@ -90,6 +90,6 @@ export function startCountEta(
   };
 }
 
-/** ` · about 40 s left`; empty when unknown. */
+/** `about 40 s left · `, empty when unknown; first on a line, because a narrow terminal cuts off its end. */
 export const leftWords = (seconds: number | null): string =>
-  seconds === null ? '' : ` · about ${formatDuration(seconds)} left`;
+  seconds === null ? '' : `about ${formatDuration(seconds)} left · `;

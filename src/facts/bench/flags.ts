@@ -202,6 +202,14 @@ function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
   });
 }
 
+/** What an engine says of an error, without the advice that follows it. */
+const firstSentences = (text: string): string =>
+  text
+    .split('\n')[0]!
+    .split(/\. (?=[A-Z])/)
+    .slice(0, 2)
+    .join('. ');
+
 /** The largest batch that ran and the smallest that did not, per prompt and output length. */
 function limits(points: readonly BenchPointResult[]): BenchFlag[] {
   return points
@@ -214,7 +222,7 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
           one.output_len === point.output_len,
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
-      const first = unended((point.text ?? 'out of memory').split('\n')[0]!);
+      const first = unended(firstSentences(point.text ?? 'out of memory'));
       const least = fitting.length > 0 ? `; largest measured ${largest}` : '';
       return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${least}`);
     });

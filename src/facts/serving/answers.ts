@@ -50,7 +50,7 @@ export function saturation(
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${loadLabel(point.load)} with ${formatQuantity(rates[knee]!, 'tok/s')} of output: doubling the load adds less than 10 % throughput and only queueing.${limit}`,
+    text: `Throughput saturates at ${loadLabel(point.load)} (${formatQuantity(rates[knee]!, 'tok/s')} of output): doubling the load adds less than 10 % throughput, only queueing.${limit}`,
   };
 }
 
@@ -65,7 +65,7 @@ function firstQueue(
     if (queue?.queues)
       return {
         execution_id: point.execution_id,
-        text: `It is saturated at ${loadLabel(point.load)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
+        text: `Throughput is saturated at ${loadLabel(point.load)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
       };
   }
   return null;
