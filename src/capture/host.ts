@@ -230,7 +230,7 @@ function openClocks(cores: CoreTicks[], notes: HostReader['notes']): Clocks {
   if (first.flags.has('hypervisor')) {
     notes.push({
       code: 'clock_nominal',
-      text: 'The hypervisor hides the real core clock; clock_mhz is the nominal clock from /proc/cpuinfo.',
+      text: 'clock_mhz is the nominal clock from /proc/cpuinfo: the hypervisor hides the real one.',
     });
   }
   const scanNs = first.flags.has('aperfmperf') ? measuringCpuinfoScanNs : cpuinfoScanNs;

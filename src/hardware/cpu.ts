@@ -34,6 +34,9 @@ export interface Cpu {
   missing: Record<string, string>;
 }
 
+/** Why a virtual machine has no governor and no maximum clock. */
+export const hiddenByHypervisor = 'the hypervisor hides it: no cpufreq in /sys/devices/system/cpu/cpu0';
+
 /**
  * What this machine's CPU is, from /proc and /sys on Linux; elsewhere what Node's `os` reports and a reason for the
  * rest. Takes a few milliseconds. `root` other than `/` reads a recorded machine.
@@ -76,9 +79,7 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
     virtualizedBy: virtualized && vendor ? vendor : null,
     missing: {},
   };
-  const noClock = virtualized
-    ? 'the hypervisor hides it: no cpufreq in /sys/devices/system/cpu/cpu0'
-    : 'no cpufreq driver in /sys/devices/system/cpu/cpu0';
+  const noClock = virtualized ? hiddenByHypervisor : 'no cpufreq driver in /sys/devices/system/cpu/cpu0';
   cpu.missing = reasons({
     model: [cpu.model, '/proc/cpuinfo names no model'],
     physicalCores: [cpu.physicalCores, 'neither /proc/cpuinfo nor sysfs topology lists cores'],

@@ -7,7 +7,7 @@ import { packageRoot } from '../model/installation.js';
 import { evaluatorVariable } from '../model/outer-run.js';
 import { toolVersion } from '../model/version.js';
 import type { CpuCache } from './caches.js';
-import { detectCpu } from './cpu.js';
+import { detectCpu, hiddenByHypervisor } from './cpu.js';
 import { kernelFiles } from './kernel-files.js';
 
 export type Fact = string | number | boolean | null;
@@ -65,7 +65,9 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
   const issues = unreadIssues(
     // No limit set is the normal state of a machine, not something that could not be read.
     Object.entries(cpu.missing).filter(
-      ([field]) => platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes'),
+      ([field, why]) =>
+        why !== hiddenByHypervisor &&
+        (platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes')),
     ),
   );
   for (const name of ['onnxruntime-node', '@duckdb/node-api']) {
@@ -74,10 +76,13 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     }
   }
   if (cpu.virtualized) {
+    const hidden = Object.entries(cpu.missing).flatMap(([field, why]) =>
+      why === hiddenByHypervisor ? (fieldWords[field] ?? field) : [],
+    );
     issues.push({
       code: 'virtual_machine',
       severity: 'info',
-      text: 'This is a virtual machine: cache sizes and clocks are what the hypervisor states, not what the chip has.',
+      text: `This is a virtual machine: cache sizes are what the hypervisor reports, not what the chip has.${hidden.length > 0 ? ` It hides ${hidden.join(' and ')}.` : ''}`,
     });
   }
   const evaluated = evaluatedIssue();

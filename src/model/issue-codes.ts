@@ -25,8 +25,8 @@ export const issueCodes = {
   process_unreadable: { means: 'CPU time and memory of the measured process could not be read' },
   children_unreadable: { means: 'CPU time and memory of its child processes could not be read' },
   clock_unreadable: { means: 'core clocks could not be read' },
-  clock_nominal: { means: 'the hypervisor hides core clocks: the clock shown is the nominal one' },
-  virtual_machine: { means: 'the hypervisor states cache sizes and clocks' },
+  clock_nominal: { means: 'clock_mhz is the nominal clock: the hypervisor hides the real one' },
+  virtual_machine: { means: 'the hypervisor reports cache sizes and may hide clocks' },
   under_evaluator: {
     means: 'the command itself ran under a profiler: its times include the cost of that profiler',
     fix: 'measure without it',

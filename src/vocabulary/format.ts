@@ -242,8 +242,11 @@ export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
 }
 
-/** A share of a whole, 0 where there is none. */
-export const formatPart = (of: number, whole: number): string => formatPercent(whole > 0 ? of / whole : 0);
+/** A part of a whole, 0 where there is none; of a small part more digits say nothing: <0.1 %. */
+export function formatPart(of: number, whole: number): string {
+  const share = whole > 0 ? of / whole : 0;
+  return share > 1e-6 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
+}
 
 function percentNumber(percent: number): string {
   const size = Math.abs(percent);

@@ -1,5 +1,5 @@
 import type { Bars, BarSide, Block } from '../../views/block.js';
-import { formatMs, formatMsColumn, formatPercent, nbsp } from '../../vocabulary/format.js';
+import { formatMs, formatMsColumn, formatPart, nbsp } from '../../vocabulary/format.js';
 import { plainText } from '../value.js';
 import { colour } from './colour.js';
 import type { Detail } from './less.js';
@@ -52,7 +52,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
     `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
   const total = totals[0]?.ms ?? 0;
   const share = (ms: number) =>
-    shares ? (total > 0 ? formatPercent(ms / total) : '').padStart(shareWidth - 2) + '  ' : '';
+    shares ? (total > 0 ? formatPart(ms, total) : '').padStart(shareWidth - 2) + '  ' : '';
   return [
     ...bars.flatMap(({ name, ms, notes = [] }) => {
       const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;

@@ -42,3 +42,13 @@ describe('textTable', () => {
     expect(textTable([{ head: 'name' }], [['a long cell']], { width: 5 })).toBe('  name\n  a long cell');
   });
 });
+
+it('a table of which nothing may go has heads of several lines', () => {
+  const columns = [{ head: 'load' }, { head: 'prefix cache hits' }, { head: 'send lag p99' }];
+  expect(textTable(columns, [['4 users', '0 %', '28.4 µs']], { width: 30 }).split('\n')).toEqual([
+    '  load     prefix  send',
+    '           cache   lag p99',
+    '           hits',
+    '  4 users  0 %     28.4 µs',
+  ]);
+});

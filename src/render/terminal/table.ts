@@ -39,6 +39,8 @@ function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] 
   return least === Infinity ? undefined : { gone, columns: columns.toSpliced(gone, 1) };
 }
 
+const longestWord = (text: string): number => Math.max(...text.split(/\s+/).map(textWidth));
+
 /** Whether different cells begin alike, so that cut at their ends they would read the same. */
 function alike(cells: readonly string[], room: number): boolean {
   const whole = new Set(cells);
@@ -75,7 +77,11 @@ export function textTable(
   const lines = headed
     ? [columns.map(({ head }) => head), ...rows.map((row) => [...row])]
     : rows.map((row) => [...row]);
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index] ?? ''))));
+  const widthsOf = (of: readonly string[][]) =>
+    columns.map((_, index) =>
+      Math.max(0, ...of.flatMap((line) => (line[index] ?? '').split('\n').map(textWidth))),
+    );
+  const widths = widthsOf(lines);
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);
   const flexible = columns.findIndex((column) => column.flexible);
   const own = widths[flexible];
@@ -90,6 +96,14 @@ export function textTable(
       named,
       leftOut: [...leftOut, columns[fewer.gone]!.head],
     });
+  }
+  if (own === undefined && headed && total > width) {
+    // Nothing may go: heads take several lines, each at least as wide as what is below it.
+    const body = widthsOf(rows);
+    lines[0] = columns.map(({ head }, index) =>
+      wrap(head, Math.max(body[index]!, longestWord(head))).join('\n'),
+    );
+    widths.splice(0, widths.length, ...widthsOf(lines));
   }
   if (own !== undefined && total > width) {
     const room = Math.max(8, own - (total - width));
