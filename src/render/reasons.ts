@@ -30,8 +30,12 @@ export function explained({ columns, rows, reasons }: Table): Explained {
   };
 }
 
-const few = (names: readonly string[]): string =>
-  names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
+function few(names: readonly string[]): string {
+  const between = names.some((name) => name.includes(',')) ? '; ' : ', ';
+  return names.length > 4
+    ? `${names.slice(0, 3).join(between)} and ${names.length - 3} more`
+    : names.join(between);
+}
 
 function missingReason(text: Text = ''): string | null {
   const [only, ...more] = parts(text);

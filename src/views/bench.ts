@@ -3,7 +3,8 @@ import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '.
 import type { Figure } from '../model/figure.js';
 import { issuesAt } from '../vocabulary/said.js';
 import { thinned } from '../model/thinned.js';
-import { answerLabels } from '../vocabulary/bench.js';
+import { answerLabels, pointLabel } from '../vocabulary/bench.js';
+import { formatSpread } from '../vocabulary/format.js';
 import { factOf } from '../vocabulary/facts.js';
 import { efficiencySection, machineSection, telemetrySections } from './bench-machine.js';
 import { measuredRows, pointsSection } from './bench-points.js';
@@ -127,11 +128,17 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
   const rate = (one: BenchPointResult): number => one.throughput.output_tokens_per_s.value ?? 0;
   const best = measuredRows(data).toSorted((a, b) => rate(b.point) - rate(a.point))[0];
   const named = (one: BenchPointResult, { label }: BenchVariant): string =>
-    data.variants.length > 1 ? `${one.point}, ${label}` : one.point;
+    data.variants.length > 1 ? `${pointLabel(one.point)}, ${label}` : pointLabel(one.point);
   const card = (label: string, figure: Figure, where = named(point, variant)) =>
     figure.value === null
       ? []
-      : [{ label, value: { figure }, note: [where, ...intervalText(figure)] as Text }];
+      : [
+          {
+            label,
+            value: { figure },
+            note: [where, formatSpread(figure)].filter((text) => text !== '').join('; '),
+          },
+        ];
   return [
     ...card('Time to first token', meanOf(point.latency.ttft_ms)),
     ...card('Time per output token', meanOf(point.latency.tpot_ms)),
@@ -144,12 +151,6 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
     ...card('Decode MBU', point.model_utilization.decode_mbu),
     ...card('Prefill MFU', point.model_utilization.prefill_mfu),
   ];
-}
-
-function intervalText(figure: Figure): (string | { n: number; unit: string })[] {
-  if (figure.value === null || !figure.ci95) return [];
-  const { unit, ci95 } = figure;
-  return ['; 95 % interval ', { n: ci95[0], unit }, ' to ', { n: ci95[1], unit }];
 }
 
 const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];

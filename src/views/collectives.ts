@@ -64,8 +64,8 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
       t: 'notes',
       level: 2,
       items: [
-        `Times are ${per}, a mean one${job.execution === null ? '' : `, of the execution ${job.execution}`}. last to arrive: the others waited longer than the error of the clocks.`,
-        'exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
+        `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}${job.execution === null ? '' : `, from execution ${job.execution}`}. Last to arrive: the others waited longer than the error of the clocks.`,
+        'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
         ...(job.missing.length === 0
           ? []
           : [`Without ranks ${rankRanges(job.missing)}: waiting for them shows as exchange.`]),

@@ -106,7 +106,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       ? [
           {
             t: 'text',
-            text: `Of the first of ${latency.launches} process launches; the others ran the same workload again.`,
+            text: `Measured in the first of ${latency.launches} process launches; the others ran the same workload.`,
           } satisfies Block,
         ]
       : []),
@@ -190,7 +190,7 @@ export function latencySection({ latency }: ProfileResult): Section {
         ['end to end', latency.e2e_ms],
         ['input tokens / TTFT', latency.prefill_tokens_per_s],
         ['decode throughput', latency.decode_tokens_per_s],
-        ['output tokens over the whole', latency.output_tokens_per_s],
+        ['output tokens / end to end', latency.output_tokens_per_s],
       ]),
       ...(percentiles
         ? [

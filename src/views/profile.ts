@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
 import { missing, type Figure } from '../model/figure.js';
-import { halfInterval } from '../model/half-interval.js';
+import { formatSpread } from '../vocabulary/format.js';
 import { thinned } from '../model/thinned.js';
 import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
@@ -136,7 +136,7 @@ function cards(data: ProfileResult) {
   const { latency, memory, stages } = data;
   const of = (kind: 'prefill' | 'decode') =>
     stages.find((stage) => stage.kind === kind)?.tokens_per_s ?? noStage(kind);
-  const card = (label: string, figure: Figure) => ({ label, value: { figure }, note: intervalText(figure) });
+  const card = (label: string, figure: Figure) => ({ label, value: { figure }, note: formatSpread(figure) });
   return [
     card('time to first token', latency.ttft_ms),
     card('time per output token', latency.tpot_ms),
@@ -150,10 +150,6 @@ function cards(data: ProfileResult) {
 }
 
 /** "± 0.44 ms (95 %)" */
-function intervalText(figure: Figure): Text {
-  const half = halfInterval(figure);
-  return half === null || figure.value === null ? '' : ['± ', { n: half, unit: figure.unit }, ' (95 %)'];
-}
 
 const details: readonly [name: string, of: (stage: StageResult) => Figure][] = [
   ['necessary FLOPs', ({ flops }) => flops],

@@ -329,6 +329,9 @@ export function formatFigureWithSpread(figure: Figure): string {
   return spread ? `${formatFigure(figure)} ${spread}` : formatFigure(figure);
 }
 
+/** "± 2 (95 %, n = 12)", for a place apart from the value; empty where it has none. */
+export const formatSpread = (figure: Figure): string => figureParts(figure).spread;
+
 /** "181 ms ± 2", for lines that name n once. */
 export function formatFigureWithInterval(figure: Figure): string {
   const { interval } = figureParts(figure);
@@ -356,6 +359,7 @@ const boundUnits = [
     '%',
     'J',
     'W',
+    'Hz',
     'MHz',
     'tok/s',
     'tokens/s',

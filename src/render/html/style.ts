@@ -79,6 +79,7 @@ p { margin: .25rem 0 .75rem; max-width: 75ch; overflow-wrap: anywhere; }
 .cards { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .75rem; margin: 1rem 0 0; padding: 0; list-style: none; }
 .cards li { background: var(--raised); border-radius: 6px; padding: .75rem .875rem; min-width: 0; }
 .cards .label { font-size: .8125rem; color: var(--muted); margin: 0; }
+.cards .label::first-letter { text-transform: uppercase; }
 .cards .value { font-size: 1.5rem; line-height: 1.3; font-weight: 600; margin: .1rem 0 0; font-variant-numeric: tabular-nums; }
 .cards .value .unit { font-size: 1rem; font-weight: 400; }
 .cards .value .missing { color: var(--muted); }
@@ -130,7 +131,7 @@ th { font-weight: 600; color: var(--muted); font-size: .8125rem; vertical-align:
 th.number, td.number { text-align: right; padding-right: 1rem; }
 table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline :is(th, td) { padding-right: 1.25rem; vertical-align: baseline; } .headline td:nth-child(2) { white-space: normal; }
 @media (max-width: 600px) { .headline :is(tbody, tr) { display: block; }
-  .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } }
+  .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } .headline th { display: block; padding-bottom: 0; } .headline td:empty { display: none; } }
 td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 .all-columns { display: block; width: fit-content; font-size: .875rem; color: var(--muted); margin: .25rem 0; cursor: pointer; }
 .all-columns:not(:has(:checked)) + .scroll .detail { display: none; }
