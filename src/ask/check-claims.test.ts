@@ -90,7 +90,7 @@ describe('claims', () => {
     expect(text).not.toContain('unverified');
   });
 
-  test('a number that nothing returned is marked where it stands', () => {
+  test('a number that no query returned is marked in the text', () => {
     const { claims, text } = check('It takes 24.3 ms, of which 91.5 % idle.');
     expect(claims.map(({ verified }) => verified)).toEqual([false, true]);
     expect(text).toBe('It takes 24.3 ms (unverified), of which 91.5 % idle.');

@@ -10,7 +10,7 @@ const user = {
   from: 'user' as const,
 };
 
-test('nothing names a model, or the flag says none: nobody is asked', () => {
+test('no configured model, or --model none: no request is sent', () => {
   expect(modelSettings(undefined, { OPENAI_API_KEY: 'k' }, [])).toBeNull();
   expect(modelSettings('none', { INFERSCOPE_AI_MODEL: 'm' }, [project])).toBeNull();
 });

@@ -29,7 +29,7 @@ export interface TestServer {
 }
 
 /**
- * A server with an OpenAI-compatible and an Anthropic endpoint that answers by a script, one entry a request (the last
+ * A server with an OpenAI-compatible and an Anthropic endpoint that answers by a script, one entry per request (the last
  * one again and again), and counts 100 tokens in and 10 out for every reply.
  */
 export async function testServer(script: (Reply | ((request: SeenRequest) => Reply))[]): Promise<TestServer> {

@@ -48,7 +48,7 @@ describe('latency, from the clean execution', () => {
     expect(per_repeat.some((repeat) => repeat.outlier)).toBe(false);
   });
 
-  test('step periods: from a start to the next, the last to the end', () => {
+  test('step periods: from one start to the next, the last one to its end', () => {
     const { decode_step_by_index_ms: byIndex, decode_step_percentiles_ms: p } = result.data.latency;
     // 4.75, 6.75, 4.75, 6.75 | 8.75, 10.75, 8.75, 10.75.
     expect(byIndex).toEqual([6.75, 8.75]);

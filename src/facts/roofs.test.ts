@@ -72,7 +72,7 @@ test('GPUs of a tensor-parallel group together; latencies stay those of one', ()
   expect(roofs.graphNodeNs.value).toBe(1100);
 });
 
-test('a roofline of another GPU is none, an unknown GPU asks for a measurement, its own one answers', () => {
+test('a roofline of another GPU is not used, an unknown GPU needs a measurement, its own one is used', () => {
   expect(gpuRoofs('NVIDIA H100 80GB HBM3', handGpuRoofline())).toMatchObject({
     measured: null,
     launchNs: { value: null, reason: { code: 'no_roofline' } },

@@ -113,7 +113,7 @@ test('a request that hangs ends at its limit, also one with a body that is never
   expect(unread.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
 });
 
-test('no connection: nobody listens, no such host', async () => {
+test('no connection: closed port, unknown host', async () => {
   for (const baseUrl of ['http://127.0.0.1:1/v1', 'http://no-such-host.invalid/v1']) {
     const down = await run({ ...testTarget(server), baseUrl }, {});
     expect(down.exchanges[0]).toMatchObject({ status: 'connect', sent_ns: null, chunk_ns: [] });
@@ -137,7 +137,7 @@ test('connections are used again, and one that the server closed is not', async 
   expect(await opened('close_after')).toBeGreaterThanOrEqual(12);
 });
 
-test('TLS: a certificate that nobody vouches for, a server without TLS, and one that is trusted', async () => {
+test('TLS: an untrusted certificate, a server without TLS, a trusted one', async () => {
   const secure = await programmedServer(selfSigned());
   try {
     const untrusted = await run(testTarget(secure), {});

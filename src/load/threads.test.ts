@@ -80,7 +80,7 @@ test('one thread or three send every request once, twice in one process, and lea
   expect(workers()).toBe(before);
 });
 
-test('users begin together in all threads', async () => {
+test('users start together in all threads', async () => {
   const outcome = await runLoad(plan(6, 4), 3, quiet, entry);
   const sent = outcome.exchanges.map(({ scheduled_ns: at }) => at);
   expect(new Set(sent)).toEqual(new Set([outcome.begin_ns]));

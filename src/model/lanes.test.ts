@@ -15,7 +15,7 @@ test('no more at a time than there are lanes, and every item once', async () => 
   expect([most, done]).toEqual([2, [5, 6, 7, 8, 9]]);
 });
 
-test('after a failure nothing begins, and what had begun ends first', async () => {
+test('after a failure nothing starts, and what had started ends first', async () => {
   const begun: number[] = [];
   let ended = false;
   const failing = inLanes([0, 1, 2, 3], 2, async (item) => {

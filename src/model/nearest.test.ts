@@ -15,11 +15,11 @@ test.each([
   expect(nearest(word, names)).toBe(meant);
 });
 
-test('of no names there is none', () => {
+test('no names: no nearest one', () => {
   expect(nearest('x', [])).toBeNull();
 });
 
-test('some of many: those that begin as what was typed, the nearest first, else the first', () => {
+test('some of many: those that start with the typed text, nearest first, else the first', () => {
   const models = ['llama-24m', 'llama-3.1-8b', 'mistral-7b', 'qwen3-8b'];
   expect(someOf(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b, …');
   expect(someOf(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');

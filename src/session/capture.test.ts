@@ -92,7 +92,7 @@ test('what died between the two renames of a swap gets its name back from the ne
   expect((await verifySession({ id, folder })).ok).toBe(true);
 });
 
-test('only what surely nobody writes any more is removed', async () => {
+test('only what is certainly no longer written is removed', async () => {
   const home = testHome();
   const { folder } = await keepSession(home);
   const own = asidePath(home, 'trash', 'x');

@@ -32,7 +32,7 @@ async function cookie(): Promise<string> {
 }
 
 describe('who may see a page', () => {
-  test('nobody without the token, on no path', async () => {
+  test('no request without the token, on any path', async () => {
     for (const path of [
       '/',
       '/s/x',
@@ -75,7 +75,7 @@ describe('who may see a page', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('an unknown session is a page that says so, and not a path', async () => {
+  test('an unknown session is an error page, never a path', async () => {
     const known = { cookie: await cookie() };
     const response = await get('/s/no-such-session', known);
     expect(response.status).toBe(404);

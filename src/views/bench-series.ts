@@ -216,7 +216,7 @@ function spreadRow(
   return [{ name, variant, spread, repeats, box }];
 }
 
-/** A row a point and variant that has this distribution. */
+/** A row per point and variant that has this distribution. */
 export function spreadRows({ variants }: BenchResult, metric: TimedMetric): SpreadRow[] {
   const points = variants[0]?.points ?? [];
   const names = [...new Set([...points, ...variants.flatMap((one) => one.points)].map(({ point }) => point))];

@@ -151,7 +151,7 @@ test('without a GPU its columns are left out and the reason is said', () => {
   expect(machine).toMatch(/– GPU memory, all, GPU utilization.*: the engine runs on the CPU/);
 });
 
-test('a utilization over 100 % is an accounting fault where it stands', () => {
+test('a utilization over 100 % is marked as an accounting fault', () => {
   const made = testBench();
   made.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
   expect(pageWords(made)).toContain('120 % (accounting fault)');

@@ -97,7 +97,7 @@ describe('the terminal', () => {
     for (const title of ['Operators', 'Memory', 'Latency', 'Environment']) expect(whole).toContain(title);
   });
 
-  test('what is missing stands with its reason', () => {
+  test('what is missing is shown with its reason', () => {
     const text = terminalView(profileView(bareProfile()), { width: 80 }).replaceAll(/\s+/g, ' ');
     expect(text).toContain('no roofline was measured on this machine');
   });
@@ -127,7 +127,7 @@ describe('the page', () => {
       expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   });
 
-  test('draws no empty chart; an MBU over 100 % is an accounting fault where it stands', () => {
+  test('draws no empty chart; an MBU over 100 % is marked as an accounting fault', () => {
     expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
     expect(page(profileView(fault()))).toContain('112');
     expect(page(profileView(fault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(2);

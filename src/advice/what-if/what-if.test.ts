@@ -150,7 +150,7 @@ describe('launches', () => {
     expect(found.ms).toBeCloseTo(5 + 0.1 + 0.5 + 1, 9);
   });
 
-  test('one launch, a CPU and a session without launches do not change, and it is said why', () => {
+  test('one launch, a CPU and a session without launches do not change, with the reason', () => {
     for (const state of [
       { ...eager, launches: 1 },
       { ...eager, onCpu: true },
@@ -163,7 +163,7 @@ describe('launches', () => {
     }
   });
 
-  test('without waits the idle time after them goes', () => {
+  test('without waits the idle time after them disappears', () => {
     const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1.2, calls: 3 } } };
     const found = after({ ...eager, facts: waiting }, 'no-sync');
     expect(found.ms).toBeCloseTo(8.6 - 1.2, 9);

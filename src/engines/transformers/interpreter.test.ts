@@ -19,7 +19,7 @@ test('--python goes before INFERSCOPE_PYTHON, and that before PATH', () => {
   expect(pythonCandidates(null, {})).toEqual(['python3', 'python']);
 });
 
-test('a Python that is not there, and a program that is none', async () => {
+test('a Python that does not exist, and a file that is not a program', async () => {
   await expect(findPython(['/no/such/python'], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
   await expect(findPython([process.execPath], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
 });

@@ -52,7 +52,7 @@ test('a recorded start that found no room: of four exceptions in three processes
   expect(explained.parts.fix).toContain('VLLM_CPU_KVCACHE_SPACE');
 });
 
-test('another failure, and one that nobody knows, stay as they are', () => {
+test('other and unknown failures stay as they are', () => {
   const usage = new InferscopeError('E_USAGE', { what: 'a', why: core, fix: 'c' });
   expect(withRootCause(usage, 'ValueError: x')).toBe(usage);
   const own = front('TypeError: something of its own');

@@ -115,7 +115,7 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
   );
   expect(falls.answer).toContain('(1.00× a doubling)');
   expect(falls.figures).not.toHaveProperty('per_token_ms');
-  // No fixed part: 5 ms a token and nothing else, each launch a few percent off.
+  // No fixed part: 5 ms per token and nothing else, each launch a few percent off.
   const outputs = [50, 100, 200].map((n) =>
     pointOf(
       ['sequence'],

@@ -89,7 +89,7 @@ test('intervals of a line by hand', () => {
   expect(coefficientIntervals(leastSquares([1, 2], [3, 4], 1), 2)).toBeNull();
 });
 
-test('a slope within the scatter is none', () => {
+test('a slope within the scatter is not reported', () => {
   const trend = (ttft: (tokens: number) => number) => trendOf(benchFits(prompts(ttft))[0]!);
   expect(trend((n) => 10 + 1e-5 * n)).toBe('none');
   expect(trend(() => 10)).toBe('none');

@@ -48,7 +48,7 @@ test("the tool's figure and ours side by side, ours first, warm-up requests not 
   });
 });
 
-test('a session without results has no document of them', async () => {
+test('a session without results has no results document', async () => {
   await expect(analyzeResults(await kept({ requests: [{ status: 'ok' }] }))).rejects.toMatchObject({
     code: 'E_USAGE',
   });

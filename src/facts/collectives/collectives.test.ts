@@ -104,7 +104,7 @@ test.each<[string, string, (nth: number, rank: number) => number]>([
   expect(await fault(await sessionOf(testHome(), { collectives: [...of(0), ...of(1)] }))).toBe(outcome);
 });
 
-test('too few, of one rank, or by the host clock: no rank is blamed', async () => {
+test('too few calls, one rank, or host clocks: no rank is named as the cause', async () => {
   const of = (count: number, more: Row<'collectives'>, ranks = [0, 1]) =>
     sessionOf(testHome(), {
       collectives: ranks.flatMap((rank) =>
@@ -148,7 +148,7 @@ test('a bus bandwidth above the rate of the link is an accounting fault; switche
   expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
 });
 
-test('what ranks wait call by call comes to the skew of the groups', async () => {
+test('waiting summed over calls equals the skew of the groups', async () => {
   const database = await session.connect();
   try {
     const kinds = await collectiveKinds(database);

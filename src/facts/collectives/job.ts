@@ -16,7 +16,7 @@ export interface LinkUse extends Record<string, string | number | null> {
   wire_us: number;
   /** The smallest of the other communicators that call the same operation with as many bytes and ranks; null without one. */
   other_us: number | null;
-  /** Beyond the others' time, ms a mean instance of the kind, of what no compute hides. */
+  /** Exposed time beyond that of the others, ms per instance of the kind (mean). */
   lost_ms: number;
 }
 
@@ -74,9 +74,9 @@ export interface ExpertLoad extends Record<string, string | number | null> {
   /** The rank that receives most, most often, and in how many of them. */
   rank: number;
   most: number;
-  /** Time of the exchange that the largest part takes beyond a mean one, ms a mean instance. */
+  /** Time of the exchange that the largest part takes beyond the mean part, ms per instance (mean). */
   wire_ms: number;
-  /** Time that ranks wait in all-to-all calls until that rank arrives, beyond even work, ms a mean instance. */
+  /** Time that ranks wait in all-to-all calls until that rank arrives, beyond even work, ms per instance (mean). */
   waiting_ms: number;
 }
 

@@ -218,7 +218,7 @@ test('bounds at their thresholds', () => {
   expect(speedOfLightBound(new Map()).by).toBeNull();
 });
 
-test('tensor work alone stands for the whole where it was counted, and says so', () => {
+test('tensor work alone is used for the whole where only it was counted, with a note', () => {
   const some = { 'sm__ops_path_tensor_src_bf16_dst_fp32.sum': 1e9, 'dram__bytes.sum': 1e7 };
   const { flop, arithmetic_intensity } = kernelRoofline(metrics(some));
   expect(flop).toMatchObject({ value: 1e9, source: 'tensor instructions; others not collected' });

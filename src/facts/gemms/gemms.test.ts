@@ -196,7 +196,7 @@ describe('logs', () => {
   });
 });
 
-test('operators: where their matrices stand', () => {
+test('operators: positions of their matrices', () => {
   const shape = (name: string, ...inputs: number[][]) => operatorShape(name, JSON.stringify(inputs));
   expect(shape('aten::addmm', [1536], [7, 512], [512, 1536], [], [])).toEqual({
     m: 7,
@@ -227,7 +227,7 @@ test('alignment: 16 bytes of K and N', () => {
   expect(alignmentFaults(shape, 'float64')).toEqual([]);
 });
 
-test('operators without shapes are counted, and a session without any says what to record', async () => {
+test('operators without shapes are counted, and a session without any names what to record', async () => {
   const { data, issues } = await analyse(async ({ sink }) => {
     sink.append('ops', { execution_id: 'e', capture_id: 'c', op_id: 1, name: 'aten::mm' });
   });

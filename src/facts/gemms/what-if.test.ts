@@ -106,7 +106,7 @@ test('a misaligned product: at the share of the roof that aligned ones of its ro
   expect(alone.rate_ratio.value).toBeNull();
 });
 
-test('output features that leave their last tile empty', () => {
+test('output features that fill their last tile only partly', () => {
   const one = gemm(4096, 160, 4096, 50_000);
   const change = whatIfs(one, [one], sms, roofs).find((found) => found.change === 'fill_n')!;
   expect(change).toMatchObject({ n: 256 });
@@ -114,7 +114,7 @@ test('output features that leave their last tile empty', () => {
   expect(change.text).toContain('38 % of its tiles unused');
 });
 
-test('an unknown GPU has no roof, and nothing is said of other sizes', () => {
+test('an unknown GPU has no roof and no predictions for other sizes', () => {
   const unknown = gpuRoofs('NVIDIA Nobody', null);
   const one = gemm(1, 4096, 4096, 10_000);
   expect(gemmRoof(one, 'float16', figure(1, 'ns', 'test'), unknown).share.value).toBeNull();

@@ -64,7 +64,7 @@ describe('vLLM on a CPU', () => {
     expect([...two.keys()]).toEqual(['model_weights', 'kv_cache', 'activations', 'framework_overhead']);
   });
 
-  test('a pool that it chose itself is no figure of the calculator’s', () => {
+  test('a pool size that vLLM chose is not a figure of the calculator', () => {
     for (const log of [logOf('Auto', 1), null]) expect(bytesOf(run(), log).has('kv_cache')).toBe(false);
     const given = run({}, { kv_cache_memory_bytes: '500000000' });
     expect(bytesOf(given, null).get('kv_cache')).toBe(500_000_000);

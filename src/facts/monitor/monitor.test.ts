@@ -149,7 +149,7 @@ describe('a recording made by hand', () => {
     expect((await of([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
   });
 
-  test('a pause of the recorder is not bridged: a sample stands for three usual periods at most', async () => {
+  test('a pause of the recorder is not bridged: a sample counts for three usual periods at most', async () => {
     const at = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
     const telemetry = at.map((t) => telemetryRow(t, 'utilization_percent', 0));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));

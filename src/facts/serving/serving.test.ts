@@ -96,7 +96,7 @@ test('all failed is no zero', () => {
   expect(servingIssues([point], plan)[0]).toMatchObject({ code: 'all_failed', severity: 'error' });
 });
 
-test('tokens that nobody counted leave rates and TPOT missing, not guessed', () => {
+test('uncounted tokens leave rates and TPOT missing, not guessed', () => {
   const blind = row(0, 20, 10, { output_tokens: null, tpot_ns: null, itl_ns: null, input_tokens: null });
   const point = servingPoint(facts(1), [blind], null, new Map());
   expect(point.throughput.requests_per_s.value).toBeGreaterThan(0);

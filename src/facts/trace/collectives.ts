@@ -7,7 +7,7 @@ import { literal } from './scope.js';
 /** Share of a kernel's pairs that must overlap in time; below it, order does not show which belong together. */
 const minMeeting = 0.99;
 
-/** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
+/** Communication kernels of one name on one rank, times in ms per instance of the kind (mean). */
 export interface RankCollectives extends Record<string, string | number | null> {
   rank: number | null;
   device: number | null;
@@ -103,7 +103,7 @@ export async function collectiveSource(
   return row!;
 }
 
-/** What a rank waits for others inside its collectives, and what the exchange takes, ms a mean instance. */
+/** What a rank waits for others inside its collectives, and what the exchange takes, ms per instance (mean). */
 export interface RankWaiting {
   rank: number | null;
   device: number | null;

@@ -88,7 +88,7 @@ describe('a program that uses no GPU', () => {
     }
   });
 
-  test('in the terminal: operators, no word of idle, at most 80 columns', () => {
+  test('in the terminal: operators, nothing about idle time, at most 80 columns', () => {
     const session = { id: 'cpu', kind: 'import', title: 'cpu', started_at: '' };
     const view = capturesView({ session, trace, counters: null, gemms: null });
     const text = terminalView(view, { width: 80, level: 2 });

@@ -76,7 +76,7 @@ describe('windows', () => {
     expect(attribution).toMatchObject({ orphans: 1, classified_share: { value: 1 } });
   });
 
-  test('where the device runs behind the ranges, its own begin and end are the clock', async () => {
+  test('where the device runs behind the ranges, its own start and end are the clock', async () => {
     const late = structuredClone(rows);
     late.stages![2]!.device_end_ns = 305 * us;
     late.stages![0]!.device_start_ns = 20 * us;
@@ -169,7 +169,7 @@ test('ranks and devices are never added up', async () => {
   await expect(analyzeTrace(session, { rank: 5 })).rejects.toMatchObject({ code: 'E_USAGE' });
 });
 
-test('nodes of a CUDA graph are one launch; a session without kernels says what it lacks', async () => {
+test('nodes of a CUDA graph are one launch; a session without kernels reports what is missing', async () => {
   const graph = (from: number, id: number) =>
     kernel(1, from, 5, { graph_node: id, correlation: 99_999, api_start_ns: 0, api_dur_ns: 8 * us });
   const session = await sessionOf({

@@ -6,7 +6,7 @@ import { analyzeTrace } from './trace.js';
 const early = (stageId: number, from: number, long: number, before: number, name: string) =>
   kernel(stageId, from, long, { name, short_name: name, api_start_ns: (from - before) * us });
 
-test('times of launched kernels by hand; the same on a connection of their own', async () => {
+test('times of launched kernels equal hand calculation, also on a separate connection', async () => {
   const session = await sessionOf({
     stages: [stage(1, 'decode', 0, 1000)],
     kernels: [

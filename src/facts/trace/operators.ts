@@ -47,7 +47,7 @@ export async function operators(
     phases.some((one) => one.kind === kind),
   );
   const inPhase = phaseFilter(phase ?? null);
-  // Grouped at once: a row a call would be a table as large as the file.
+  // Grouped at once: a row per call would be a table as large as the file.
   await database.query(
     `CREATE TEMP TABLE op_costs AS
      WITH launched AS (

@@ -46,7 +46,7 @@ test('durations of less than 2.1 s are kept in 32 bits, longer ones as they are:
   expect((await spreadOfValues('NULL')).spread).toBeNull();
 });
 
-test('a statement that fails for another reason is not asked twice', async () => {
+test('a statement that fails for another reason is not run twice', async () => {
   let times = 0;
   const query = async () => {
     times++;

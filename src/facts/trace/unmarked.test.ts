@@ -15,7 +15,7 @@ async function clocksOf(rows: Rows) {
 
 const work = Array.from({ length: 20 }, (_, i) => kernel(null, 2000 + 100 * i, 80));
 
-test('a warm-up without work is not what a capture is about: the whole capture is one stage', async () => {
+test('a warm-up without work is not explained: the whole capture is one stage', async () => {
   const clocks = await clocksOf({ stages: [stage(0, 'warmup', 0, 1000)], kernels: work });
   expect(clocks).toMatchObject([
     { kind: 'outside', why: expect.stringContaining('less than a tenth of the kernel time') },

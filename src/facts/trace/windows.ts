@@ -12,7 +12,7 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 
 /**
- * One row a phase instance, with its ends by the host and by the device. Where the engine recorded its repeats, the last
+ * One row per phase instance, with its ends by the host and by the device. Where the engine recorded its repeats, the last
  * decode step ends with its repeat, and the stages of a warm-up repeat are one instance.
  */
 export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
@@ -59,7 +59,7 @@ const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
  * The clock by which each kind of phase is timed, by the definition of docs/concepts/stages-and-clocks.md: the host's range where the
  * program waits for the device in every step, else the device's own first activity, since host ranges of programs that
  * run ahead say nothing of when the work was done. A decode or mixed step runs to the start of the next one of its thread
- * and iteration. Warm-up is one instance an outermost range. A capture without phases, or with hardly any work in them, is one
+ * and iteration. Warm-up is one instance per outermost range. A capture without phases, or with hardly any work in them, is one
  * window, `outside`.
  */
 export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {

@@ -45,7 +45,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     expect((await found).issues.map(({ code }) => code)).not.toContain('config_keys_unread');
   });
 
-  test('is a document of its schema, and says who said what', async () => {
+  test('matches its schema and names the source of each figure', async () => {
     const document = await found;
     expect(utilizationDocumentSchema.parse(document)).toEqual(document);
     const { model, device } = document.data;
@@ -191,7 +191,7 @@ describe('a record alone', () => {
     ]);
   });
 
-  test('a value over 100 % is kept, and an issue says what it is', async () => {
+  test('a value over 100 % is kept, with an issue about it', async () => {
     // 1.4 GFLOP in 1 µs.
     const stages = [step('clean', 'prefill', 0, 0.001, sizes(1, 64, 64))];
     const document = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }));
@@ -325,7 +325,7 @@ describe('a timeline next to a clean execution', () => {
     );
   });
 
-  test('the dtype is what most of the GEMM time computed in, where nobody says', async () => {
+  test('an unstated dtype is the one with most of the GEMM time', async () => {
     const kernels = [
       { ...kernel(1, 2), dtype: 'fp32' },
       { ...kernel(2, 5), dtype: 'bf16' },

@@ -9,7 +9,7 @@ import type { StageGroup } from './stage-group.js';
 export const stepWindowsSql = `SELECT kind, stage_id, start_ns, end_ns FROM windows WHERE ${stepsLevel}
      UNION ALL SELECT 'between', stage_id, start_ns, end_ns FROM request_parts WHERE stage_id < 0`;
 
-/** One row an instance of a group. */
+/** One row per instance of a group. */
 export const spansSql = `SELECT kind AS grp, stage_id AS instance, CASE WHEN step_index IS NULL THEN coalesce(raw_name, kind) ELSE kind || ' ' || step_index END AS label, start_ns, end_ns
        FROM windows WHERE ${stepsLevel}
      UNION ALL SELECT 'request', request_id, 'request ' || (row_number() OVER (ORDER BY start_ns) - 1), start_ns, end_ns

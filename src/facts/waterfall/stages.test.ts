@@ -114,7 +114,7 @@ test('sampling: what the device still did of the step is another stage’s', () 
   expect(earlier.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
 });
 
-test('ranges of one name but for its numbers are one stage, those of libraries are none', () => {
+test('ranges that differ in numbers only are one stage, ranges of libraries are not stages', () => {
   expect(found.some(({ name }) => name?.startsWith('NCCL'))).toBe(false);
   const block = of('block #');
   expect(block).toMatchObject({

@@ -87,7 +87,7 @@ const baselineRowSchema = z.object({
   missing: z.record(z.string(), z.string()).describe('why a column is null, by column'),
 });
 
-/** baseline_metrics.json: the figures of a benchmark, one flat row a point and variant. */
+/** baseline_metrics.json: the figures of a benchmark, one flat row per point and variant. */
 export const baselineMetricsSchema = z.object({
   schema: z.string().regex(/^inferscope\/baseline-metrics\/1\.\d+$/),
   tool_version: z.string(),

@@ -77,7 +77,7 @@ const communicatorSchema = z.object({
 const count = () => z.number().int();
 const ms = () => z.number().nullable();
 
-/** One rank of a job (import --ranks): times in ms a mean step, over the whole capture where it has no steps. */
+/** One rank of a job (import --ranks): times in ms per step (mean), over the whole capture where it has no steps. */
 const jobRankSchema = z.object({
   rank: count(),
   steps: count().describe('Steps of `step_kind` that count.'),

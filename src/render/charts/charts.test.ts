@@ -196,7 +196,7 @@ it('text on a color is black or white, whichever is read better', () => {
   expect([textOn('#eecc00'), textOn('#0072b2')]).toEqual(['#000000', '#ffffff']);
 });
 
-it('a waterfall: each bar begins where the one before ended, one that cannot be seen has no place', () => {
+it('a waterfall: each bar starts where the one before ended, invisible ones are left out', () => {
   const bar = (value: number) => ({ name: String(value), value, meaning: '', color: 'ink' as const });
   const rows = placed({
     form: 'waterfall',

@@ -136,7 +136,7 @@ describe('several devices', () => {
     ]);
   });
 
-  test('a rank that comes late once, as at the begin: the exchange is judged, without that waiting', async () => {
+  test('a rank that is late once, at the start: the exchange is judged without that waiting', async () => {
     const rows = twoRanks([0, 0], () => [40, 40, 40, 40]);
     const first = rows.kernels.find(({ rank, class: of }) => rank === 0 && of === 'communication')!;
     const once = rows.kernels.map((row) =>

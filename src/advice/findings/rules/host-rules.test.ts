@@ -163,7 +163,7 @@ describe('the program itself', () => {
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
-  test('inside an operator that prepares itself it is not the program', async () => {
+  test('time inside an operator that does its own preparation is not counted for the program', async () => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     const named = (start: number) => ({
       ...rows,

@@ -111,7 +111,7 @@ describe('another process', () => {
   const counted = (most: number) =>
     Array.from({ length: 20 }, (_, i) => sample(i / 10, 'compute_processes', i < 10 ? most : 1));
 
-  test('by the processes that the driver counts, or by memory held before the program begins', async () => {
+  test('by the processes that the driver counts, or by memory in use before the program starts', async () => {
     expect(fired(await of(anotherProcess, { telemetry: counted(3) })).title).toContain(
       'up to 3 compute processes',
     );

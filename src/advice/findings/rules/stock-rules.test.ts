@@ -55,7 +55,7 @@ test('copies before every stage belong to none: they are a finding of the run', 
   expect(found.gain!.expected_ms).toBeCloseTo(0.3, 6);
 });
 
-test('no cache: what a step is said to compute grows by the batch', async () => {
+test('no cache: the recorded sizes of a step grow by the batch', async () => {
   const steps = (tokens: (step: number) => number) =>
     contextOf(
       sized(
