@@ -148,7 +148,7 @@ test('without a GPU its columns are left out and the reason is said', () => {
   expect(page(cpu())).not.toContain('GPU utilization against the batch size');
   expect(page(cpu())).not.toContain('<section id="variants"');
   const machine = words(textOf(cpu(), 2, 120));
-  expect(machine).toMatch(/– GPU memory, all, GPU utilization.*: the engine runs on the CPU/);
+  expect(machine).toMatch(/– GPU memory, all; GPU utilization.*: the engine runs on the CPU/);
 });
 
 test('a utilization over 100 % is marked as an accounting fault', () => {
