@@ -70,6 +70,14 @@ test.each([
   ['triton_poi_fused_mul_silu_1', 'elementwise', null, null],
   ['triton_poi_fused_cat_2', 'copy', null, null],
   ['triton_poi_fused_add_cat_cos_mul_neg_2', 'elementwise', null, null],
+  // As torch.compile made them of a Llama: the rotary angles, and what attention reads.
+  [
+    'triton_poi_fused__to_copy__unsafe_view_add_arange_bmm_cat_cos_index_copy_mul_neg_sin_2',
+    'elementwise',
+    null,
+    null,
+  ],
+  ['triton_poi_fused__scaled_dot_product_cudnn_attention__to_copy_arange_bmm_clone_4', 'copy', null, null],
   ['triton_per_fused__softmax_add_3', 'attention', null, null],
   ['triton_red_fused_argmax_1', 'sampling', null, null],
   // Triton kernels of the sampler in vLLM 0.26's second model runner, as an H200 ran them.

@@ -27,6 +27,12 @@ const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
   },
 ];
 
+/**
+ * What a pointwise kernel never computes: products and attention in its name are those that it prepares or follows, or an outer
+ * product (rotary angles: bmm of one row and one column).
+ */
+const ofReductions: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
+
 const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_)?(.*?)(?:_\d+(?:d\w*)?)?$/;
 
 /** @returns null when the name is not one of Inductor's */
@@ -34,7 +40,9 @@ export function tritonClass(name: string): OpClass | null {
   const match = inductor.exec(name);
   if (!match) return null;
   const [, kind, ops = ''] = match;
-  const found = fusedOps.find(({ pattern }) => pattern.test(ops));
+  const found = fusedOps.find(
+    (one) => !(kind === 'poi' && ofReductions.has(one.class)) && one.pattern.test(ops),
+  );
   if (found) return found.class;
   if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';
   if (kind === 'flex') return 'attention';
