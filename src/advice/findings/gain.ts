@@ -23,3 +23,7 @@ export const gainOf = (
   what_if: null,
   ...bounds,
 });
+
+/** What the host needs to launch a stage after a change that removes some of its launches, ms. */
+export const launchingWithout = (host_ms: number, launches: number, removed: number): number =>
+  host_ms * Math.max(0, 1 - removed / Math.max(1, launches));

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { conversionsOfWeights } from './conversions-of-weights.js';
 import { lowRankProducts } from './low-rank-products.js';
 import { chainsOf } from './pointwise-chains.js';
+import { tablesOfPositions } from './position-tables.js';
 import type { SequenceKernel } from './step-sequence.js';
 
 type Named = [name: string, us: number];
@@ -10,7 +11,7 @@ const classOf = (name: string): [string, SequenceKernel['role']] => {
   if (/gemm|splitK/.test(name)) return ['gemm', null];
   if (/cast/.test(name)) return ['copy', 'cast'];
   if (/cat/.test(name)) return ['copy', 'cat'];
-  if (/fill/.test(name)) return ['copy', 'constant'];
+  if (/fill|arange/.test(name)) return ['copy', 'constant'];
   if (/softmax/.test(name)) return ['attention', null];
   if (/norm|attention/.test(name)) return [name, null];
   return ['elementwise', null];
@@ -24,6 +25,32 @@ const sequence = (...kernels: Named[]): SequenceKernel[] =>
   });
 
 const namesOf = (lists: readonly SequenceKernel[][]) => lists.map((list) => list.map(({ name }) => name));
+
+describe('tables of positions', () => {
+  const table: Named[] = [
+    ['arange', 2],
+    ['pow', 2],
+    ['arange', 2],
+    ['mul', 9],
+    ['cat', 9],
+    ['cos_kernel', 9],
+    ['sin_kernel', 9],
+  ];
+
+  test('from numbers to sines, in every layer', () => {
+    const layer: Named[] = [['gemm', 7], ['add', 1], ...table, ['mul', 3], ['attention', 20]];
+    const found = tablesOfPositions(sequence(...layer, ...layer));
+    expect(namesOf(found)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
+  });
+
+  test('positions of the batch are no constants', () => {
+    // Hugging Face multiplies the frequencies by the positions of each sequence.
+    expect(
+      tablesOfPositions(sequence(['arange', 2], ['gemm', 3], ['cos_kernel', 2], ['sin_kernel', 2])),
+    ).toEqual([]);
+    expect(tablesOfPositions(sequence(['cos_kernel', 2], ['arange', 2]))).toEqual([]);
+  });
+});
 
 describe('low-rank products', () => {
   const adapted: Named[] = [

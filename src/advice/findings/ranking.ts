@@ -1,4 +1,5 @@
 import { type Finding, severities } from '../../model/documents/explain.js';
+import { launchingWithout } from './gain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
 import { formatMs } from '../../vocabulary/format.js';
@@ -133,7 +134,7 @@ function untilHost(
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
   if (removes !== 'busy' || gain.per === 'token' || gain.what_if !== null || !stage) return gain;
-  const host_ms = stage.launching_ms * Math.max(0, 1 - launches / Math.max(1, stage.launches));
+  const host_ms = launchingWithout(stage.launching_ms, stage.launches, launches);
   const most = Math.max(0, stage.time_ms - host_ms);
   if (gain.expected_ms <= most) return gain;
   return {

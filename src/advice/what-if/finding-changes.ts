@@ -1,3 +1,4 @@
+import { launchingWithout } from '../findings/gain.js';
 import { withHostLimit } from './host-limit.js';
 import { type ComputedGain, type Effect, type StageState, unchanged } from './stage-state.js';
 
@@ -27,7 +28,7 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
   return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
 }
 
-function gained(state: StageState, { gain, bars: ids, title }: ComputedGain): Effect {
+function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
   const own = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
   const held = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);
@@ -35,8 +36,9 @@ function gained(state: StageState, { gain, bars: ids, title }: ComputedGain): Ef
   const bars = new Map(
     [...state.bars].map(([id, ms]) => [id, own.includes(id) ? ms * (1 - taken / held) : ms]),
   );
+  const hostMs = state.hostMs === null ? null : launchingWithout(state.hostMs, state.launches ?? 0, launches);
   return {
-    state: withHostLimit(state, bars),
+    state: withHostLimit({ ...state, hostMs }, bars),
     how: new Map(own.map((id) => [id, title])),
     // A rule's limit is the time it found; the fused kernel may save more.
     lessMs: Math.max(high - expected, minError * taken),

@@ -19,6 +19,8 @@ export interface StageNeeds {
 /** Parts of a rule's finding that a change uses. */
 export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
   gain: Omit<NonNullable<Finding['gain']>, 'per'> | null;
+  /** Launches of a mean instance that go with it. */
+  launches?: number;
 };
 
 /** A stage between two changes. Every change returns a new state; states are immutable. */

@@ -347,6 +347,28 @@ describe('fusing', () => {
     ]);
   });
 
+  test('a fused kernel shortens the stage until the host launches what remains', () => {
+    const finding = {
+      stage: 'decode',
+      title: 'Eager attention',
+      bars: ['inefficiency.attention'],
+      launches: 20,
+      gain: {
+        expected_ms: 6,
+        low_ms: 5,
+        high_ms: 6,
+        after_ms: 4,
+        assumption: '',
+        what_if: 'fused-attention',
+      },
+    } as unknown as Finding;
+    const bars = { roofline: 2, 'inefficiency.attention': 7, launch_latency: 1 };
+    // 40 launches take the host 8 ms; the 20 that remain take 4 ms.
+    const state = stateOf(bars, { findings: [finding], hostMs: 8, launches: 40 });
+    expect(after(state, 'fused-attention').ms).toBeCloseTo(4, 9);
+    expect(after({ ...state, hostMs: 12 }, 'fused-attention').ms).toBeCloseTo(6, 9);
+  });
+
   test('without a fusion finding attention stays, with a note; a quarter of elementwise kernels stays', () => {
     const state = stateOf({ roofline: 2, 'inefficiency.elementwise': 2, 'nonessential.copy': 2 });
     expect(after(state, 'fused-attention').assumptions).toEqual([

@@ -232,10 +232,11 @@ async function finding(
       context.database,
       'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
     ),
+    launches: regions.reduce((sum, { kernels }) => sum + kernels.length - 1, 0),
     gain: gainOf(
       wall,
       stake,
-      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains).`,
+      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains)`,
       { low_ms: 0.8 * stake, high_ms: Math.max(stake, best), what_if: 'fused-attention' },
     ),
     confidence: 'high',

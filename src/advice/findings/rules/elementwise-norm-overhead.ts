@@ -67,6 +67,7 @@ async function finding(
     at_stake_ms: saved,
     cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engines[framework] : program,
+    launches: n - chains.length,
     gain: gainOf(
       wall,
       saved,

@@ -1,6 +1,8 @@
 import { gainOf } from '../gain.js';
 import { repeatedTensors } from '../operators/repeated-tensors.js';
 import { copyRoles } from '../kernel-roles.js';
+import { tablesOfPositions } from '../position-tables.js';
+import { carried, stepSequence } from '../step-sequence.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
@@ -45,14 +47,20 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
-  const time = rows.reduce((sum, row) => sum + row.ms, 0);
+  const sequence = await stepSequence(context, kind);
+  const tables = tablesOfPositions(sequence);
+  // Their numbered and filled tensors are in the rows.
+  const computed = tables.flat().filter(({ role }) => role !== 'constant');
+  const tablesMs =
+    (computed.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * carried(sequence, stage.compute_ms)) / 1e6;
+  const time = rows.reduce((sum, row) => sum + row.ms, tablesMs);
   if (time < minShare * wall) return `tensors filled with constants take ${part(time, wall)}`;
-  const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
+  const n = rows.reduce((sum, row) => sum + row.per_instance, computed.length);
   return {
     stage: kind,
-    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${count(n) === '1' ? 'writes' : 'write'} constants take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${count(n) === '1' ? 'writes' : 'write'} ${tables.length > 0 ? 'constants and functions of positions' : 'constants'} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} spends ${ms(time)} on filling tensors with values that depend on no input: a mask for the longest context, positions, a cleared buffer. They are the same in every step.`,
+    cause: `${instanceWord(kind)} spends ${ms(time)} on filling tensors with values that depend on no input: a mask for the longest context, positions, a cleared buffer${tables.length === 0 ? '' : `, ${plural(tables.length, 'table')} of the sines and cosines of positions (${ms(tablesMs)})`}. They are the same in every step.`,
     change: {
       kind: 'code',
       text: 'Create them once, before the loop: a mask or positions for the longest context, sliced in each step.',
@@ -60,9 +68,10 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
     launches: n,
+    covers: tables.length > 0 ? ['elementwise_norm_overhead', 'kv_cache_concat'] : [],
     gain: gainOf(wall, time, 'These kernels are removed, and no other gets slower.'),
     confidence: 'medium',
-    bars: classBars(context, kind, ['copy']),
+    bars: classBars(context, kind, tables.length > 0 ? ['copy', 'elementwise'] : ['copy']),
     evidence: [evidence],
     check: checkAgain,
   };
