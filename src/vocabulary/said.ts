@@ -68,7 +68,7 @@ export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: stri
   }
   return [...groups.values()].map((group): Issue => {
     const { issue, prefix = '' } = group[0]!;
-    const at = group.flatMap((one) => one.at ?? []);
+    const at = [...new Set(group.flatMap((one) => one.at ?? []))];
     const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
     const text = rangedText(group.map((one) => one.issue));
     return {

@@ -5,7 +5,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { hasRows, holds } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
-import { withText } from '../../model/said.js';
+import { issuesAt } from '../../vocabulary/said.js';
 import type { Session } from '../../session/open.js';
 import { noiseOfDifference } from '../../facts/difference/half-width.js';
 import { attentionOf } from './attention.js';
@@ -15,7 +15,7 @@ import { compareHeadlines } from './headlines.js';
 import { recordedSide } from './recorded-side.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
-import { comparedWaterfalls, waterfallsOf } from './waterfalls.js';
+import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
 
 const kernelsShown = 200;
 /** A kernel's mean time or count that changed by less is the same. */
@@ -57,10 +57,14 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   const sides: Side[] = [];
   for (const session of sessions) {
     const side = await (holds(session.manifest, 'timeline') ? traceSide(session) : recordedSide(session));
-    sides.push({ ...side, waterfalls: await waterfallsOf(side) });
+    const waterfalls = await waterfallsOf(side);
+    const stages = side.stages.map((stage) => withWaterfallTime(stage, waterfalls));
+    sides.push({ ...side, stages, waterfalls });
   }
-  const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
-    own.filter(({ severity }) => severity !== 'info').map((issue) => withText(issue, `${id}: ${issue.text}`)),
+  const issues = issuesAt(
+    sessions.flatMap(({ id, user, issues: own }) =>
+      own.filter(({ severity }) => severity !== 'info').map((issue) => ({ issue, at: user.name ?? id })),
+    ),
   );
   return document('compare', compareVersion, compareSides(what!, sides), [
     ...timingIssues(sides),

@@ -18,6 +18,19 @@ export async function waterfallsOf({
   }
 }
 
+/** A side's stage with the time of its waterfall, which stands next to it, where it has one. */
+export function withWaterfallTime(
+  stage: Side['stages'][number],
+  waterfalls: readonly StageWaterfall[],
+): Side['stages'][number] {
+  const [own, ...others] = waterfalls.filter(({ kind }) => kind === stage.phase);
+  if (!own || others.length > 0) return stage;
+  const duration_ms = headlineTime(own);
+  return duration_ms.value === null
+    ? stage
+    : { ...stage, value: { ...stage.value, duration_ms }, is_clean: !isProfiled(own) };
+}
+
 /** Stages that two or more sides have a waterfall of; ranges of a program's own may hold something else in each. */
 export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): ComparedWaterfall[] {
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
