@@ -27,7 +27,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      // What the findings make of every planted fault: half a minute of its own (npm run test:score).
+      // What the findings make of every planted fault: five minutes (npm run test:score).
       { test: { name: 'score', include: ['src/**/*.score.test.ts'], testTimeout: 300_000 } },
       // These run the built binary: `npm run build` first (npm test does).
       {

@@ -32,6 +32,22 @@ class Case:
 
 
 @dataclass
+class Sized:
+    """A program around a model: what the seed chose, and whether it is the fault or its twin."""
+
+    hidden: int
+    layers: int
+    vocab: int
+    batch: int
+    length: int
+    variant: str
+
+    @property
+    def faulty(self) -> bool:
+        return self.variant == "fault"
+
+
+@dataclass
 class Planted:
     """What generated.json says of a kind of fault."""
 

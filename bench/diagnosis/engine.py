@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
-from case import Case, Planted, run, unmarked
+from case import Case, Planted, Sized, run, unmarked
 
 SEEDS = {"engine-validation": 1}
 LIMIT_S = 240
@@ -24,19 +24,8 @@ Work = Callable[[], Any]
 
 
 @dataclass
-class Engine:
-    """One program: what the seed chose, and whether it is the fault or its twin."""
-
-    hidden: int
-    layers: int
-    vocab: int
-    batch: int
-    length: int
-    variant: str
-
-    @property
-    def faulty(self) -> bool:
-        return self.variant == "fault"
+class Engine(Sized):
+    """One program."""
 
     def llm(self, **more: Any) -> Any:
         from vllm import LLM

@@ -8,28 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
-from case import Planted
+from case import Planted, Sized
 
 FAMILIES = ["llama", "mistral", "qwen3", "phi3", "gpt_neox", "olmo2"]
 Work = Callable[[], Any]
 
 
 @dataclass
-class Stock:
-    """One program: what the seed chose, and whether it is the fault or its twin."""
+class Stock(Sized):
+    """One program."""
 
     family: str
-    hidden: int
-    layers: int
-    vocab: int
-    batch: int
-    length: int
-    variant: str
     device: str
-
-    @property
-    def faulty(self) -> bool:
-        return self.variant == "fault"
 
     def model(self, dtype: torch.dtype = torch.bfloat16, family: Optional[str] = None, **more: Any) -> Any:
         """A model with random weights, on the device."""

@@ -3,7 +3,8 @@ import { literal } from '../../facts/trace/scope.js';
 import { copyRoles } from './kernel-roles.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { blocksSql, type SequenceKernel } from './step-sequence.js';
+import { tablesOfPositions } from './position-tables.js';
+import { blocksSql, type SequenceKernel, stepSequence } from './step-sequence.js';
 
 /** Share of the mean per step: growth over the captured steps that exceeds the noise of many copies. */
 const growth = 0.02;
@@ -57,8 +58,13 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
      UNION ALL SELECT NULL, false, sum(n) / ${stage.instances}, sum(ns) / 1e6 / ${stage.instances}
      FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'DtoD' HAVING sum(n) > 0`,
   );
+  const sequence = await stepSequence(context, stage.kind);
+  const tables = new Set(tablesOfPositions(sequence).flat());
+  const ofContext = new Set(sequence.flatMap((kernel) => (tables.has(kernel) ? [] : kernel.name)));
+  const ofTables = new Set([...tables].flatMap(({ name }) => (ofContext.has(name) ? [] : name)));
   const found: ContextCopies[] = [];
   for (const row of rows) {
+    if (row.name !== null && ofTables.has(row.name)) continue;
     // One query per copy: only for copies large enough.
     const growing = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
     if (row.cat) found.push({ ...row, sizes: null, grows: growing.length > 0 });

@@ -104,7 +104,6 @@ test('the median of 12 has the 3rd and the 10th value as its 95 % interval', () 
 });
 
 test('planted faults: the fault is the first finding, its twin is free of it, and the gain is as expected', async () => {
-  // 48 sessions: a quarter of a minute on two cores that are free.
   const [rows, notes] = await graded(faults.filter(chosen), captures);
   const score = publish(rows, notes, 'table');
   if (only !== undefined || !ours) return;

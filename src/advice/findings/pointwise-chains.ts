@@ -1,6 +1,7 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { conversionsOfWeights } from './conversions-of-weights.js';
 import { lowRankProducts } from './low-rank-products.js';
+import { tablesOfPositions } from './position-tables.js';
 import type { SequenceKernel } from './step-sequence.js';
 
 /** Consecutive kernels of a stream that touch each element once: one fused kernel could replace them. */
@@ -28,12 +29,13 @@ const pointwise = (kernel: SequenceKernel): boolean =>
   (['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
     (kernel.class === 'copy' && kernel.role !== 'cat' && kernel.role !== 'constant'));
 
-/** Chains of a step's kernels, in order; without conversions of weights and without adapters, which other changes remove whole. */
+/** Chains of a step's kernels, in order; without conversions of weights, adapters and tables of positions, which other changes remove whole. */
 export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): Chain[] {
   const chains: Chain[] = [];
   const ofOthers = new Set([
     ...conversionsOfWeights(sequence, kind).flat(),
     ...lowRankProducts(sequence).flat(),
+    ...tablesOfPositions(sequence).flat(),
   ]);
   const open = new Map<number, SequenceKernel[]>();
   const close = (stream: number) => {

@@ -68,7 +68,6 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
         'self.register_buffer("mask", mask, persistent=False)  # in a step: self.mask[start:end, :end]',
     },
     launches: n,
-    covers: tables.length > 0 ? ['elementwise_norm_overhead', 'kv_cache_concat'] : [],
     gain: gainOf(wall, time, 'These kernels are removed, and no other gets slower.'),
     confidence: 'medium',
     bars: classBars(context, kind, tables.length > 0 ? ['copy', 'elementwise'] : ['copy']),
