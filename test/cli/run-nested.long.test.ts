@@ -13,7 +13,7 @@ test('around a command of ours: its stages are in both sessions, and the saved o
   const run = ['run', '--evaluator', 'none', '--name', 'outside', '--'];
   const { status, stdout, stderr } = inferscope(at, [...run, ...bench, ...output]);
   expect(status).toBe(0);
-  expect(stdout).toContain('· bench latency ·');
+  expect(stdout).toContain('· bench · latency ·');
   const inside = sessions(at).find(({ name }) => name === 'inside')!;
   expect(stderr).toContain(`saved its own session (bench): inferscope explain ${inside.id}`);
   const stagesOf = (name: string) => {
