@@ -6,7 +6,6 @@ import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
-import { deviceOf } from '../facts/device.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
@@ -40,7 +39,7 @@ import { patience } from './patience.js';
 import { collectiveSection, noRanks } from './ranks-page.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
-import { WhatIfSwitches } from './what-if-switches.js';
+import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
@@ -97,7 +96,12 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
     const ones: OpenSession[] = [];
     for (const id of ids) ones.push(await opened.get(id));
     const compared = await compareSessions(ones.map(({ session }) => session));
-    const view = compareView(compared);
+    const view = compareView(compared, (index, name) => {
+      const { key, session } = ones[index]!;
+      return hasRows(session.manifest, 'kernels')
+        ? `${sessionPath(key, '/kernels')}?${new URLSearchParams({ name })}#chosen`
+        : undefined;
+    });
     const choice = choiceOf(context.req.query('step') ?? '');
     const sides = await Promise.all(ones.map((one, index) => sideOf(one, index, choice)));
     const steps = alignedSteps(sides, {
@@ -159,7 +163,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/sql', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    return page(context, sqlPage(named(one), one.executions.length > 0, describedTables()));
+    return page(context, sqlPage(named(one), describedTables()));
   });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
@@ -279,16 +283,16 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
     }
   });
   const path = sessionPath(one.key);
-  const hasTimeline = executions.length > 0;
   const chosen = (asked ?? '').split(',').filter((change) => change !== '');
-  const hasStages = explain !== null && explain.data.stages.length > 0;
+  const offered = offeredFor(session, explain?.data);
+  const asks = offered.length > 0 || chosen.length > 0;
   const navigation = (
     <>
-      <Navigation session={named(one)} current={path} hasTimeline={hasTimeline} />
-      {hasStages && (
+      <Navigation session={named(one)} current={path} />
+      {asks && (
         <WhatIfSwitches
           chosen={chosen}
-          gpu={deviceOf(session.manifest, null).name}
+          offered={offered}
           linkTo={(changes) =>
             changes.length === 0 ? path : `${path}?${new URLSearchParams({ 'what-if': changes.join(',') })}`
           }
@@ -303,7 +307,7 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
       fix: 'Its tables can be queried on the page SQL.',
     });
   const measured =
-    hasStages && chosen.length > 0
+    explain !== null && chosen.length > 0
       ? await once(one, 'what if', () => measuredStages(session, { withRules: true }))
       : null;
   return pageOfView(await viewOf(analysed, places), {
@@ -312,7 +316,7 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
     navigation,
     ...(places ? { places } : {}),
     ...(measured ? { whatIf: changedStages(session, measured, chosen).data } : {}),
-    ...(hasStages ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
+    ...(asks ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
   });
 }
 

@@ -7,18 +7,17 @@ interface BlocksPage {
   session: SessionNamed;
   title: string;
   path: string;
-  hasTimeline: boolean;
   sections: readonly Section[];
   /** Above them. */
   lead?: Child;
 }
 
 /** A page of a session from the blocks that reports are made of. */
-export const blocksPage = ({ session, title, path, hasTimeline, sections, lead }: BlocksPage): string =>
+export const blocksPage = ({ session, title, path, sections, lead }: BlocksPage): string =>
   html(
     <Shell
       title={`${title}: ${session.title}`}
-      navigation={{ session, current: path, hasTimeline }}
+      navigation={{ session, current: path }}
       script="report-client.js"
     >
       <h1 class="unseen">{title}</h1>

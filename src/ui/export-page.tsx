@@ -81,8 +81,7 @@ export async function exportedPage(
     const found = await viewOf(analysed, places ?? undefined);
     const view = { ...found, sections: [...found.sections, ...(await exportedRecords(database))] };
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
-    const hasStages = explain !== null && explain.data.stages.length > 0;
-    const whatIf = hasStages ? await exportedWhatIf(session, view, explain, places) : null;
+    const whatIf = explain === null ? null : await exportedWhatIf(session, view, explain, places);
     const drawer = await script('ui-exported');
     const page = (data: string): string =>
       pageOfView(

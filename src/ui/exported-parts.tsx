@@ -2,7 +2,6 @@ import { gzipSync } from 'node:zlib';
 import type { Child } from 'hono/jsx';
 import { raw } from 'hono/html';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
-import { deviceOf } from '../facts/device.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import type { Document } from '../model/document.js';
@@ -30,18 +29,19 @@ export async function exportedWhatIf(
   explain: Document<ExplainResult>,
   places: Places | null,
 ): Promise<Child> {
-  const gpu = deviceOf(session.manifest, null).name;
+  const offered = offeredFor(session, explain.data);
+  if (offered.length === 0) return null;
   const measured = await measuredStages(session, { withRules: true });
   const switches = (change: string): Child => (
     <WhatIfSwitches
       chosen={change === '' ? [] : [change]}
-      gpu={gpu}
+      offered={offered}
       linkTo={(changes) => `#what-if=${encodeURIComponent(changes.join(','))}`}
       alone
     />
   );
   const parts: Record<string, string> = {};
-  for (const change of ['', ...offeredFor(gpu)]) {
+  for (const change of ['', ...offered]) {
     const whatIf = change === '' ? undefined : changedStages(session, measured, [change]).data;
     const waterfall = sectionOfView(view, 'waterfall', {
       explain,

@@ -20,8 +20,7 @@ const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
 const pageOf = (page: number, filter = ''): string =>
   kernelsPage(
     {
-      session: { key: 'a', id: 'a', title: 'a', hasKernels: true, hasCollectives: false },
-      hasTimeline: true,
+      session: { key: 'a', id: 'a', title: 'a', pages: [] },
       shown: { execution: 'e', rank: null, device: null },
       kernels,
       origins: [],

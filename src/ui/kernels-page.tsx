@@ -10,7 +10,6 @@ import type { SessionNamed } from './pages.js';
 
 export interface KernelsShown {
   session: SessionNamed;
-  hasTimeline: boolean;
   shown: ShownPart;
   kernels: readonly NamedKernel[];
   origins: readonly KernelOrigin[];
@@ -22,7 +21,7 @@ export interface KernelsShown {
 
 /** Kernels by name, and what their time is made of. */
 export const kernelsPage = (
-  { session, hasTimeline, shown, kernels, origins, roofline, counted }: KernelsShown,
+  { session, shown, kernels, origins, roofline, counted }: KernelsShown,
   asked: Asked,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -30,7 +29,6 @@ export const kernelsPage = (
   const levels = ['stage', ...(layered ? ['layer'] : []), operators ? 'operator' : 'class', 'kernel'];
   return namedPage<NamedKernel>({
     session,
-    hasTimeline,
     shown,
     asked,
     title: 'Kernels',

@@ -17,7 +17,7 @@ import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Kernels as the explanation sees them: of the same rank and device; without a timeline those that Nsight Compute profiled. */
 export async function kernels(one: OpenSession, asked: Asked): Promise<string> {
-  const { session, executions } = one;
+  const { session } = one;
   const counters = await foundCounters(one);
   if (!hasRows(session.manifest, 'kernels')) {
     const blocks = counters
@@ -36,7 +36,6 @@ export async function kernels(one: OpenSession, asked: Asked): Promise<string> {
     {
       ...found,
       session: named(one),
-      hasTimeline: executions.length > 0,
       roofline,
       counted: (linkTo) =>
         ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
@@ -59,7 +58,7 @@ const noKernels: Block[] = [
 
 /** Operators of the same rank. */
 export async function operators(one: OpenSession, asked: Asked): Promise<string> {
-  const { session, executions } = one;
+  const { session } = one;
   if (!hasRows(session.manifest, 'ops')) return pageOfBlocks(one, 'Operators', '/operators', [noOperators]);
   const found = await once(one, 'operators', () =>
     inScope(session, async (scope) => ({
@@ -67,7 +66,7 @@ export async function operators(one: OpenSession, asked: Asked): Promise<string>
       origins: await operatorOrigins(scope),
     })),
   );
-  return operatorsPage({ ...found, session: named(one), hasTimeline: executions.length > 0 }, asked);
+  return operatorsPage({ ...found, session: named(one) }, asked);
 }
 
 /** An answer about what the session's explanation is about, and which part of the session that is. */

@@ -53,7 +53,6 @@ export interface Asked {
 
 interface NamedPage<T extends NamedRow> {
   session: SessionNamed;
-  hasTimeline: boolean;
   shown: ShownPart;
   asked: Asked;
   title: string;
@@ -83,7 +82,6 @@ const rowsPerPage = 100;
 /** A table of events by name, of the rank and device that the session's explanation is about; state is in the address, without a script. */
 export function namedPage<T extends NamedRow>({
   session,
-  hasTimeline,
   shown,
   asked,
   title,
@@ -134,7 +132,7 @@ export function namedPage<T extends NamedRow>({
   return html(
     <Shell
       title={`${title}: ${session.title}`}
-      navigation={{ session, current: path, hasTimeline }}
+      navigation={{ session, current: path }}
       {...(more || drawn.length > 0 ? { script: 'report-client.js' } : {})}
     >
       <section>
@@ -156,7 +154,7 @@ export function namedPage<T extends NamedRow>({
         .map((row) => (
           <ChosenEvents
             session={session}
-            execution={hasTimeline ? shown.execution : null}
+            execution={shown.execution}
             title={row.name || 'without a name'}
             row={row}
             counted={counted}

@@ -9,13 +9,26 @@ import { sessionPath } from './session-path.js';
 import type { OpenSession } from './timeline/open-timelines.js';
 
 /** A session as its pages name it. */
-export const named = ({ key, session }: OpenSession): SessionNamed => ({
-  key,
-  id: session.id,
-  title: session.user.name ?? session.manifest.title,
-  hasKernels: hasRows(session.manifest, 'kernels', 'counters'),
-  hasCollectives: hasRows(session.manifest, 'collectives'),
-});
+export function named({ key, session, executions }: OpenSession): SessionNamed {
+  const has = (...tables: string[]): boolean => hasRows(session.manifest, ...tables);
+  const pages: [path: string, label: string, hasContent: boolean][] = [
+    ['', 'Overview', true],
+    ['/timeline', 'Timeline', executions.length > 0],
+    ['/kernels', 'Kernels', has('kernels', 'counters')],
+    ['/operators', 'Operators', has('ops')],
+    ['/gemms', 'GEMMs', has('gemms') || (has('ops') && has('kernels'))],
+    ['/ranks', 'Ranks', has('collectives')],
+    ['/requests', 'Requests', has('requests')],
+    ['/memory', 'Memory', has('memory', 'telemetry')],
+    ['/sql', 'SQL', true],
+  ];
+  return {
+    key,
+    id: session.id,
+    title: session.user.name ?? session.manifest.title,
+    pages: pages.flatMap(([path, label, hasContent]) => (hasContent ? [{ path, label }] : [])),
+  };
+}
 
 /** A page of a session from blocks. @param lead above them */
 export const pageOfBlocks = (
@@ -30,7 +43,6 @@ export const pageOfBlocks = (
     session: named(one),
     title,
     path: sessionPath(one.key, path),
-    hasTimeline: one.executions.length > 0,
     sections,
   });
 

@@ -10,7 +10,6 @@ import type { SessionNamed } from './pages.js';
 
 export interface OperatorsShown {
   session: SessionNamed;
-  hasTimeline: boolean;
   shown: ShownPart;
   operators: readonly NamedOperator[];
   origins: readonly OperatorOrigin[];
@@ -18,13 +17,12 @@ export interface OperatorsShown {
 
 /** Operators by name: host time with and without what they call, and the kernels that they launched. */
 export const operatorsPage = (
-  { session, hasTimeline, shown, operators, origins }: OperatorsShown,
+  { session, shown, operators, origins }: OperatorsShown,
   asked: Asked,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
-    hasTimeline,
     // Operators run on the host.
     shown: { ...shown, device: null },
     asked,

@@ -14,19 +14,18 @@ export interface SessionNamed {
   key: string;
   id: string;
   title: string;
-  hasKernels: boolean;
-  hasCollectives: boolean;
+  /** Those that it has something for: the end of their address, and what they are called. */
+  pages: readonly { path: string; label: string }[];
 }
 
 export interface NavigationProps {
   session?: SessionNamed;
   /** Path of the page that is open. */
   current: string;
-  hasTimeline?: boolean;
 }
 
 /** Links to the pages of a session. */
-export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline = false }) => {
+export const Navigation: FC<NavigationProps> = ({ session, current }) => {
   const link = (href: string, text: string) => (
     <a href={href} {...(href === current ? { 'aria-current': 'page' } : {})}>
       {text}
@@ -39,15 +38,7 @@ export const Navigation: FC<NavigationProps> = ({ session, current, hasTimeline 
       {session && (
         <>
           <strong title={session.id}>{safeText(session.title)}</strong>
-          {link(sessionPath(session.key), 'Overview')}
-          {hasTimeline && link(sessionPath(session.key, '/timeline'), 'Timeline')}
-          {session.hasKernels && link(sessionPath(session.key, '/kernels'), 'Kernels')}
-          {link(sessionPath(session.key, '/operators'), 'Operators')}
-          {link(sessionPath(session.key, '/gemms'), 'GEMMs')}
-          {session.hasCollectives && link(sessionPath(session.key, '/ranks'), 'Ranks')}
-          {link(sessionPath(session.key, '/requests'), 'Requests')}
-          {link(sessionPath(session.key, '/memory'), 'Memory')}
-          {link(sessionPath(session.key, '/sql'), 'SQL')}
+          {session.pages.map(({ path, label }) => link(sessionPath(session.key, path), label))}
         </>
       )}
     </nav>
@@ -107,7 +98,7 @@ export const timelinePage = (
   html(
     <Shell
       title={`Timeline: ${session.title}`}
-      navigation={{ session, current: sessionPath(session.key, '/timeline'), hasTimeline: true }}
+      navigation={{ session, current: sessionPath(session.key, '/timeline') }}
       script="ui-timeline.js"
       data={{ api: sessionPath(session.key, '/api'), execution }}
       wide
@@ -121,15 +112,11 @@ export const timelinePage = (
     </Shell>,
   );
 
-export const sqlPage = (
-  session: SessionNamed,
-  hasTimeline: boolean,
-  schema: readonly TableDescribed[],
-): string =>
+export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[]): string =>
   html(
     <Shell
       title={`SQL: ${session.title}`}
-      navigation={{ session, current: sessionPath(session.key, '/sql'), hasTimeline }}
+      navigation={{ session, current: sessionPath(session.key, '/sql') }}
       script="ui-sql.js"
       data={{ api: sessionPath(session.key, '/api') }}
     >

@@ -1,8 +1,13 @@
 import type { FC } from 'hono/jsx';
+import { answerable } from '../advice/what-if/answerable.js';
+import type { Change } from '../advice/what-if/words.js';
+import { deviceOf } from '../facts/device.js';
+import type { ExplainResult } from '../model/documents/explain.js';
 import { safeText } from '../render/safe-text.js';
+import type { Session } from '../session/open.js';
 
 /** Changes that the overview offers, those of one word exclude each other; `explain --what-if` takes more. */
-const offered = [
+const known = [
   'cudagraph',
   'no-sync',
   'fused-attention',
@@ -16,29 +21,33 @@ const offered = [
   'gpu=B200',
 ] as const;
 
-const wordOf = (change: string): string => change.replace(/=.*/s, '');
+const wordOf = (change: string) => change.replace(/=.*/s, '') as Change['word'];
 
 interface SwitchesProps {
   /** Changes that are on, in their order. */
   chosen: readonly string[];
-  /** That the session ran on. */
-  gpu: string | null;
+  offered: readonly string[];
   /** Where the waterfalls are under some changes; under none as measured. */
   linkTo: (changes: readonly string[]) => string;
   /** A change switches the one before it off. */
   alone?: boolean;
 }
 
-/** The changes offered on a GPU. */
-export const offeredFor = (gpu: string | null): string[] => offered.filter((one) => !isOf(gpu, one));
+/** The changes that a session has an answer to; none without stages. */
+export function offeredFor({ manifest }: Session, explain: ExplainResult | undefined): string[] {
+  if (!explain) return [];
+  const isAnswered = answerable(manifest, explain);
+  const gpu = deviceOf(manifest, null).name;
+  return known.filter((one) => isAnswered(wordOf(one)) && !isOf(gpu, one));
+}
 
 /** Links that switch a change on or off; a script redraws the waterfalls in place. */
-export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, gpu, linkTo, alone = false }) => {
-  const own = chosen.filter((one) => offered.every((known) => known !== one));
+export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, offered, linkTo, alone = false }) => {
+  const own = chosen.filter((one) => !offered.includes(one));
   return (
     <nav class="pages switches" id="switches" aria-label="What if">
       <span class="spread">What if{alone && ' (one at a time)'}</span>
-      {[...offeredFor(gpu), ...own].map((one) => {
+      {[...offered, ...own].map((one) => {
         const isOn = chosen.includes(one);
         const others = chosen.filter((other) => !alone && other !== one && wordOf(other) !== wordOf(one));
         return (

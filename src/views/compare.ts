@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { CompareResult, StageValue } from '../model/documents/compare.js';
 import type { Figure } from '../model/figure.js';
+import { formatQuantity } from '../vocabulary/format.js';
 import { kernelChangeLabels } from '../vocabulary/kernel-changes.js';
 import { cutMiddle, kernelLabel } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
@@ -18,8 +19,11 @@ const tilesInText = 8;
 const minShare = 0.005;
 const nameWidth = 30;
 
+/** Where a kernel of a session is shown by itself, on the pages around this one. */
+type KernelLink = (session: number, name: string) => string | undefined;
+
 /** Two or more sessions side by side, changes against the first: sentences, waterfalls, then stages, classes and kernels. */
-export function compareView(document: Document<CompareResult>): View {
+export function compareView(document: Document<CompareResult>, linkTo: KernelLink = () => undefined): View {
   const { data, issues } = document;
   const { sessions } = data;
   const names = sessions.map(({ name, id }) => name ?? id);
@@ -50,7 +54,7 @@ export function compareView(document: Document<CompareResult>): View {
       section(
         'kernels',
         `${data.what === 'trace' ? 'Kernels' : 'Operators'} that changed most (mean per instance)`,
-        kernelBlocks(data),
+        kernelBlocks(data, linkTo),
       ),
       section('tiles', 'GEMM tiles that changed', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
       section(
@@ -225,7 +229,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
 }
 
 /** By phase, and within it by what changed most. */
-function kernelBlocks(data: CompareResult): Block[] {
+function kernelBlocks(data: CompareResult, linkTo: KernelLink): Block[] {
   const pair = data.sessions.length === 2;
   const inText = new Set(
     data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
@@ -238,9 +242,16 @@ function kernelBlocks(data: CompareResult): Block[] {
       level: inText.has(kernel) ? 1 : 3,
       cells: [
         { text: cutMiddle(label, nameWidth), hint: `${classLabels[opClass]}: ${name.slice(0, 400)}` },
-        ...values.map((value): Text =>
-          value ? [countOf(value.count)!, ' × ', { n: value.mean_ns / 1e6, unit: 'ms' }] : { missing: none },
-        ),
+        ...values.map((value, index): Text => {
+          if (!value) return { missing: none };
+          const time = value.mean_ns / 1e6;
+          const link = linkTo(index, name);
+          return [
+            countOf(value.count)!,
+            ' × ',
+            link === undefined ? { n: time, unit: 'ms' } : { link, text: formatQuantity(time, 'ms') },
+          ];
+        }),
         ...changes
           .slice(1)
           .map((change): Text =>

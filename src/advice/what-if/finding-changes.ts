@@ -19,6 +19,10 @@ const elementwiseBars = new Set([
   'inefficiency.norm',
 ]);
 
+/** Whether there is time that fusing elementwise kernels takes. */
+export const hasElementwise = (bars: readonly { id: string; ms: number }[]): boolean =>
+  bars.some(({ id, ms }) => elementwiseBars.has(id) && ms > 0);
+
 /** Gain computed by a rule: taken from the bars it names, plus host time for as many launches. */
 export function fromFindings(state: StageState, word: 'fused-attention' | 'fused-elementwise'): Effect {
   const first = state.findings.find(

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import { whatIfDocumentSchema } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { wholeRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { explainSession } from '../explain/explain.js';
+import { answerable } from './answerable.js';
 import { whatIf } from './what-if.js';
 
 const home = testHome();
@@ -23,7 +26,15 @@ test("a profile of the embedded engine: its CPU's roofs; what needs a GPU change
   expect(decode.after_ms.value!).toBeGreaterThan(decode.before_ms.value!);
   expect(decode.after_ms.value!).toBeLessThan(2 * decode.before_ms.value!);
   expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
+  expect(await answered(session)).toEqual(['batch-size', 'dtype']);
 });
+
+/** Words that pages offer for a session. */
+async function answered(session: Session): Promise<string[]> {
+  const isAnswered = answerable(session.manifest, (await explainSession(session)).data);
+  const words = ['cudagraph', 'no-sync', 'fused-attention', 'batch-size', 'dtype', 'gpu'] as const;
+  return words.filter((word) => isAnswered(word));
+}
 
 test('a benchmark that timed no kernels: each point has its time, and no prediction is made of it', async () => {
   const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
@@ -55,6 +66,7 @@ test('a benchmark that timed no kernels: each point has its time, and no predict
     expect(stage.before_ms.value).toBeGreaterThan(0);
     expect(stage.after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
   }
+  expect(await answered(session)).toEqual([]);
 });
 
 test('a session without stages says that there is nothing to predict from', async () => {

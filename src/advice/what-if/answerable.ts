@@ -1,0 +1,42 @@
+import { deviceOf } from '../../facts/device.js';
+import { classOfBar } from '../../model/bars.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
+import type { ManifestData } from '../../model/manifest.js';
+import { stepKinds } from '../../model/record.js';
+import { hasRows } from '../../model/subjects.js';
+import { hasElementwise } from './finding-changes.js';
+import type { Change } from './words.js';
+
+/** What a session has to say about a change, by its word: whether a prediction can differ from the measured time. */
+export function answerable(
+  manifest: ManifestData,
+  { stages, findings }: Pick<ExplainResult, 'stages' | 'findings'>,
+): (word: Change['word']) => boolean {
+  const steps = stages.filter(({ kind }) => (stepKinds as readonly string[]).includes(kind));
+  const launched = hasRows(manifest, 'kernels');
+  // Other work changes what is necessary, and kernels by their class.
+  const worked = steps.some(
+    ({ roofline_ms: roofline, bars }) =>
+      roofline.value !== null && bars.some(({ id }) => classOfBar(id) !== null),
+  );
+  const gained = new Set(findings.map(({ gain }) => gain?.what_if));
+  return (word) => {
+    switch (word) {
+      case 'cudagraph':
+        return launched || gained.has(word);
+      case 'no-sync':
+      case 'pinned-copies':
+        return launched;
+      case 'fused-attention':
+        return gained.has(word);
+      case 'fused-elementwise':
+        return gained.has(word) || stages.some(({ bars }) => hasElementwise(bars));
+      case 'batch-size':
+      case 'context-len':
+      case 'dtype':
+        return worked;
+      case 'gpu':
+        return worked && deviceOf(manifest, null).name !== null;
+    }
+  };
+}
