@@ -27,7 +27,8 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 #details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 2rem; align-items: start; } #details .columns .scroll { margin-top: 0; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
-#legend { display: flex; flex-wrap: wrap; gap: .125rem 1rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
+#legend { display: flex; flex-wrap: wrap; gap: .125rem 1.5rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
+#legend p { display: flex; flex-wrap: wrap; gap: .125rem .75rem; margin: 0; max-width: none; }
 #filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }

@@ -109,9 +109,11 @@ const dashes = ['solid', 'dashed', 'dotted'] as const;
 export type LineSymbol = (typeof symbols)[number];
 export type Dash = (typeof dashes)[number];
 
-/** Color of a sampled scope: the measured process, GPUs by number, the whole host; single cores are muted. */
+/** Color of a sampled scope: processes, GPUs by number, the whole host; single cores are muted. */
 export function scopeColor(scope: string): Colour {
   if (scope === 'process') return classColors.gemm;
+  if (scope === 'other_processes') return classColors.quantization;
+  if (scope === 'inferscope') return 'serial';
   if (isCore(scope)) return 'muted';
   const gpu = /^gpu(\d+)/.exec(scope)?.[1];
   return gpu === undefined ? classColors.attention : lineColors[2 + (Number(gpu) % (lineColors.length - 2))]!;

@@ -10,6 +10,7 @@ import { memoryView } from '../../views/memory.js';
 import { profileView } from '../../views/profile.js';
 import { rankStrip } from '../../views/rank-strip.js';
 import { repeatLabels } from '../../views/profile-series.js';
+import { samplesBlock } from '../../views/samples.js';
 import { testBench } from '../../views/test-bench.js';
 import { testMemory } from '../../views/test-memory.js';
 import { hostileText, testProfile } from '../../views/test-profile.js';
@@ -158,6 +159,23 @@ it('telemetry: one panel a metric, a line a scope', () => {
   const [option] = drawnIn('telemetry');
   expect(option!.grid).toHaveLength(2);
   expect(option!.series).toHaveLength(4);
+});
+
+it('samples on a phone: the title of a panel names its lines, each in its own color', () => {
+  const scopes = ['process', 'other_processes', 'inferscope'];
+  const points = [
+    [0, 1],
+    [1, 2],
+  ] as [number, number][];
+  const samples = scopes.map((scope) => ({ scope, metric: 'cores_busy', unit: '', points }));
+  const block = samplesBlock(samples, 'host') as Extract<Block, { t: 'chart' }>;
+  const { title } = optionOf(block.chart, { theme: themes.light, width: 330 }) as unknown as {
+    title: { text: string; textStyle: { rich: Record<string, { color: string }> } }[];
+  };
+  for (const name of ['cores busy', 'this process', 'other processes', 'inferscope'])
+    expect(title[0]!.text).toContain(name);
+  const colours = Object.values(title[0]!.textStyle.rich).map(({ color }) => color);
+  expect(new Set(colours).size).toBe(scopes.length);
 });
 
 it('tooltips are HTML of ECharts, so names in them are escaped and cut', () => {

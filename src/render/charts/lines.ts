@@ -33,10 +33,9 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
         ? []
         : [
             {
-              text: title,
               left: 0,
               top: index * panelHeight,
-              textStyle: { fontSize: 12, fontWeight: 'normal' as const, color: at.theme.muted },
+              ...titleOf(title, panels[index]!, at),
             },
           ],
     ),
@@ -66,6 +65,28 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
       ),
       ...pointMarks(chart, at),
     ],
+  };
+}
+
+/** The title of a panel; on a phone with the names of its lines, which have no room at their ends. */
+function titleOf(title: string, { series }: Panel, at: Place) {
+  const style = { fontSize: 12, fontWeight: 'normal' as const, color: at.theme.muted };
+  const lines = series.filter((one) => one.style !== 'pale' && one.style !== 'dots');
+  if (!isNarrow(at) || lines.length < 2) return { text: title, textStyle: style };
+  const names = lines.map(({ name }, index) => `{line${index}|━} ${name.replaceAll(/[{}|]/g, ' ')}`);
+  return {
+    text: [title, ...names].join('  '),
+    textStyle: {
+      ...style,
+      width: at.width,
+      overflow: 'truncate' as const,
+      rich: Object.fromEntries(
+        lines.map(({ color }, index) => [
+          `line${index}`,
+          { color: painted(color, at.theme), fontWeight: 'bold' as const },
+        ]),
+      ),
+    },
   };
 }
 

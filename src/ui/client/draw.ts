@@ -282,17 +282,29 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   canvas.font = font;
   canvas.fillStyle = theme.muted;
   for (const { top, track, first } of layout.lanes)
-    if (first) canvas.fillText(track.label, 8, top + laneHeight / 2 - 1, gutter - 12);
+    if (first) canvas.fillText(fitting(canvas, track.label, gutter - 12), 8, top + laneHeight / 2 - 1);
   for (const { top, counter } of layout.counters) {
-    canvas.fillText(counter.label, 8, top + 8, gutter - 12);
     const most = counter.v.reduce((largest, value) => Math.max(largest, value), 0);
-    canvas.fillText(
-      `up to ${formatQuantity(most, counter.unit === 'bytes' ? 'B' : counter.unit)}`,
-      8,
-      top + 22,
-      gutter - 12,
-    );
+    const limit = `up to ${formatQuantity(most, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
+    canvas.fillText(fitting(canvas, limit, gutter - 12), 8, top + 22);
+    const isNarrow = canvas.measureText(counter.label).width > gutter - 12;
+    // A long name goes over the curve, with room around its letters.
+    if (isNarrow) {
+      canvas.strokeStyle = theme.surface;
+      canvas.lineWidth = 3;
+      canvas.strokeText(counter.label, gutter + 6, top + 8);
+      canvas.lineWidth = 1;
+    }
+    canvas.fillText(counter.label, isNarrow ? gutter + 6 : 8, top + 8);
   }
+}
+
+/** Text cut to a width, px; one that is squeezed cannot be read. */
+function fitting(canvas: CanvasRenderingContext2D, text: string, width: number): string {
+  if (canvas.measureText(text).width <= width) return text;
+  let length = text.length - 1;
+  while (length > 1 && canvas.measureText(`${text.slice(0, length)}…`).width > width) length--;
+  return `${text.slice(0, length)}…`;
 }
 
 /** The event under a point; null where its lane shows shares there, or nothing. */

@@ -22,6 +22,14 @@ const failed = (error: unknown): void => {
   status.textContent = error instanceof Error ? error.message : String(error);
 };
 
+/** One word can name a call and the idle time in it. */
+const legendParts = [
+  { head: 'stages', tables: ['stages'] },
+  { head: 'kernels, copies, operators', tables: ['kernels', 'copies', 'ops'] },
+  { head: 'idle', tables: ['gaps'] },
+  { head: 'API calls', tables: ['api_calls'] },
+];
+
 export const showTimeline = (source: TimelineSource): void => void start(source).catch(failed);
 
 async function start(source: TimelineSource): Promise<void> {
@@ -79,14 +87,17 @@ async function start(source: TimelineSource): Promise<void> {
     redraw();
   };
   const legend = (): void => {
-    const present = new Map<string, string>();
-    for (const { table, classes } of shown.tracks)
-      for (const number of classes)
-        present.set(shown.classes[table]![number]!.label, shown.classes[table]![number]!.colour);
     byId('legend').replaceChildren(
-      ...[...present].map(([label, colour]) =>
-        element('span', {}, element('span', { class: 'swatch', style: `background:${colour}` }), label),
-      ),
+      ...legendParts.flatMap(({ head, tables }) => {
+        const present = new Map<string, string>();
+        for (const { table, classes } of shown.tracks)
+          for (const number of tables.includes(table) ? classes : [])
+            present.set(shown.classes[table]![number]!.label, shown.classes[table]![number]!.colour);
+        const swatches = [...present].map(([label, colour]) =>
+          element('span', {}, element('span', { class: 'swatch', style: `background:${colour}` }), label),
+        );
+        return swatches.length === 0 ? [] : [element('p', {}, element('b', {}, head), ...swatches)];
+      }),
     );
   };
 

@@ -53,7 +53,7 @@ function labelOf({ table, tid, device, stream }: Track): string {
 }
 
 const apiColours: Record<string, Colour> = {
-  launch: classColors.gemm,
+  launch: idleCauses['launch_overhead']!.colour,
   synchronization: idleCauses['synchronization']!.colour,
   copy: classColors.copy,
   allocation: classColors.quantization,
